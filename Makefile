@@ -1,0 +1,56 @@
+# Two commands are all that a newcomer needs: `make study` and `make test`.
+# Every target makes .venv and installs what it needs by itself.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: study test lint types layers doctest unit nojit bench docs clean
+
+study: .venv/run.stamp
+	$(BIN)/python examples/quickstart.py
+
+test: lint types layers unit nojit
+
+lint: .venv/develop.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/develop.stamp
+	$(BIN)/mypy
+
+layers: .venv/develop.stamp
+	$(BIN)/lint-imports
+
+# Tests and doctests, on both cores.
+unit: .venv/develop.stamp
+	$(BIN)/pytest -n 2 --doctest-modules src tests README.md --doctest-glob=README.md
+
+# The kernels again as plain Python, where every index is checked.
+nojit: .venv/develop.stamp
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only" tests/core
+
+bench: .venv/develop.stamp
+	$(BIN)/python -m benchmarks
+
+docs: .venv/docs.stamp
+	$(BIN)/mkdocs build --strict
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/run.stamp: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	touch $@
+
+.venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable ".[test,bench,data,distributed]"
+	touch $@
+
+.venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable ".[docs]"
+	touch $@
+
+clean:
+	rm -rf .venv build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

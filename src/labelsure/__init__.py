@@ -1,0 +1,71 @@
+"""How sure can you be of a predicted labelset? labelsure computes it.
+
+Names are imported when they are first used, so that ``import labelsure`` and the command line
+start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labelsure.candidates import confidence
+    from labelsure.decisions import decide, expected_accuracy
+    from labelsure.distributions import (
+        DenseDistribution,
+        IndependentLabels,
+        LabelsetDistribution,
+        LabelsetTable,
+        Profile,
+        as_distribution,
+    )
+    from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
+    from labelsure.metrics import accuracy
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "candidates": ["confidence"],
+    "decisions": ["decide", "expected_accuracy"],
+    "distributions": [
+        "DenseDistribution",
+        "IndependentLabels",
+        "LabelsetDistribution",
+        "LabelsetTable",
+        "Profile",
+        "as_distribution",
+    ],
+    "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
+    "metrics": ["accuracy"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "DenseDistribution",
+    "IndependentLabels",
+    "InputError",
+    "LabelsetDistribution",
+    "LabelsetTable",
+    "LabelsureError",
+    "Profile",
+    "TooLargeError",
+    "UnknownNameError",
+    "accuracy",
+    "as_distribution",
+    "confidence",
+    "decide",
+    "expected_accuracy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'labelsure' has no attribute {name!r}")
+    value = getattr(import_module(f"labelsure.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

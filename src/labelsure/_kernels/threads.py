@@ -1,0 +1,39 @@
+"""Run a kernel over the rows of a batch on all cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
+
+
+def n_threads() -> int:
+    """Return how many threads kernels use: LABELSURE_NUM_THREADS, or the cores of this process."""
+    told = os.environ.get("LABELSURE_NUM_THREADS", "")
+    if told.isdigit() and int(told) > 0:
+        return int(told)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def for_rows(kernel: Callable[..., None], n_rows: int, *arrays: Any) -> None:
+    """Call ``kernel(start, stop, *arrays)`` on blocks that together cover all rows.
+
+    The kernel writes into the arrays it is given; it must release the GIL to gain anything.
+    """
+    threads = min(n_threads(), n_rows)
+    if threads <= 1:
+        kernel(0, n_rows, *arrays)
+        return
+    n_blocks = min(n_rows, threads * BLOCKS_PER_THREAD)
+    bounds = [n_rows * b // n_blocks for b in range(n_blocks + 1)]
+    # A pool for each call: a kept one would not survive a fork, and starting it takes microseconds.
+    with ThreadPoolExecutor(threads) as pool:
+        blocks = [pool.submit(kernel, start, stop, *arrays) for start, stop in pairwise(bounds)]
+        for block in blocks:
+            block.result()

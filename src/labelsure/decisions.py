@@ -1,0 +1,264 @@
+"""Decisions: the expected accuracy of a labelset, and the labelset that has the highest.
+
+Section numbers are those of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure.distributions import DenseDistribution, LabelsetDistribution
+from labelsure.errors import InputError, TooLargeError
+from labelsure.labelsets import Labelsets
+from labelsure.metrics import (
+    EXACT,
+    F1,
+    HAMMING,
+    JACCARD,
+    Metric,
+    MetricLike,
+    check_empty,
+    get_metric,
+)
+
+__all__ = ["decide", "expected_accuracy"]
+
+Floats = NDArray[np.float64]
+
+TIE = 1e-12  # expectations closer than this are equal: rounding must not pick between them
+MAX_DENSE_LABELS = 14  # up to here the transform of a dense copy takes a millisecond an instance
+BLOCK_BYTES = 2**26  # of the largest work array, for rows taken at a time
+MAX_FLIP_ROUNDS = 10  # of the local search; it nearly always ends by itself sooner
+
+
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = None,
+    *,
+    metric: MetricLike,
+    empty: float = 1.0,
+) -> Floats:
+    """Return the mean accuracy of given labelsets under the distribution itself.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    Y_pred
+        (n, L) zeros and ones; None means the mode.
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+    empty
+        The Jaccard and F1 of two empty labelsets.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels
+    >>> expected_accuracy(IndependentLabels([[0.9, 0.2]]), metric="hamming")
+    array([0.85])
+    """
+    _check_distribution(dist)
+    return dist.expected(metric, dist.mode() if Y_pred is None else Y_pred, empty=empty)
+
+
+@overload
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = ...,
+    return_gap: Literal[False] = ...,
+) -> Labelsets: ...
+@overload
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = ...,
+    return_gap: Literal[True],
+) -> tuple[Labelsets, Floats]: ...
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = 1.0,
+    return_gap: bool = False,
+) -> Labelsets | tuple[Labelsets, Floats]:
+    """Return the labelset with the highest expected accuracy for each instance.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn). A function needs
+        all pairs of labelsets and so at most 12 labels.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    return_gap
+        Also return by how much, at most, each decision's expected accuracy is below the best
+        possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
+        than a dense array holds.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps
+
+    Examples
+    --------
+    >>> from labelsure import DenseDistribution
+    >>> dist = DenseDistribution([[0.0, 0.25, 0.25, 1 / 6, 1 / 3, 0.0, 0.0, 0.0]])
+    >>> decide(dist, "exact"), decide(dist, "jaccard")
+    (array([[0, 0, 1]], dtype=int8), array([[1, 1, 0]], dtype=int8))
+    """
+    _check_distribution(dist)
+    metric, empty = get_metric(metric), check_empty(empty)
+    decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
+    gaps = np.empty(len(dist))
+    for rows in _blocks(len(dist), 8 * dist.n_labels**2):
+        decisions[rows], gaps[rows] = _decide_block(dist[rows], metric, empty)
+    return (decisions, gaps) if return_gap else decisions
+
+
+def _decide_block(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    if metric in _SHARED_RULES:
+        return _SHARED_RULES[metric](dist), np.zeros(len(dist))
+    best = dist.optimum(metric, empty=empty)
+    if best is None and metric == F1:
+        best = _best_f1(dist, empty)
+    if best is None and dist.n_labels <= MAX_DENSE_LABELS:
+        best = _dense_optimum(dist, metric, empty)
+    if best is not None:
+        return best, np.zeros(len(dist))
+    if metric == JACCARD:
+        return _good_jaccard(dist, empty)
+    raise TooLargeError(
+        f"The best labelset under the metric {metric.name!r} is only known by comparing all pairs "
+        f"of labelsets, which {dist.n_labels} labels have too many of. Compare your own proposals "
+        "with `expected_accuracy`, which works for any number of labels."
+    )
+
+
+def _marginal_majority(dist: LabelsetDistribution) -> Labelsets:
+    return (dist.marginals() > 0.5 + TIE).astype(np.int8)
+
+
+_SHARED_RULES: dict[Metric, Callable[[LabelsetDistribution], Labelsets]] = {
+    EXACT: LabelsetDistribution.mode,
+    HAMMING: _marginal_majority,
+}
+"""Metrics whose optimum every kind has from simpler answers."""
+
+
+def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> Labelsets | None:
+    best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
+    for rows in _blocks(len(dist), 8 * 2**dist.n_labels):
+        dense = DenseDistribution(dist[rows].probabilities())
+        found = dense.optimum(metric, empty=empty)
+        if found is None:
+            return None
+        best[rows] = found
+    return best
+
+
+def _best_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
+    """Return the F1 optimum from P(y_j = 1, |y| = s): for each size a top-k choice. Section 5."""
+    sizes = np.arange(1, dist.n_labels + 1)
+    worth = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
+    values, chosen = _best_of_each_size(dist.size_marginals(), worth)
+    return _best_of_sizes(dist, values, chosen, empty)
+
+
+def _best_of_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelsets]:
+    """Return for each k the largest sum over k labels of their mean worth, and these labels.
+
+    Parameters
+    ----------
+    by_size
+        (n, L, L) P(y_j = 1, |y| = s).
+    worth
+        (L, L) what label j adds when |y| = s and k labels are chosen.
+
+    Returns
+    -------
+    (n, L) sums and (n, L, L) labelsets, k - 1 being the middle index
+    """
+    n_labels = worth.shape[0]
+    gains = np.swapaxes(by_size @ worth, 1, 2)  # [instance, k, label]
+    order = np.argsort(-np.round(gains, 12), axis=2, kind="stable")  # on a tie the lower label
+    chosen = np.zeros(gains.shape, dtype=np.int8)
+    first_k = np.tri(n_labels, dtype=np.int8)
+    np.put_along_axis(chosen, order, np.broadcast_to(first_k, gains.shape), axis=2)
+    return (gains * chosen).sum(axis=2), chosen
+
+
+def _best_of_sizes(
+    dist: LabelsetDistribution, values: Floats, chosen: Labelsets, empty: float
+) -> Labelsets:
+    """Return the best of the empty labelset and one labelset of each size, smallest on a tie."""
+    nothing = np.zeros((len(dist), 1, dist.n_labels), dtype=np.int8)
+    of_nothing = empty * np.exp(dist.log_prob(nothing[:, 0]))
+    values = np.column_stack([of_nothing, values])
+    size = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+    return np.concatenate([nothing, chosen], axis=1)[np.arange(len(dist)), size]
+
+
+def _good_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets, Floats]:
+    """Return good labelsets under Jaccard and how far below the optimum they can be. Section 5.
+
+    |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
+    of every prediction of a size from above. Their maximisers are also good first guesses; the
+    best guess is then improved one label at a time.
+    """
+    sizes = np.arange(1, dist.n_labels + 1)
+    by_size = dist.size_marginals()
+    bounds, optimists = _best_of_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
+    by_marginal = _best_of_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
+    guesses = [np.zeros((len(dist), dist.n_labels), dtype=np.int8), dist.mode()]
+    guesses += [_best_f1(dist, empty), *optimists.swapaxes(0, 1), *by_marginal.swapaxes(0, 1)]
+    best, value = guesses[0], dist.expected(JACCARD, guesses[0], empty=empty)
+    bound = np.maximum(bounds.max(axis=1), value)
+    for guess in guesses[1:]:
+        best, value = _better(dist, empty, best, value, guess)
+    for _ in range(MAX_FLIP_ROUNDS):
+        before = value
+        for j in range(dist.n_labels):
+            flipped = best.copy()
+            flipped[:, j] ^= 1
+            best, value = _better(dist, empty, best, value, flipped)
+        if (value <= before + TIE).all():
+            break
+    return best, np.maximum(bound - value, 0.0)
+
+
+def _better(
+    dist: LabelsetDistribution, empty: float, best: Labelsets, value: Floats, guess: Labelsets
+) -> tuple[Labelsets, Floats]:
+    of_guess = dist.expected(JACCARD, guess, empty=empty)
+    won = of_guess > value + TIE
+    return np.where(won[:, np.newaxis], guess, best), np.where(won, of_guess, value)
+
+
+def _blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Cut the rows so that a work array of `bytes_per_row` each stays small."""
+    step = max(1, BLOCK_BYTES // bytes_per_row)
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def _check_distribution(dist: Any) -> None:
+    if not isinstance(dist, LabelsetDistribution):
+        raise InputError(
+            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
+            "Wrap probabilities with `as_distribution`."
+        )

@@ -1,0 +1,19 @@
+"""Distributions over labelsets: what classifiers make and everything else uses."""
+
+from labelsure.distributions._arrays import as_distribution
+from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._independent import IndependentLabels
+from labelsure.distributions._profile import Profile, Summary, TopLabelsets
+from labelsure.distributions._table import LabelsetTable
+
+__all__ = [
+    "DenseDistribution",
+    "IndependentLabels",
+    "LabelsetDistribution",
+    "LabelsetTable",
+    "Profile",
+    "Summary",
+    "TopLabelsets",
+    "as_distribution",
+]

@@ -1,0 +1,105 @@
+"""Distributions from arrays in the layouts that people have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from labelsure.distributions._base import LabelsetDistribution
+from labelsure.distributions._checks import as_floats, check_unit_interval
+from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._independent import IndependentLabels
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import names_in
+
+PAIR_TOLERANCE = 1e-4  # float32 softmax outputs are rounded
+
+
+def as_distribution(
+    source: Any, *, kind: str = "marginal", label_names: Iterable[Any] | None = None
+) -> LabelsetDistribution:
+    """Wrap predicted probabilities, whatever their layout, as a batch of distributions.
+
+    Parameters
+    ----------
+    source
+        - (n, L) array or DataFrame of marginals P(y_j = 1), or of logits with ``kind="logit"``;
+        - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
+          scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
+        - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
+        - a `LabelsetDistribution`, returned as it is.
+    kind
+        "marginal", "joint" or "logit". It is never guessed from sums.
+    label_names
+        One for each label; a DataFrame of marginals or logits brings its own.
+
+    Examples
+    --------
+    >>> as_distribution([[0.9, 0.2]])
+    IndependentLabels(n_samples=1, n_labels=2)
+    >>> as_distribution([[0.1, 0.2, 0.3, 0.4]], kind="joint")
+    DenseDistribution(n_samples=1, n_labels=2)
+    """
+    if isinstance(source, LabelsetDistribution):
+        return source
+    if kind not in _READERS:
+        raise unknown_name("kind", kind, _READERS)
+    return _READERS[kind](source, label_names)
+
+
+def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
+    if isinstance(source, (list, tuple)) and source and np.ndim(source[0]) == 2:
+        source = _stack_pairs(source)
+    if np.ndim(source) == 3:
+        source = _second_of_pairs(source)
+    return IndependentLabels(source, label_names)
+
+
+def _stack_pairs(source: Any) -> Any:
+    shapes = [np.shape(array) for array in source]
+    odd = next((j for j, shape in enumerate(shapes) if shape != (shapes[0][0], 2)), None)
+    if odd is not None:
+        raise InputError(
+            "`source` as a list must hold one array of shape (n_samples, 2) for each label, got "
+            f"shape {shapes[odd]} for label {odd}. A label with a single class in training has one "
+            "column: give its probabilities of 0 and 1 both."
+        )
+    return np.stack([as_floats(array, "source") for array in source], axis=1)
+
+
+def _second_of_pairs(source: Any) -> Any:
+    pairs = as_floats(source, "source")
+    if pairs.shape[2] != 2:
+        raise InputError(
+            "`source` with three axes must have shape (n_samples, n_labels, 2), the last being "
+            f"P(y = 0) and P(y = 1), got shape {pairs.shape}. For draws use "
+            "`LabelsetTable.from_samples`."
+        )
+    check_unit_interval(pairs, "source")
+    off = np.argwhere(np.abs(pairs.sum(axis=2) - 1) > PAIR_TOLERANCE)
+    if len(off):
+        raise InputError(
+            "`source` must hold P(y = 0) and P(y = 1) that sum to one, got "
+            f"{pairs[tuple(off[0])].tolist()} in row {off[0][0]}, label {off[0][1]}."
+        )
+    return np.ascontiguousarray(pairs[:, :, 1])
+
+
+def _from_logits(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
+    logits = as_floats(source, "source")
+    if np.isnan(logits).any():
+        row = np.argwhere(np.isnan(logits))[0][0]
+        raise InputError(f"`source` must hold logits that are numbers, got NaN in row {row}.")
+    return IndependentLabels(
+        expit(logits), names_in(source) if label_names is None else label_names
+    )
+
+
+_READERS: dict[str, Callable[[Any, Iterable[Any] | None], LabelsetDistribution]] = {
+    "marginal": _from_marginals,
+    "joint": DenseDistribution,
+    "logit": _from_logits,
+}

@@ -1,0 +1,271 @@
+"""`LabelsetDistribution`: the bridge between what makes distributions and what uses them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure.distributions._profile import Profile, Summary, TopLabelsets
+from labelsure.errors import InputError, TooLargeError
+from labelsure.labelsets import Labelsets, check_label_names, check_labelsets
+from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
+
+Floats = NDArray[np.float64]
+Rows = slice | NDArray[np.intp]
+
+MAX_DENSE_BYTES = 2**31
+"""How large an array of all probabilities `probabilities` makes unless it is told otherwise."""
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+class LabelsetDistribution(ABC):
+    """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
+
+    Each kind answers the same questions in its own best way. Public methods check what they are
+    given and ask the underscored ones, which a new kind implements.
+
+    Parameters
+    ----------
+    n_samples, n_labels
+        The size of the batch and the number of labels.
+    label_names
+        One for each label; y0, y1, ... where there are none.
+    """
+
+    def __init__(
+        self, n_samples: int, n_labels: int, label_names: Iterable[Any] | None = None
+    ) -> None:
+        self._n_samples = n_samples
+        self._n_labels = n_labels
+        self._label_names = check_label_names(label_names, n_labels)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return self._n_samples
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return self._n_labels
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of the labels, in the order of the columns."""
+        return self._label_names
+
+    def __len__(self) -> int:
+        return self._n_samples
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_samples={self._n_samples}, n_labels={self._n_labels})"
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the distributions of some rows: an index, a slice, indices or a mask."""
+        if isinstance(rows, (int, np.integer)):
+            if not -len(self) <= rows < len(self):
+                raise IndexError(f"Row {rows} is out of range for {len(self)} instances.")
+            first = int(rows) % len(self)
+            return self._take(slice(first, first + 1))
+        if isinstance(rows, slice):
+            return self._take(rows)
+        return self._take(np.arange(len(self))[rows])
+
+    def marginals(self) -> Floats:
+        """Return P(y_j = 1), shape (n, L)."""
+        return self._marginals()
+
+    def log_prob(self, Y: Any) -> Floats:
+        """Return the log-probability of one labelset for each instance, shape (n,).
+
+        Parameters
+        ----------
+        Y
+            (n, L) zeros and ones.
+        """
+        return self._log_prob(self._check_labelsets(Y, "Y"))
+
+    def mode(self) -> Labelsets:
+        """Return the most probable labelsets, (n, L); on a tie the lowest code."""
+        return self._profile_and_mode()[1]
+
+    def profile(self) -> Profile:
+        """Return the four numbers that give all candidates."""
+        return self._profile_and_mode()[0]
+
+    def top(self, k: int) -> TopLabelsets:
+        """Return the k most probable labelsets of each instance.
+
+        Parameters
+        ----------
+        k
+            From 1 to 2**L. Beyond the support of a distribution they have probability 0.
+        """
+        if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**self.n_labels:
+            raise InputError(
+                f"`k` must be a whole number from 1 to 2**{self.n_labels}, got {k!r}. "
+                "There are no more labelsets than that."
+            )
+        return self._top(int(k))
+
+    def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
+        """Draw labelsets, shape (n, size, L).
+
+        Parameters
+        ----------
+        size
+            How many for each instance.
+        random_state
+            Seed, generator or None; the same seed gives the same draws on any number of threads.
+        """
+        if not isinstance(size, (int, np.integer)) or size < 0:
+            raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
+        return self._sample(int(size), _generator(random_state))
+
+    def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Floats:
+        """Return the expected accuracy of given labelsets under the distribution, (n,).
+
+        `labelsure.expected_accuracy` is the function for users.
+        """
+        rows = self._check_labelsets(Y_pred, "Y_pred")
+        return self._expected(get_metric(metric), rows, check_empty(empty))
+
+    def optimum(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
+        """Return the labelsets with the highest expected accuracy, where this kind has a way.
+
+        `labelsure.decide` is the function for users: it also knows the ways that all kinds share.
+        """
+        return self._optimum(get_metric(metric), check_empty(empty))
+
+    def summary(
+        self, metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard"), empty: float = 1.0
+    ) -> Summary:
+        """Return profile, mode and the mode's expected accuracies in one sweep.
+
+        Parameters
+        ----------
+        metrics
+            Names or functions.
+        empty
+            The Jaccard and F1 of two empty labelsets.
+        """
+        if isinstance(metrics, str):
+            raise InputError(
+                f"`metrics` must be a sequence of metrics, got {metrics!r}. Write [{metrics!r}]."
+            )
+        return self._summary([get_metric(metric) for metric in metrics], check_empty(empty))
+
+    def size_marginals(self) -> Floats:
+        """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
+        return self._size_marginals()
+
+    def probabilities(self, max_bytes: int = MAX_DENSE_BYTES) -> Floats:
+        """Return all probabilities, (n, 2**L) in the order of the codes, where they fit.
+
+        Parameters
+        ----------
+        max_bytes
+            Larger arrays are refused before anything is allocated.
+        """
+        check_dense_size(len(self), self.n_labels, max_bytes)
+        return self._probabilities()
+
+    # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
+
+    @abstractmethod
+    def _take(self, rows: Rows) -> Self: ...
+
+    @abstractmethod
+    def _marginals(self) -> Floats: ...
+
+    @abstractmethod
+    def _log_prob(self, Y: Labelsets) -> Floats: ...
+
+    @abstractmethod
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]: ...
+
+    @abstractmethod
+    def _top(self, k: int) -> TopLabelsets: ...
+
+    @abstractmethod
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets: ...
+
+    @abstractmethod
+    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        """Return the expectation of any function of (tp, fp, fn, tn)."""
+
+    @abstractmethod
+    def _size_marginals(self) -> Floats: ...
+
+    @abstractmethod
+    def _probabilities(self) -> Floats: ...
+
+    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+        return None
+
+    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        if metric in _EXPECTATIONS:
+            return _EXPECTATIONS[metric](self, Y_pred)
+        return self._expected_by_counts(metric, Y_pred, empty)
+
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        profile, mode = self._profile_and_mode()
+        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
+        return Summary(profile, mode, expected)
+
+    def _check_labelsets(self, Y: Any, name: str) -> Labelsets:
+        return check_labelsets(Y, name=name, n_samples=len(self), n_labels=self.n_labels)
+
+
+def _point_probability(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+    return np.exp(dist._log_prob(Y_pred))
+
+
+def _mean_agreement(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+    marginals = dist._marginals()
+    return np.where(Y_pred == 1, marginals, 1 - marginals).mean(axis=1)
+
+
+_EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]] = {
+    EXACT: _point_probability,
+    HAMMING: _mean_agreement,
+}
+"""Metrics whose expectation every kind has from simpler answers than the counts."""
+
+
+def check_dense_size(n_samples: int, n_labels: int, max_bytes: int = MAX_DENSE_BYTES) -> None:
+    """Refuse an (n_samples, 2**n_labels) array that is larger than `max_bytes`."""
+    needed = n_samples * 8 * 2**n_labels
+    if needed > max_bytes:
+        raise TooLargeError(
+            f"All 2**{n_labels} probabilities of {n_samples} instances need {_size(needed)}, more "
+            f"than the {_size(max_bytes)} allowed. Use `marginals`, `log_prob`, `top`, `sample` or "
+            "`profile`, which need no such array, fewer instances (`dist[:10]`), or a larger "
+            "`max_bytes`."
+        )
+
+
+def _size(n_bytes: int) -> str:
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = min((max(n_bytes, 1).bit_length() - 1) // 10, len(units) - 1)
+    value = n_bytes // 1024**power if n_bytes > 2**1000 else n_bytes / 1024**power
+    return (
+        f"{value:.1f} {units[power]}" if value < 1e6 else f"over 10**{len(str(int(value))) - 1} TiB"
+    )
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, dtype=np.uint64))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"`random_state` must be a whole number >= 0, a numpy generator or None, "
+            f"got {random_state!r}."
+        ) from error

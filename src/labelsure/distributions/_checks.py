@@ -1,0 +1,89 @@
+"""Checks of probabilities that users hand over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure.errors import InputError
+
+SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
+"""How far a sum of probabilities may be from one: rounding, not carelessness."""
+
+
+def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
+    """Return an array of float32 or float64, without a copy where it is one already."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            f"`{name}` must be a rectangular array of numbers, got rows of different lengths."
+        ) from error
+    if array.dtype in SUM_TOLERANCE:
+        return array
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"`{name}` must be an array of real numbers, got dtype {array.dtype}. "
+            "Convert it first, e.g. `np.asarray(..., dtype=float)`."
+        )
+    return array.astype(np.float64)
+
+
+def check_unit_interval(values: NDArray[np.floating[Any]], name: str) -> None:
+    """Refuse values that are not probabilities, naming the first row and column."""
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        at = tuple(np.argwhere(bad)[0])
+        where = ", ".join(
+            f"{axis} {i}" for axis, i in zip(("row", "column", "entry"), at, strict=False)
+        )
+        raise InputError(
+            f"`{name}` must lie in [0, 1], got {values[at]} in {where}. "
+            'If these are logits, pass kind="logit" to `as_distribution`.'
+        )
+
+
+def check_row_sums(
+    totals: NDArray[np.float64],
+    n_bad: NDArray[np.int64],
+    dtype: np.dtype[Any],
+    *,
+    name: str,
+    normalise: bool,
+) -> None:
+    """Refuse rows that are no distribution, naming the first.
+
+    Parameters
+    ----------
+    totals
+        The sum of each row.
+    n_bad
+        How many entries of each row are not numbers >= 0.
+    dtype
+        Of the probabilities; float32 may be farther from one.
+    name
+        What the caller calls the probabilities.
+    normalise
+        Whether any positive sum will do, because the rows are going to be divided by it.
+    """
+    bad = np.flatnonzero((n_bad > 0) | ~np.isfinite(totals))
+    if bad.size:
+        raise InputError(
+            f"`{name}` must be finite and not negative, row {bad[0]} is not. Mend or drop that row."
+        )
+    if normalise:
+        zero = np.flatnonzero(totals <= 0)
+        if zero.size:
+            raise InputError(
+                f"`{name}` cannot be normalised where all are zero, as in row {zero[0]}. "
+                "Mend or drop that row."
+            )
+        return
+    off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE[dtype])
+    if off.size:
+        raise InputError(
+            f"`{name}` must sum to one for each instance, row {off[0]} sums to "
+            f"{totals[off[0]]:.6g}. Pass `normalise=True` to divide each row by its sum."
+        )

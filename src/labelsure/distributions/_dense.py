@@ -1,0 +1,154 @@
+"""`DenseDistribution`: all 2**L probabilities of each instance, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure._kernels import dense as kernels
+from labelsure._kernels.profiles import dense_profile_rows
+from labelsure._kernels.quadrature import unit_interval
+from labelsure._kernels.threads import for_rows
+from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure.distributions._checks import as_floats, check_row_sums
+from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.errors import InputError
+from labelsure.labelsets import Labelsets, from_codes, to_codes
+from labelsure.metrics import JACCARD, Metric
+
+MAX_PAIRS_LABELS = 12
+"""Up to this many labels the optimum of any metric is found from all 4**L pairs."""
+
+
+class DenseDistribution(LabelsetDistribution):
+    """Distributions given by all their probabilities.
+
+    Parameters
+    ----------
+    probabilities
+        (n, 2**L); column c is the labelset with code c, label 0 being the lowest bit. float32 and
+        float64 arrays are used as they are, not copied: do not change them afterwards.
+    label_names
+        One for each label.
+    normalise
+        Divide each row by its sum (in a copy) instead of refusing rows that do not sum to one.
+
+    Examples
+    --------
+    Two labels, P(00), P(10), P(01), P(11):
+
+    >>> dist = DenseDistribution([[0.1, 0.2, 0.3, 0.4]])
+    >>> dist.marginals()
+    array([[0.6, 0.7]])
+    >>> dist.mode()
+    array([[1, 1]], dtype=int8)
+    """
+
+    def __init__(
+        self,
+        probabilities: Any,
+        label_names: Iterable[Any] | None = None,
+        *,
+        normalise: bool = False,
+    ) -> None:
+        P = as_floats(probabilities, "probabilities")
+        n_labels = P.shape[1].bit_length() - 1 if P.ndim == 2 else 0
+        if n_labels < 1 or P.shape[1] != 2**n_labels:
+            raise InputError(
+                "`probabilities` must have shape (n_samples, 2**n_labels), a column for every "
+                f"labelset in the order of the codes, got shape {P.shape}. For a few labelsets "
+                "use `LabelsetTable`, for marginals `IndependentLabels`."
+            )
+        super().__init__(P.shape[0], n_labels, label_names)
+        totals, n_bad = np.empty(len(P)), np.empty(len(P), dtype=np.int64)
+        for_rows(kernels.check_rows, len(P), P, totals, n_bad)
+        check_row_sums(totals, n_bad, P.dtype, name="probabilities", normalise=normalise)
+        self._P = P / totals[:, np.newaxis] if normalise else P
+
+    @classmethod
+    def _trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None) -> Self:
+        """Wrap rows that are known to be distributions, without a sweep to check them."""
+        new = cls.__new__(cls)
+        LabelsetDistribution.__init__(new, len(P), P.shape[1].bit_length() - 1, label_names)
+        new._P = P
+        return new
+
+    def _take(self, rows: Rows) -> Self:
+        return self._trusted(self._P[rows], self.label_names)
+
+    def _marginals(self) -> Floats:
+        marginals = np.empty((len(self), self.n_labels))
+        for_rows(kernels.marginal_rows, len(self), self._P, marginals)
+        return marginals
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        return log(self._P[np.arange(len(self)), to_codes(Y)])
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        values, mode = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
+        for_rows(dense_profile_rows, len(self), self._P, values, mode)
+        top, runner_up, entropy, collision = values.T.copy()
+        profile = Profile.from_values(top, runner_up, entropy, collision, self.n_labels)
+        return profile, from_codes(mode, self.n_labels)
+
+    def _top(self, k: int) -> TopLabelsets:
+        codes = np.empty((len(self), k), dtype=np.int64)
+        for best, row in zip(codes, self._P, strict=True):
+            least = np.partition(row, -k)[-k]
+            reaching = np.flatnonzero(row >= least)  # in code order, which the stable sort keeps
+            best[:] = reaching[np.argsort(-row[reaching], kind="stable")[:k]]
+        probabilities = np.take_along_axis(self._P, codes, axis=1).astype(np.float64)
+        return TopLabelsets(self._labelsets_of(codes), probabilities)
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        codes = np.empty((len(self), size), dtype=np.int64)
+        uniforms = generator.random((len(self), size))
+        for_rows(kernels.sample_rows, len(self), self._P, uniforms, codes)
+        return self._labelsets_of(codes)
+
+    def _labelsets_of(self, codes: NDArray[np.int64]) -> Labelsets:
+        return from_codes(codes.ravel(), self.n_labels).reshape(*codes.shape, self.n_labels)
+
+    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        overlap = np.empty((len(self), self.n_labels + 1, self.n_labels + 1))
+        for_rows(kernels.overlap_rows, len(self), self._P, to_codes(Y_pred), overlap)
+        n_predicted = Y_pred.sum(axis=1)
+        expected = np.empty(len(self))
+        for k in np.unique(n_predicted):
+            rows = n_predicted == k
+            values = metric.table(self.n_labels, k, empty=empty)
+            reachable = overlap[rows, : values.shape[0], : values.shape[1]]
+            expected[rows] = (reachable * values).sum(axis=(1, 2))
+        return expected
+
+    def _size_marginals(self) -> Floats:
+        by_size = np.empty((len(self), self.n_labels, self.n_labels))
+        for_rows(kernels.size_rows, len(self), self._P, by_size)
+        return by_size
+
+    def _probabilities(self) -> Floats:
+        return self._P.astype(np.float64, copy=False)
+
+    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+        best = np.empty(len(self), dtype=np.int64)
+        if metric == JACCARD:
+            nodes, weights = unit_interval(self.n_labels - 1)
+            for_rows(kernels.best_jaccard_rows, len(self), self._P, empty, nodes, weights, best)
+        elif self.n_labels <= MAX_PAIRS_LABELS:
+            values = _metric_of_every_count(metric, self.n_labels, empty)
+            for_rows(kernels.best_by_pairs_rows, len(self), self._P, values, best)
+        else:
+            return None
+        return from_codes(best, self.n_labels)
+
+
+def _metric_of_every_count(metric: Metric, n_labels: int, empty: float) -> Floats:
+    """Return values[k, tp, fn]; what cannot happen stays 0."""
+    values = np.zeros((n_labels + 1,) * 3)
+    for k in range(n_labels + 1):
+        table = metric.table(n_labels, k, empty=empty)
+        values[k, : table.shape[0], : table.shape[1]] = table
+    return values

@@ -1,0 +1,144 @@
+"""The profile: the four numbers of a distribution that give all candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.labelsets import Labelsets
+
+Floats = NDArray[np.float64]
+
+FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
+
+
+def log(values: ArrayLike) -> Floats:
+    """Return the natural logarithm, -inf for 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(values, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the candidates need to know of n distributions; every field has shape (n,).
+
+    Parameters
+    ----------
+    log_top
+        Log of the largest probability.
+    log_runner_up
+        Log of the second largest, of another labelset; equal to `log_top` on a tie.
+    entropy
+        Shannon entropy in nats.
+    log_collision
+        Log of the sum of squared probabilities: two draws are the same labelset.
+    n_labels
+        Log2 of the number of outcomes. A distribution over K outcomes that are no labelsets has
+        log2(K) here.
+    method
+        The engine that gave each row: "exact" unless it says otherwise.
+    bounds
+        Two profiles that enclose every field; None where the fields are exact.
+    """
+
+    log_top: Floats
+    log_runner_up: Floats
+    entropy: Floats
+    log_collision: Floats
+    n_labels: float
+    method: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, dtype=np.str_))
+    bounds: tuple[Profile, Profile] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.method.size == 0:
+            object.__setattr__(self, "method", np.full(len(self), "exact"))
+
+    @classmethod
+    def from_values(
+        cls,
+        top: ArrayLike,
+        runner_up: ArrayLike,
+        entropy: ArrayLike,
+        collision: ArrayLike,
+        n_labels: float,
+    ) -> Profile:
+        """Build an exact profile from plain values instead of logs."""
+        entropy = np.asarray(entropy, dtype=np.float64)
+        return cls(log(top), log(runner_up), entropy, log(collision), n_labels)
+
+    @property
+    def top(self) -> Floats:
+        """The largest probability."""
+        return np.exp(self.log_top)
+
+    @property
+    def runner_up(self) -> Floats:
+        """The second largest probability."""
+        return np.exp(self.log_runner_up)
+
+    @property
+    def collision(self) -> Floats:
+        """The sum of squared probabilities."""
+        return np.exp(self.log_collision)
+
+    @property
+    def low(self) -> Profile:
+        """Lower bounds of every field; the profile itself where it is exact."""
+        return self if self.bounds is None else self.bounds[0]
+
+    @property
+    def high(self) -> Profile:
+        """Upper bounds of every field; the profile itself where it is exact."""
+        return self if self.bounds is None else self.bounds[1]
+
+    def __len__(self) -> int:
+        return len(self.log_top)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the profile as a DataFrame: top, runner_up, entropy, collision, logs, method."""
+        import pandas as pd
+
+        names = ("top", "runner_up", "entropy", "collision", "log_top", "log_runner_up")
+        columns = {name: getattr(self, name) for name in (*names, "log_collision")}
+        return pd.DataFrame({**columns, "method": self.method})
+
+
+@dataclass(frozen=True)
+class TopLabelsets:
+    """The k most probable labelsets of each instance, most probable first.
+
+    Parameters
+    ----------
+    labelsets
+        (n, k, L) zeros and ones; of equally probable ones the lowest code comes first.
+    probabilities
+        (n, k)
+    """
+
+    labelsets: Labelsets
+    probabilities: Floats
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Profile, mode and the mode's expected accuracies, from one sweep over the distribution.
+
+    Parameters
+    ----------
+    profile
+        The four numbers.
+    mode
+        (n, L) most probable labelsets.
+    expected
+        For each metric's name the (n,) expected accuracies of the mode.
+    """
+
+    profile: Profile
+    mode: Labelsets
+    expected: dict[str, Floats]

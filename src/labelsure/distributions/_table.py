@@ -1,0 +1,228 @@
+"""`LabelsetTable`: a few labelsets with their probabilities, the rest having none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure.distributions._checks import as_floats, check_row_sums
+from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.errors import InputError
+from labelsure.labelsets import Labelsets, check_labelsets, code_keys, fill_with_lowest, to_codes
+from labelsure.metrics import Metric
+
+
+class LabelsetTable(LabelsetDistribution):
+    """Distributions given by the labelsets that they can take: votes, beams, draws.
+
+    Parameters
+    ----------
+    labelsets
+        A list with one (k_i, L) array for each instance, or one (n, k, L) array. A labelset that
+        is there twice counts with the sum of its probabilities.
+    probabilities
+        A list of (k_i,) arrays, or one (n, k) array.
+    label_names
+        One for each label.
+    normalise
+        Divide the probabilities of each instance by their sum instead of refusing those that do
+        not sum to one.
+
+    Examples
+    --------
+    >>> dist = LabelsetTable([[[1, 0], [1, 1]]], [[0.25, 0.75]])
+    >>> dist.mode()
+    array([[1, 1]], dtype=int8)
+    >>> dist.marginals()
+    array([[1.  , 0.75]])
+    """
+
+    def __init__(
+        self,
+        labelsets: Any,
+        probabilities: Any,
+        label_names: Iterable[Any] | None = None,
+        *,
+        normalise: bool = False,
+    ) -> None:
+        rows, weights, lengths = _flatten(labelsets, probabilities)
+        super().__init__(len(lengths), rows.shape[1], label_names)
+        self._set_rows(rows, weights, np.repeat(np.arange(len(lengths)), lengths), normalise)
+
+    @classmethod
+    def from_samples(cls, samples: Any, label_names: Iterable[Any] | None = None) -> Self:
+        """Return the table of how often each labelset was drawn or voted for.
+
+        Parameters
+        ----------
+        samples
+            (n, size, L) zeros and ones: for each instance `size` draws or votes.
+        label_names
+            One for each label.
+
+        Examples
+        --------
+        >>> votes = [[[1, 0], [1, 0], [0, 0], [1, 0]]]
+        >>> LabelsetTable.from_samples(votes).top(2).probabilities
+        array([[0.75, 0.25]])
+        """
+        array = np.asarray(samples)
+        if array.ndim != 3 or 0 in array.shape[1:]:
+            raise InputError(
+                "`samples` must have shape (n_samples, size, n_labels) with at least one draw and "
+                f"one label, got shape {array.shape}. Draws of one instance are `[draws]`."
+            )
+        return cls(array, np.full(array.shape[:2], 1 / array.shape[1]), label_names)
+
+    def _set_rows(
+        self,
+        rows: Labelsets,
+        weights: Floats,
+        instance: NDArray[np.intp],
+        normalise: bool,
+    ) -> None:
+        """Check the weights, merge equal labelsets, and keep the rest sorted.
+
+        `_rows`, `_weights` and `_instance` run over the labelsets of all instances, most probable
+        first, of equal ones the lowest code; those of instance i begin at `_starts[i]`.
+        """
+        totals = np.bincount(instance, weights, minlength=len(self)).astype(np.float64)
+        n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
+        check_row_sums(
+            totals, n_bad, np.dtype(np.float64), name="probabilities", normalise=normalise
+        )
+        if normalise:
+            weights = weights / totals[instance]
+        keys = code_keys(rows)
+        order = np.lexsort((keys, instance))
+        keys, instance = keys[order], instance[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (keys[1:] != keys[:-1]) | (instance[1:] != instance[:-1])
+        first = np.flatnonzero(new)
+        merged = np.add.reduceat(weights[order], first) if len(first) else np.empty(0)
+        keep = merged > 0
+        first, merged = first[keep], merged[keep]
+        order = order[first]
+        final = np.lexsort((keys[first], -merged, instance[first]))
+        self._rows = rows[order[final]]
+        self._weights = merged[final]
+        self._instance = instance[first][final]
+        self._starts = np.searchsorted(self._instance, np.arange(len(self)))
+
+    def _take(self, rows: Rows) -> Self:
+        chosen = np.arange(len(self))[rows]
+        lengths = np.diff(np.append(self._starts, len(self._rows)))[chosen]
+        new = type(self).__new__(type(self))
+        LabelsetDistribution.__init__(new, len(chosen), self.n_labels, self.label_names)
+        new._instance = np.repeat(np.arange(len(chosen)), lengths)
+        new._starts = np.cumsum(lengths) - lengths
+        source = np.arange(lengths.sum()) + np.repeat(self._starts[chosen] - new._starts, lengths)
+        new._rows, new._weights = self._rows[source], self._weights[source]
+        return new
+
+    def _sum(self, values: Floats) -> Floats:
+        """Add up the values of each instance's labelsets."""
+        if len(self) == 0:
+            return np.empty((0, *values.shape[1:]))
+        return np.add.reduceat(values, self._starts, axis=0)
+
+    def _marginals(self) -> Floats:
+        return np.minimum(self._sum(self._weights[:, np.newaxis] * self._rows), 1.0)
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        same = (self._rows == Y[self._instance]).all(axis=1)
+        return log(self._sum(self._weights * same))
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        lengths = np.diff(np.append(self._starts, len(self._rows)))
+        runner_up = np.zeros(len(self))
+        several = lengths > 1
+        runner_up[several] = self._weights[self._starts[several] + 1]
+        profile = Profile.from_values(
+            self._weights[self._starts],
+            runner_up,
+            np.maximum(self._sum(-self._weights * np.log(self._weights)), 0.0),
+            self._sum(self._weights**2),
+            self.n_labels,
+        )
+        return profile, self._rows[self._starts]
+
+    def _top(self, k: int) -> TopLabelsets:
+        labelsets = np.zeros((len(self), k, self.n_labels), dtype=np.int8)
+        probabilities = np.zeros((len(self), k))
+        rank = np.arange(len(self._rows)) - self._starts[self._instance]
+        shown = rank < k
+        labelsets[self._instance[shown], rank[shown]] = self._rows[shown]
+        probabilities[self._instance[shown], rank[shown]] = self._weights[shown]
+        for best, n_filled in zip(labelsets, (probabilities > 0).sum(axis=1), strict=True):
+            fill_with_lowest(best, int(n_filled))
+        return TopLabelsets(labelsets, probabilities)
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        ends = np.append(self._starts, len(self._rows))[1:]
+        # Instance i owns the stretch from i to i + 1 of one long running sum.
+        running = np.cumsum(self._weights)
+        before = np.append(0.0, running)[self._starts]
+        running = running - before[self._instance] + self._instance
+        uniforms = generator.random((len(self), size)) + np.arange(len(self))[:, np.newaxis]
+        drawn = np.searchsorted(running, uniforms, side="right")
+        # A sum a hair below one must not hand the last draws to the next instance.
+        drawn = np.clip(drawn, self._starts[:, np.newaxis], ends[:, np.newaxis] - 1)
+        return self._rows[drawn]
+
+    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        n_predicted = Y_pred.sum(axis=1)[self._instance]
+        tp = (self._rows & Y_pred[self._instance]).sum(axis=1)
+        fp, fn = n_predicted - tp, self._rows.sum(axis=1) - tp
+        tn = self.n_labels - tp - fp - fn
+        return self._sum(self._weights * metric.values(tp, fp, fn, tn, empty=empty))
+
+    def _size_marginals(self) -> Floats:
+        by_size = np.zeros((len(self), self.n_labels, self.n_labels))
+        sizes = self._rows.sum(axis=1)
+        some = sizes > 0
+        instance, last = self._instance[some, np.newaxis], sizes[some, np.newaxis] - 1
+        added = self._weights[some, np.newaxis] * self._rows[some]
+        np.add.at(by_size, (instance, np.arange(self.n_labels), last), added)
+        return by_size
+
+    def _probabilities(self) -> Floats:
+        P = np.zeros((len(self), 2**self.n_labels))
+        P[self._instance, to_codes(self._rows)] = self._weights
+        return P
+
+
+def _flatten(labelsets: Any, probabilities: Any) -> tuple[Labelsets, Floats, NDArray[np.intp]]:
+    """Return all labelsets below each other, their weights, and how many each instance has."""
+    if len(labelsets) != len(probabilities):
+        raise InputError(
+            "`labelsets` and `probabilities` must have one entry for each instance, got "
+            f"{len(labelsets)} and {len(probabilities)}."
+        )
+    blocks, weights = [], []
+    n_labels = None
+    for i, (block, weight) in enumerate(zip(labelsets, probabilities, strict=True)):
+        rows = check_labelsets(block, name=f"labelsets[{i}]", n_labels=n_labels)
+        n_labels = rows.shape[1]
+        values = as_floats(weight, f"probabilities[{i}]").astype(np.float64, copy=False)
+        if values.shape != (len(rows),) or len(rows) == 0:
+            raise InputError(
+                f"`probabilities[{i}]` must have one value for each of the {len(rows)} labelsets "
+                f"of instance {i}, at least one, got shape {values.shape}."
+            )
+        blocks.append(rows)
+        weights.append(values)
+    if not blocks:
+        shape = np.shape(labelsets)
+        if len(shape) != 3 or shape[2] == 0:
+            raise InputError(
+                "`labelsets` of no instance must say the number of labels: pass an array of shape "
+                f"(0, k, n_labels), got shape {shape}."
+            )
+        return np.empty((0, shape[2]), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp)
+    lengths = np.array([len(block) for block in blocks], dtype=np.intp)
+    return np.concatenate(blocks), np.concatenate(weights), lengths

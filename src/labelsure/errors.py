@@ -1,0 +1,46 @@
+"""Every error that labelsure raises on purpose.
+
+Each message says what must hold, what came, and what to do. All of them are also a
+`ValueError`, so that code which knows nothing of labelsure can still catch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError", "unknown_name"]
+
+
+class LabelsureError(Exception):
+    """Base of all labelsure errors."""
+
+
+class InputError(LabelsureError, ValueError):
+    """An argument does not have the shape, type or values that the call needs."""
+
+
+class UnknownNameError(InputError):
+    """A name (of a metric, a candidate, a data set, ...) that nothing is registered under."""
+
+
+class TooLargeError(LabelsureError, ValueError):
+    """The request would need more memory or time than is allowed; nothing was allocated."""
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """Build the error for a name that is not registered, with the nearest known one.
+
+    Parameters
+    ----------
+    what
+        What the name should be of, e.g. ``"metric"``.
+    name
+        The name that came.
+    known
+        The names that exist.
+    """
+    spelled = {k.lower(): k for k in known}
+    near = get_close_matches(str(name).lower(), spelled, n=1)
+    hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
+    return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(spelled.values())}.")

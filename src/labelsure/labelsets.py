@@ -1,0 +1,251 @@
+"""Labelsets: rows of zeros and ones, their codes, and the names of their labels.
+
+A labelset of L labels is a row of L zeros and ones. Its *code* has the same bits, label 0 being
+the lowest: an integer up to 63 labels, a row of packed bytes beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labelsure.errors import InputError, unknown_name
+
+__all__ = [
+    "MAX_INTEGER_LABELS",
+    "check_label_names",
+    "check_labelsets",
+    "code_keys",
+    "fill_with_lowest",
+    "from_codes",
+    "from_names",
+    "names_in",
+    "to_codes",
+    "to_names",
+]
+
+MAX_INTEGER_LABELS = 63
+"""Up to this many labels a code is an int64; beyond, a row of packed bytes."""
+
+Labelsets = NDArray[np.int8]
+
+
+def check_labelsets(
+    Y: Any,
+    *,
+    name: str = "Y",
+    n_samples: int | None = None,
+    n_labels: int | None = None,
+) -> Labelsets:
+    """Return `Y` as an (n, L) int8 array of zeros and ones, or say what is wrong with it.
+
+    Parameters
+    ----------
+    Y
+        Array-like, DataFrame or scipy sparse matrix of zeros and ones (or booleans).
+    name
+        What the caller calls it, for the messages.
+    n_samples, n_labels
+        The shape that it must have, where that is known.
+
+    Examples
+    --------
+    >>> check_labelsets([[True, False], [False, False]])
+    array([[1, 0],
+           [0, 0]], dtype=int8)
+    """
+    array = _as_array(Y, name)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(
+            f"`{name}` must have shape (n_samples, n_labels) with at least one label, got shape "
+            f"{array.shape}. A single labelset is one row: `[{name}]`."
+        )
+    if n_labels is not None and array.shape[1] != n_labels:
+        raise InputError(
+            f"`{name}` must have {n_labels} labels (columns), got {array.shape[1]}. "
+            "Pass the columns that the distribution was made for, in the same order."
+        )
+    if n_samples is not None and array.shape[0] != n_samples:
+        raise InputError(
+            f"`{name}` must have {n_samples} rows, got {array.shape[0]}. "
+            "Pass one labelset for each instance."
+        )
+    # A cast could make 0.5 a 0 and 256 a 0, so the values are compared before it.
+    ones = array == 1
+    bad = ~(ones | (array == 0))
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise InputError(
+            f"`{name}` must contain only 0 and 1, got {array[row, column]} in row {row}, column "
+            f"{column}. Binarise it first, e.g. `({name} > 0).astype(int)`."
+        )
+    return ones.astype(np.int8)
+
+
+def _as_array(Y: Any, name: str) -> NDArray[Any]:
+    if hasattr(Y, "toarray"):  # scipy sparse
+        Y = Y.toarray()
+    try:
+        array = np.asarray(Y)
+    except ValueError as error:  # rows of different lengths
+        raise InputError(
+            f"`{name}` must be a rectangular array of zeros and ones, got rows of different "
+            "lengths. For sets of label names use `labelsure.labelsets.from_names`."
+        ) from error
+    if array.dtype.kind not in "biuf" and not (array.dtype == object and _all_numbers(array)):
+        raise InputError(
+            f"`{name}` must be a numeric or boolean array, got dtype {array.dtype}. For sets of "
+            "label names use `labelsure.labelsets.from_names`."
+        )
+    return array
+
+
+def _all_numbers(array: NDArray[Any]) -> bool:
+    return all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array.flat)
+
+
+def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple[str, ...]:
+    """Return `n_labels` distinct names as strings; ``None`` gives y0, y1, ...
+
+    Examples
+    --------
+    >>> check_label_names(None, 3)
+    ('y0', 'y1', 'y2')
+    """
+    if label_names is None:
+        return tuple(f"y{j}" for j in range(n_labels))
+    if isinstance(label_names, str):
+        raise InputError(
+            f"`label_names` must be a sequence of names, got the single string {label_names!r}. "
+            "Split it, e.g. `label_names.split(',')`."
+        )
+    names = tuple(str(name) for name in label_names)
+    if len(names) != n_labels:
+        raise InputError(
+            f"`label_names` must have one name for each of the {n_labels} labels, "
+            f"got {len(names)}. Name every label, in the order of the columns."
+        )
+    if len(set(names)) < n_labels:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"`label_names` must be distinct, got {twice!r} twice. Rename one of them."
+        )
+    return names
+
+
+def names_in(Y: Any) -> list[str] | None:
+    """Return the column names of a DataFrame, None for anything else."""
+    columns = getattr(Y, "columns", None)
+    return None if columns is None else [str(column) for column in columns]
+
+
+def to_codes(Y: ArrayLike) -> NDArray[Any]:
+    """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
+
+    Examples
+    --------
+    >>> to_codes([[1, 0, 0], [0, 1, 1]])
+    array([1, 6])
+    """
+    rows = check_labelsets(Y)
+    if rows.shape[1] > MAX_INTEGER_LABELS:
+        return np.packbits(rows.view(np.uint8), axis=1, bitorder="little")
+    return rows.astype(np.int64) @ (np.int64(1) << np.arange(rows.shape[1], dtype=np.int64))
+
+
+def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
+    """Return the labelsets of `codes` as an (n, L) array: the inverse of `to_codes`.
+
+    Examples
+    --------
+    >>> from_codes([1, 6], n_labels=3)
+    array([[1, 0, 0],
+           [0, 1, 1]], dtype=int8)
+    """
+    if n_labels < 1:
+        raise InputError(f"`n_labels` must be at least 1, got {n_labels}.")
+    array = np.asarray(codes)
+    if array.dtype.kind not in "iu" and array.size:
+        raise InputError(f"`codes` must be integers, got dtype {array.dtype}. Use `to_codes`.")
+    if n_labels > MAX_INTEGER_LABELS:
+        return _from_packed(array, n_labels)
+    if array.ndim != 1:
+        raise InputError(
+            f"`codes` of {n_labels} labels must be a vector of integers, got shape {array.shape}. "
+            f"Packed rows are for more than {MAX_INTEGER_LABELS} labels."
+        )
+    array = array.astype(np.int64)
+    out_of_range = (array < 0) | (array >= 1 << n_labels)
+    if out_of_range.any():
+        raise InputError(
+            f"`codes` of {n_labels} labels must lie in [0, {1 << n_labels}), "
+            f"got {array[out_of_range][0]}. Check the number of labels."
+        )
+    return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
+
+
+def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
+    width = -(-n_labels // 8)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise InputError(
+            f"`codes` of {n_labels} labels must be packed rows of {width} bytes, got shape "
+            f"{array.shape}. Make them with `to_codes`."
+        )
+    bits = np.unpackbits(array.astype(np.uint8), axis=1, bitorder="little")
+    return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
+
+
+def code_keys(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts and compares like its code, at any L."""
+    if Y.shape[1] <= MAX_INTEGER_LABELS:
+        return to_codes(Y)
+    highest_first = np.ascontiguousarray(to_codes(Y)[:, ::-1])
+    return highest_first.view(f"S{highest_first.shape[1]}").ravel()
+
+
+def fill_with_lowest(rows: Labelsets, n_filled: int) -> None:
+    """Fill `rows` from `n_filled` on with the labelsets of lowest code that are not there yet."""
+    taken = {row.tobytes() for row in rows[:n_filled]}
+    n_bits = min(rows.shape[1], MAX_INTEGER_LABELS)
+    code = 0
+    while n_filled < len(rows):
+        rows[n_filled] = 0
+        rows[n_filled, :n_bits] = (code >> np.arange(n_bits)) & 1
+        n_filled += rows[n_filled].tobytes() not in taken
+        code += 1
+
+
+def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tuple[str, ...]]:
+    """Return the names of the labels that are set, one tuple for each row.
+
+    Examples
+    --------
+    >>> to_names([[1, 0, 1], [0, 0, 0]], ["even", "prime", "round"])
+    [('even', 'round'), ()]
+    """
+    rows = check_labelsets(Y)
+    names = check_label_names(label_names, rows.shape[1])
+    return [tuple(names[j] for j in np.flatnonzero(row)) for row in rows]
+
+
+def from_names(labelsets: Iterable[Iterable[str]], label_names: Sequence[str]) -> Labelsets:
+    """Return sets of label names as rows of zeros and ones: the inverse of `to_names`.
+
+    Examples
+    --------
+    >>> from_names([{"even"}, set()], ["even", "prime"])
+    array([[1, 0],
+           [0, 0]], dtype=int8)
+    """
+    position = {name: j for j, name in enumerate(check_label_names(label_names, len(label_names)))}
+    sets = [list(labels) for labels in labelsets]
+    rows = np.zeros((len(sets), len(position)), dtype=np.int8)
+    for row, labels in zip(rows, sets, strict=True):
+        for label in labels:
+            if label not in position:
+                raise unknown_name("label", label, position)
+            row[position[label]] = 1
+    return rows

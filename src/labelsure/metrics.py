@@ -1,0 +1,194 @@
+"""Metrics: how accurate one labelset is when another is true, from the four counts.
+
+A metric is a function of (tp, fp, fn, tn). The four of the paper and its field are registered by
+name; any other function of the same arguments does as well. Two empty labelsets are the one case
+in which a quotient such as Jaccard's is 0/0: there, and only there, a function may give NaN, which
+is then worth `empty`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import check_labelsets
+
+__all__ = [
+    "EXACT",
+    "F1",
+    "HAMMING",
+    "JACCARD",
+    "METRICS",
+    "Counts",
+    "Metric",
+    "MetricLike",
+    "accuracy",
+    "check_empty",
+    "counts",
+    "get_metric",
+]
+
+Floats = NDArray[np.float64]
+Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+"""True positives, false positives, false negatives, true negatives."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named function of (tp, fp, fn, tn), the counts being arrays of one shape.
+
+    Parameters
+    ----------
+    name
+        What tables and messages call it.
+    function
+        Takes four float arrays, returns one of the same shape; NaN for two empty sets means
+        "worth `empty`".
+    """
+
+    name: str
+    function: Callable[[Any, Any, Any, Any], Any]
+
+    def values(self, tp: Any, fp: Any, fn: Any, tn: Any, *, empty: float = 1.0) -> Floats:
+        """Return the metric of each entry, two empty sets being worth `empty` where it is 0/0."""
+        tp, fp, fn, tn = (np.asarray(count, dtype=np.float64) for count in (tp, fp, fn, tn))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.array(self.function(tp, fp, fn, tn), dtype=np.float64)
+        if values.shape != tp.shape:
+            raise InputError(
+                f"The metric {self.name!r} must return an array of shape {tp.shape}, one value for "
+                f"each entry of its arguments, got shape {values.shape}. Write it with array "
+                "operations, e.g. `np.where` instead of `if`."
+            )
+        both_empty = tp + fp + fn == 0
+        values[both_empty & np.isnan(values)] = empty
+        if not np.isfinite(values).all():
+            at = np.argwhere(~np.isfinite(values))[0]
+            where = ", ".join(
+                f"{name}={count[tuple(at)]:g}"
+                for name, count in zip(("tp", "fp", "fn", "tn"), (tp, fp, fn, tn), strict=True)
+            )
+            raise InputError(
+                f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
+                "Only two empty labelsets may give NaN, which is worth `empty`."
+            )
+        return values
+
+    def table(self, n_labels: int, n_predicted: int, *, empty: float = 1.0) -> Floats:
+        """Return the metric for every (tp, fn) when `n_predicted` of `n_labels` are predicted."""
+        tp = np.arange(n_predicted + 1)[:, np.newaxis]
+        fn = np.arange(n_labels - n_predicted + 1)[np.newaxis, :]
+        tp, fn = np.broadcast_arrays(tp, fn)
+        return self.values(tp, n_predicted - tp, fn, n_labels - n_predicted - fn, empty=empty)
+
+
+def _exact(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (fp + fn == 0).astype(np.float64)
+
+
+def _hamming(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (tp + tn) / (tp + fp + fn + tn)
+
+
+def _jaccard(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tp / (tp + fp + fn)
+
+
+def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return 2 * tp / (2 * tp + fp + fn)
+
+
+EXACT = Metric("exact", _exact)
+HAMMING = Metric("hamming", _hamming)
+JACCARD = Metric("jaccard", _jaccard)
+F1 = Metric("f1", _f1)
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1)}
+"""The metrics that have a name. A new one is a function and an entry here."""
+
+MetricLike = str | Metric | Callable[[Any, Any, Any, Any], Any]
+
+
+def get_metric(metric: MetricLike) -> Metric:
+    """Return the registered metric of that name, or the given function as a metric.
+
+    Examples
+    --------
+    >>> get_metric("jaccard").values([1], [1], [0], [2])
+    array([0.5])
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric not in METRICS:
+            raise unknown_name("metric", metric, METRICS)
+        return METRICS[metric]
+    if callable(metric):
+        return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
+    raise InputError(
+        f"`metric` must be a name ({', '.join(METRICS)}) or a function of (tp, fp, fn, tn), "
+        f"got {metric!r}."
+    )
+
+
+def check_empty(empty: float) -> float:
+    """Return `empty` as a float in [0, 1], or say what is wrong with it."""
+    try:
+        value = float(empty)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not 0 <= value <= 1:
+        raise InputError(
+            f"`empty` must be a number in [0, 1], the accuracy of two empty labelsets, got "
+            f"{empty!r}. Usual choices are 1.0 and 0.0."
+        )
+    return value
+
+
+def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
+    """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
+
+    Examples
+    --------
+    >>> [int(c[0]) for c in counts([[1, 1, 0, 0]], [[1, 0, 1, 0]])]
+    [1, 1, 1, 1]
+    """
+    true = check_labelsets(Y_true, name="Y_true")
+    predicted = check_labelsets(
+        Y_pred, name="Y_pred", n_samples=true.shape[0], n_labels=true.shape[1]
+    )
+    tp = (true & predicted).sum(axis=1)
+    n_true, n_predicted = true.sum(axis=1), predicted.sum(axis=1)
+    fp, fn = n_predicted - tp, n_true - tp
+    return tp, fp, fn, true.shape[1] - tp - fp - fn
+
+
+def accuracy(
+    Y_true: ArrayLike, Y_pred: ArrayLike, metric: MetricLike, *, empty: float = 1.0
+) -> Floats:
+    """Return the accuracy of each prediction, once the truth is known.
+
+    Parameters
+    ----------
+    Y_true, Y_pred
+        (n, L) arrays of zeros and ones.
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+    empty
+        The Jaccard and F1 of two empty labelsets.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> accuracy([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], "jaccard")
+    array([0.5, 1. ])
+    """
+    return get_metric(metric).values(*counts(Y_true, Y_pred), empty=check_empty(empty))
