@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         LabelsetDistribution,
         LabelsetTable,
         Profile,
+        TrellisDistribution,
         as_distribution,
     )
     from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
@@ -34,6 +35,7 @@ _HOMES = {
         "LabelsetDistribution",
         "LabelsetTable",
         "Profile",
+        "TrellisDistribution",
         "as_distribution",
     ],
     "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
@@ -50,6 +52,7 @@ __all__ = [
     "LabelsureError",
     "Profile",
     "TooLargeError",
+    "TrellisDistribution",
     "UnknownNameError",
     "accuracy",
     "as_distribution",

@@ -6,6 +6,7 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent import IndependentLabels
 from labelsure.distributions._profile import Profile, Summary, TopLabelsets
 from labelsure.distributions._table import LabelsetTable
+from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "DenseDistribution",
@@ -15,5 +16,6 @@ __all__ = [
     "Profile",
     "Summary",
     "TopLabelsets",
+    "TrellisDistribution",
     "as_distribution",
 ]
