@@ -1,9 +1,9 @@
 """Kernels for networks of short memory: a frontier of states moves over the labels. Section 3.
 
 Labels are visited in a fixed order, and each depends on at most three of the m labels visited
-just before it. The *state* before position j holds those m labels: position j - 1 is its lowest
-bit, j - 2 the next. A label that takes the value v moves state s to (2 s + v) mod 2**m, so states
-r and r + half lead to the same two states, 2 r and 2 r + 1, and every step is a loop over r.
+just before it. The *state* before position j holds those m labels: position j - 1 is its highest
+bit, j - 2 the next. A label that takes the value v moves state s to s // 2 + v 2**(m - 1), so
+states 2 r and 2 r + 1 lead to the same two states, r and r + half, and a step is a loop over r.
 States of labels before the first are carried along: nothing depends on them, nothing leads there.
 
 A *network* is a tuple: conditionals (n, L, columns), P(label = 1 | parents) with one column for
@@ -46,7 +46,7 @@ def _log(p):
 @njit(**PLAIN)
 def _step(state, value, n_states):
     """Return the state after a label took this value."""
-    return (2 * state + value) & (n_states - 1)
+    return (state >> 1) + value * (n_states >> 1)
 
 
 # Sums: marginals, entropy, collision.
@@ -56,11 +56,10 @@ def _step(state, value, n_states):
 def _push(masses, no, yes, pushed):
     """Move the masses of all states one label on."""
     half = masses.size // 2
-    low, high = masses[:half], masses[half:]
-    no_low, no_high, yes_low, yes_high = no[:half], no[half:], yes[:half], yes[half:]
+    pushed_no, pushed_yes = pushed[:half], pushed[half:]
     for r in range(half):
-        pushed[2 * r] = low[r] * no_low[r] + high[r] * no_high[r]
-        pushed[2 * r + 1] = low[r] * yes_low[r] + high[r] * yes_high[r]
+        pushed_no[r] = masses[2 * r] * no[2 * r] + masses[2 * r + 1] * no[2 * r + 1]
+        pushed_yes[r] = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
 
 
 @njit(**FAST)
@@ -130,11 +129,13 @@ def sum_rows(start, stop, network, marginals, values):
 @njit(**FAST)
 def _choose(no, yes, after, best, choice):
     """Take the better value of a label in each state; return in how many states both are equal."""
+    half = after.size // 2
+    after_no, after_yes = after[:half], after[half:]
     n_ties = 0
-    for r in range(no.size):
-        of_no, of_yes = no[r] + after[2 * r], yes[r] + after[2 * r + 1]
-        best[r] = of_no if of_no > of_yes else of_yes
-        choice[r] = of_yes > of_no + TIE
+    for s in range(no.size):
+        of_no, of_yes = no[s] + after_no[s >> 1], yes[s] + after_yes[s >> 1]
+        best[s] = of_no if of_no > of_yes else of_yes
+        choice[s] = of_yes > of_no + TIE
         n_ties += (of_yes >= of_no - TIE) & (of_yes <= of_no + TIE)
     return n_ties
 
@@ -168,7 +169,6 @@ def _complete(tables, shifts, order, best, choice):
     equally probable completions it is the one with the lowest code.
     """
     n_labels, n_states = choice.shape
-    half = n_states // 2
     no, yes = np.empty(n_states), np.empty(n_states)
     log_no, log_yes = np.empty(tables.shape[1]), np.empty(tables.shape[1])
     best[n_labels] = 0.0
@@ -177,16 +177,12 @@ def _complete(tables, shifts, order, best, choice):
             log_no[c], log_yes[c] = _log(1.0 - tables[j, c]), _log(tables[j, c])
         _expand(log_no, shifts[j], no)
         _expand(log_yes, shifts[j], yes)
-        after = best[j + 1]
-        for first in (0, half):
-            end = first + half
-            n_ties = _choose(
-                no[first:end], yes[first:end], after, best[j, first:end], choice[j, first:end]
-            )
-            for s in range(first, end if n_ties else first):
-                of_no, of_yes = no[s] + after[2 * (s - first)], yes[s] + after[2 * (s - first) + 1]
-                if abs(of_no - of_yes) <= TIE:
-                    choice[j, s] = not _no_is_lower(j, s, order, choice)
+        n_ties = _choose(no, yes, best[j + 1], best[j], choice[j])
+        for s in range(n_states if n_ties else 0):
+            of_no = no[s] + best[j + 1, _step(s, 0, n_states)]
+            of_yes = yes[s] + best[j + 1, _step(s, 1, n_states)]
+            if abs(of_no - of_yes) <= TIE:
+                choice[j, s] = not _no_is_lower(j, s, order, choice)
 
 
 @njit(**PLAIN)
@@ -347,129 +343,3 @@ def sample_rows(start, stop, network, uniforms, draws):
                 value = 1 if uniforms[i, d, order[j]] < yes else 0
                 draws[i, d, order[j]] = value
                 state = _step(state, value, n_states)
-
-
-# Generating functions: counts of labels from values at a few points. Section 5.
-
-
-@njit(**FAST)
-def _pull(after, yes, weight, before):
-    """Move a function of the state one label back, a label that is set counting `weight`.
-
-    The two rows are the parts of a number x + y e. A weight (a, b, c) takes it to
-    (a x + b y) + (c x + a y) e: complex numbers (b = -c) and values with derivatives (b = 0) alike.
-    """
-    half = yes.size // 2
-    a, b, c = weight[0], weight[1], weight[2]
-    x, y = after[0], after[1]
-    yes_low, yes_high = yes[:half], yes[half:]
-    x_low, x_high, y_low, y_high = (
-        before[0, :half],
-        before[0, half:],
-        before[1, :half],
-        before[1, half:],
-    )
-    for r in range(half):
-        dx = a * x[2 * r + 1] + b * y[2 * r + 1] - x[2 * r]
-        dy = c * x[2 * r + 1] + a * y[2 * r + 1] - y[2 * r]
-        x_low[r] = x[2 * r] + yes_low[r] * dx
-        x_high[r] = x[2 * r] + yes_high[r] * dx
-        y_low[r] = y[2 * r] + yes_low[r] * dy
-        y_high[r] = y[2 * r] + yes_high[r] * dy
-
-
-@njit(**PLAIN)
-def expected_rows(start, stop, network, predicted, weights, coefficients, expected):
-    """Per row: the mean of a metric, as a sum over points of a generating function.
-
-    weights[q, 0] is what a false negative counts at point q, weights[q, 1] a true positive; the
-    two parts of the function's value there enter the sum with coefficients[q].
-    """
-    conditionals, shifts, _, n_states = network
-    n_labels = conditionals.shape[1]
-    yes = np.empty((n_labels, n_states))
-    values, spare = np.empty((2, n_states)), np.empty((2, n_states))
-    for i in range(start, stop):
-        for j in range(n_labels):
-            _expand(conditionals[i, j], shifts[j], yes[j])
-        expected[i] = 0.0
-        for q in range(weights.shape[0]):
-            values[0] = 1.0
-            values[1] = 0.0
-            for j in range(n_labels - 1, -1, -1):
-                _pull(values, yes[j], weights[q, predicted[i, j]], spare)
-                values, spare = spare, values
-            expected[i] += coefficients[q, 0] * values[0, 0] + coefficients[q, 1] * values[1, 0]
-
-
-@njit(**FAST)
-def _push_weighted(masses, yes, weight, pushed):
-    """Move complex masses one label on, a label that is set counting `weight`."""
-    half = yes.size // 2
-    a, b, c = weight[0], weight[1], weight[2]
-    x_low, x_high, y_low, y_high = (
-        masses[0, :half],
-        masses[0, half:],
-        masses[1, :half],
-        masses[1, half:],
-    )
-    yes_low, yes_high = yes[:half], yes[half:]
-    x, y = pushed[0], pushed[1]
-    for r in range(half):
-        x_yes = yes_low[r] * x_low[r] + yes_high[r] * x_high[r]
-        y_yes = yes_low[r] * y_low[r] + yes_high[r] * y_high[r]
-        x[2 * r] = x_low[r] + x_high[r] - x_yes
-        y[2 * r] = y_low[r] + y_high[r] - y_yes
-        x[2 * r + 1] = a * x_yes + b * y_yes
-        y[2 * r + 1] = c * x_yes + a * y_yes
-
-
-@njit(**PLAIN)
-def _sums_by_bit(masses, values, sums):
-    """Write to sums[d] the sum of masses * values over the states whose bit d is set."""
-    sums[:] = 0.0
-    for s in range(masses.shape[1]):
-        x = masses[0, s] * values[0, s] - masses[1, s] * values[1, s]
-        y = masses[0, s] * values[1, s] + masses[1, s] * values[0, s]
-        for d in range(sums.shape[0]):
-            if (s >> d) & 1:
-                sums[d, 0] += x
-                sums[d, 1] += y
-
-
-@njit(**PLAIN)
-def size_rows(start, stop, network, weights, transform):
-    """Per row: the mean of y_j w**|y| for each position j and each w, a complex weight.
-
-    One state holds m labels, so masses from the left and values from the right need to meet only
-    at every m-th position, and only the values there are kept.
-    """
-    conditionals, shifts, _, n_states = network
-    n_labels, memory = conditionals.shape[1], 0
-    while 1 << memory < n_states:
-        memory += 1
-    yes = np.empty((n_labels, n_states))
-    kept = np.empty(((n_labels - 1) // memory + 2, 2, n_states))
-    values, masses, spare = np.empty((3, 2, n_states))
-    sums = np.empty((memory, 2))
-    for i in range(start, stop):
-        for j in range(n_labels):
-            _expand(conditionals[i, j], shifts[j], yes[j])
-        for q in range(weights.shape[0]):
-            values[0] = 1.0
-            values[1] = 0.0
-            kept[-1] = values
-            for j in range(n_labels - 1, 0, -1):
-                _pull(values, yes[j], weights[q], spare)
-                values, spare = spare, values
-                if j % memory == 0:
-                    kept[j // memory] = values
-            masses[:] = 0.0
-            masses[0, 0] = 1.0
-            for j in range(n_labels):
-                _push_weighted(masses, yes[j], weights[q], spare)
-                masses, spare = spare, masses
-                if (j + 1) % memory == 0 or j == n_labels - 1:
-                    _sums_by_bit(masses, kept[j // memory + 1], sums)
-                    for d in range(j % memory + 1):
-                        transform[i, j - d, q] = complex(sums[d, 0], sums[d, 1])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import trellis as kernels
+from labelsure._kernels import trellis_counts as counting
 from labelsure._kernels.quadrature import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
@@ -90,7 +91,7 @@ class TrellisDistribution(LabelsetDistribution):
         self._conditionals = _check_conditionals(conditionals, positions)
         self._shifts = np.full((n_labels, MAX_PARENTS), kernels.NO_PARENT, dtype=np.int64)
         for j, some in enumerate(positions):
-            self._shifts[j, : len(some)] = [j - 1 - p for p in some]
+            self._shifts[j, : len(some)] = [self._memory - j + p for p in some]
         super().__init__(len(self._conditionals), n_labels, label_names)
 
     @property
@@ -129,7 +130,8 @@ class TrellisDistribution(LabelsetDistribution):
         columns = np.zeros(values.shape, dtype=np.intp)
         for parent, shift in enumerate(self._shifts.T):
             has = np.flatnonzero(shift != kernels.NO_PARENT)
-            columns[:, has] += values[:, has - 1 - shift[has]].astype(np.intp) << parent
+            at = has - self._memory + shift[has]
+            columns[:, has] += values[:, at].astype(np.intp) << parent
         p = np.take_along_axis(self._conditionals, columns[..., np.newaxis], axis=2)[..., 0]
         return log(np.where(values == 1, p, 1 - p)).sum(axis=1)
 
@@ -142,8 +144,8 @@ class TrellisDistribution(LabelsetDistribution):
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         mode, logs = self._mode_and_logs()
         values = self._sums()[1]
-        fields = (*logs.T.copy(), *values.T.copy())
-        return Profile(*fields, self.n_labels), mode
+        (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
+        return Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels), mode
 
     def mode(self) -> Labelsets:
         """Return the most probable labelsets, (n, L); on a tie the lowest code."""
@@ -180,7 +182,7 @@ class TrellisDistribution(LabelsetDistribution):
             some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
             points = _points_of(metric, self.n_labels, k, empty)
             values = np.empty(len(rows))
-            for_rows(kernels.expected_rows, len(rows), some._network, predicted, *points, values)
+            for_rows(counting.expected_rows, len(rows), some._network, predicted, *points, values)
             expected[rows] = values
         return expected
 
@@ -189,7 +191,7 @@ class TrellisDistribution(LabelsetDistribution):
         n_points = (self.n_labels + 1) // 2 + 1
         weights = _rotations(np.arange(n_points), self.n_labels + 1)
         transform = np.empty((len(self), self.n_labels, n_points), dtype=np.complex128)
-        for_rows(kernels.size_rows, len(self), self._network, weights, transform)
+        for_rows(counting.size_rows, len(self), self._network, weights, transform)
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
         sizes = np.fft.irfft(transform, self.n_labels + 1, axis=2)[:, :, 1:]
         by_size[:, self._order] = np.maximum(sizes, 0.0)
@@ -204,7 +206,7 @@ class TrellisDistribution(LabelsetDistribution):
             p = self._conditionals[:, j, columns]
             P = np.concatenate([P * (1 - p), P * p], axis=1)
             codes = np.concatenate([codes, codes | 1 << label])
-            states = np.concatenate([2 * states, 2 * states + 1]) % 2**self._memory
+            states = np.concatenate([states >> 1, (states >> 1) + 2 ** (self._memory - 1)])
         by_code = np.empty_like(P)
         by_code[:, codes] = P
         return by_code
