@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from labelsure.candidates import confidence
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
+        ChainMixture,
         DenseDistribution,
         IndependentLabels,
         LabelsetDistribution,
         LabelsetTable,
+        LinearChain,
+        PrefixChain,
         Profile,
         TrellisDistribution,
         as_distribution,
@@ -30,10 +33,13 @@ _HOMES = {
     "candidates": ["confidence"],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
+        "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
         "LabelsetDistribution",
         "LabelsetTable",
+        "LinearChain",
+        "PrefixChain",
         "Profile",
         "TrellisDistribution",
         "as_distribution",
@@ -44,12 +50,15 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ChainMixture",
     "DenseDistribution",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
     "LabelsetTable",
     "LabelsureError",
+    "LinearChain",
+    "PrefixChain",
     "Profile",
     "TooLargeError",
     "TrellisDistribution",

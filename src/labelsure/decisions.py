@@ -30,8 +30,11 @@ __all__ = ["decide", "expected_accuracy"]
 Floats = NDArray[np.float64]
 
 TIE = 1e-12  # expectations closer than this are equal: rounding must not pick between them
-MAX_DENSE_LABELS = 14  # up to here the transform of a dense copy takes a millisecond an instance
-BLOCK_BYTES = 2**26  # of the largest work array, for rows taken at a time
+MAX_PAIRS_LABELS = 12  # any metric: all 4**L pairs in some ten milliseconds an instance
+MAX_DENSE_LABELS = (
+    14  # Jaccard: up to here the transform of a dense copy takes a millisecond an instance
+)
+BLOCK_BYTES = 2**24  # of the largest work array, for rows taken at a time
 MAX_FLIP_ROUNDS = 10  # of the local search; it nearly always ends by itself sooner
 
 
@@ -136,17 +139,11 @@ def _decide_block(
     best = dist.optimum(metric, empty=empty)
     if best is None and metric == F1:
         best = _best_f1(dist, empty)
-    if best is None and dist.n_labels <= MAX_DENSE_LABELS:
-        best = _dense_optimum(dist, metric, empty)
-    if best is not None:
-        return best, np.zeros(len(dist))
-    if metric == JACCARD:
+    if best is None and metric == JACCARD and dist.n_labels > MAX_DENSE_LABELS:
         return _good_jaccard(dist, empty)
-    raise TooLargeError(
-        f"The best labelset under the metric {metric.name!r} is only known by comparing all pairs "
-        f"of labelsets, which {dist.n_labels} labels have too many of. Compare your own proposals "
-        "with `expected_accuracy`, which works for any number of labels."
-    )
+    if best is None:
+        best = _dense_optimum(dist, metric, empty)
+    return best, np.zeros(len(dist))
 
 
 def _marginal_majority(dist: LabelsetDistribution) -> Labelsets:
@@ -160,14 +157,18 @@ _SHARED_RULES: dict[Metric, Callable[[LabelsetDistribution], Labelsets]] = {
 """Metrics whose optimum every kind has from simpler answers."""
 
 
-def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> Labelsets | None:
+def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> Labelsets:
+    if metric != JACCARD and dist.n_labels > MAX_PAIRS_LABELS:
+        raise TooLargeError(
+            f"The best labelset under the metric {metric.name!r} is only known by comparing all "
+            f"pairs of labelsets, for at most {MAX_PAIRS_LABELS} labels, got {dist.n_labels}. "
+            "Compare your own proposals with `expected_accuracy`, which works for any number."
+        )
     best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     for rows in _blocks(len(dist), 8 * 2**dist.n_labels):
         dense = DenseDistribution(dist[rows].probabilities())
         found = dense.optimum(metric, empty=empty)
-        if found is None:
-            return None
-        best[rows] = found
+        best[rows] = dense.optimum_by_pairs(metric, empty=empty) if found is None else found
     return best
 
 

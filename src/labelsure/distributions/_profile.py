@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,21 @@ class Profile:
         """Build an exact profile from plain values instead of logs."""
         entropy = np.asarray(entropy, dtype=np.float64)
         return cls(log(top), log(runner_up), entropy, log(collision), n_labels)
+
+    @classmethod
+    def concatenate(cls, profiles: Sequence[Profile], n_labels: float) -> Profile:
+        """Put the rows of several profiles below each other."""
+        if not profiles:
+            return cls.from_values([], [], [], [], n_labels)
+        bounds = None
+        if any(profile.bounds is not None for profile in profiles):
+            bounds = (
+                cls.concatenate([profile.low for profile in profiles], n_labels),
+                cls.concatenate([profile.high for profile in profiles], n_labels),
+            )
+        fields = {name: np.concatenate([getattr(p, name) for p in profiles]) for name in FIELDS}
+        method = np.concatenate([profile.method for profile in profiles])
+        return cls(**fields, n_labels=n_labels, method=method, bounds=bounds)
 
     @property
     def top(self) -> Floats:
