@@ -269,7 +269,8 @@ def _sink(search, heap, size, rows):
 def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
     """Append, for each position after the entry's own, the best labelset that differs there.
 
-    Returns how many entries there are now; what has probability 0 is left out.
+    What has probability 0 is left out. Returns how many entries there are now, and the
+    log-probability of the entry.
     """
     scores, _, positions, _, _, choice = search
     state = 0
@@ -284,12 +285,12 @@ def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
             n_entries += 1
         prefix += np.log(taken)
         state = _step(state, row[j], choice.shape[1])
-    return n_entries
+    return n_entries, prefix
 
 
 @njit(**PLAIN)
-def top_rows(start, stop, network, n_entries, labelsets, n_found):
-    """Per row: the most probable labelsets, and how many of them have any probability.
+def top_rows(start, stop, network, n_entries, labelsets, logs):
+    """Per row: the most probable labelsets and their log-probabilities, -inf where there is none.
 
     The second best differs from the best at some first position, and so on: all labelsets but
     those found are parted by where they first leave an earlier one, and the best of each part
@@ -316,7 +317,7 @@ def top_rows(start, stop, network, n_entries, labelsets, n_found):
             _sink(search, heap, size, rows)
             _write_labelset(search, entry, found[rank])
             first_new = n_used
-            n_used = _add_deviations(
+            n_used, logs[i, rank] = _add_deviations(
                 conditionals[i], shifts, best, search, entry, found[rank], n_used
             )
             for new in range(first_new, n_used):
@@ -325,7 +326,7 @@ def top_rows(start, stop, network, n_entries, labelsets, n_found):
                 _rise(search, heap, size, rows)
                 size += 1
             rank += 1
-        n_found[i] = rank
+        logs[i, rank:] = -np.inf
 
 
 # Draws.

@@ -17,10 +17,10 @@ from labelsure._kernels.quadrature import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._checks import as_floats, check_unit_interval
-from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import Labelsets, fill_with_lowest
-from labelsure.metrics import F1, JACCARD, Metric
+from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
 MAX_PARENTS = 3
 """The left, the upper and the upper-left neighbour."""
@@ -122,8 +122,39 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(kernels.sum_rows, len(self), self._network, marginals, values)
         return self._by_label(marginals), values
 
+    def _maxima(self) -> tuple[Labelsets, Floats]:
+        """Return the mode and, as columns, its log-probability and the runner-up's."""
+        mode, logs = np.empty((len(self), self.n_labels), dtype=np.int8), np.empty((len(self), 2))
+        for_rows(kernels.mode_rows, len(self), self._network, mode, logs)
+        return self._by_label(mode), logs
+
+    def _sweep(self) -> tuple[Profile, Labelsets, Floats]:
+        """Return the profile, the mode and the marginals."""
+        mode, logs = self._maxima()
+        marginals, values = self._sums()
+        (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
+        profile = Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels)
+        return profile, mode, marginals
+
     def _marginals(self) -> Floats:
         return self._sums()[0]
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        return self._sweep()[:2]
+
+    def mode(self) -> Labelsets:
+        """Return the most probable labelsets, (n, L); on a tie the lowest code."""
+        return self._maxima()[0]
+
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        profile, mode, marginals = self._sweep()
+        agreement = np.where(mode == 1, marginals, 1 - marginals).mean(axis=1)
+        known = {EXACT: profile.top, HAMMING: agreement}
+        expected = {
+            metric.name: known[metric] if metric in known else self._expected(metric, mode, empty)
+            for metric in metrics
+        }
+        return Summary(profile, mode, expected)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         values = Y[:, self._order]
@@ -135,32 +166,14 @@ class TrellisDistribution(LabelsetDistribution):
         p = np.take_along_axis(self._conditionals, columns[..., np.newaxis], axis=2)[..., 0]
         return log(np.where(values == 1, p, 1 - p)).sum(axis=1)
 
-    def _mode_and_logs(self) -> tuple[Labelsets, Floats]:
-        """Return the mode and, as columns, its log-probability and the runner-up's."""
-        mode, logs = np.empty((len(self), self.n_labels), dtype=np.int8), np.empty((len(self), 2))
-        for_rows(kernels.mode_rows, len(self), self._network, mode, logs)
-        return self._by_label(mode), logs
-
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        mode, logs = self._mode_and_logs()
-        values = self._sums()[1]
-        (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
-        return Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels), mode
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, (n, L); on a tie the lowest code."""
-        return self._mode_and_logs()[0]
-
     def _top(self, k: int) -> TopLabelsets:
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
-        n_found = np.empty(len(self), dtype=np.int64)
+        logs = np.empty((len(self), k))
         n_entries = min(k * self.n_labels + 1, 2**self.n_labels)
-        for_rows(kernels.top_rows, len(self), self._network, n_entries, labelsets, n_found)
+        for_rows(kernels.top_rows, len(self), self._network, n_entries, labelsets, logs)
         labelsets = self._by_label(labelsets)
-        for best, n_filled in zip(labelsets, n_found, strict=True):
+        for best, n_filled in zip(labelsets, np.isfinite(logs).sum(axis=1), strict=True):
             fill_with_lowest(best, int(n_filled))
-        repeated = self._take(np.repeat(np.arange(len(self)), k))
-        logs = repeated._log_prob(labelsets.reshape(-1, self.n_labels)).reshape(-1, k)
         # Equally probable ones, in the order of their codes, must not seem to rise by rounding.
         return TopLabelsets(labelsets, np.exp(np.minimum.accumulate(logs, axis=1)))
 
@@ -277,22 +290,25 @@ def _rotations(numerators: NDArray[np.intp], denominator: int) -> Floats:
 
 
 def _check_order(order: Iterable[int]) -> Integers:
-    array = np.asarray(order if isinstance(order, np.ndarray) else list(order))
-    whole = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iu"
-    if not whole or not np.array_equal(np.sort(array), np.arange(array.size)):
+    labels = np.asarray(order, dtype=object)
+    whole = labels.ndim == 1 and all(isinstance(label, (int, np.integer)) for label in labels)
+    if not whole or labels.size == 0 or sorted(labels) != list(range(labels.size)):
         raise InputError(
             "`order` must name every label index once, one for each position, e.g. [2, 0, 1], got "
-            f"{array.tolist()}. In the order of the columns it is `range(n_labels)`."
+            f"{labels.tolist()}. In the order of the columns it is `range(n_labels)`."
         )
-    return array.astype(np.int64)
+    return labels.astype(np.int64)
 
 
 def _check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list[int]]:
-    positions = [list(some) for some in parents]
+    try:
+        positions = [list(some) for some in parents]
+    except TypeError:
+        positions = []
     if len(positions) != n_labels:
         raise InputError(
-            f"`parents` must have one sequence for each of the {n_labels} positions, got "
-            f"{len(positions)}. A label without parents has an empty one: `()`."
+            f"`parents` must have one sequence of positions for each of the {n_labels} positions, "
+            f"got {parents!r}. A label without parents has an empty one: `()`."
         )
     for j, some in enumerate(positions):
         if len(some) > MAX_PARENTS:
@@ -327,7 +343,7 @@ def _check_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -
     if len(tables) != len(parents):
         raise InputError(
             f"`conditionals` must have one array for each of the {len(parents)} positions, got "
-            f"{len(tables)}."
+            f"{len(tables)}. Its rows are the instances, its columns the ways the parents can be."
         )
     n_samples = tables[0].shape[0] if tables[0].ndim else 0
     packed = np.zeros((n_samples, len(tables), 2 ** max(map(len, parents))))
