@@ -99,17 +99,26 @@ def _push_weighted(masses, yes, weight, pushed):
         y_yes[r] = c * x + a * y
 
 
-@njit(**PLAIN)
-def _sums_by_bit(masses, values, sums):
-    """Write to sums[d] the sum of masses * values over the states whose bit d is set."""
-    sums[:] = 0.0
-    for s in range(masses.shape[1]):
-        x = masses[0, s] * values[0, s] - masses[1, s] * values[1, s]
-        y = masses[0, s] * values[1, s] + masses[1, s] * values[0, s]
-        for d in range(sums.shape[0]):
-            if (s >> d) & 1:
-                sums[d, 0] += x
-                sums[d, 1] += y
+@njit(**FAST)
+def _multiply(masses, values, products):
+    x, y, u, v = masses[0], masses[1], values[0], values[1]
+    for s in range(x.size):
+        products[0, s] = x[s] * u[s] - y[s] * v[s]
+        products[1, s] = x[s] * v[s] + y[s] * u[s]
+
+
+@njit(**FAST)
+def _sums_by_bit(products, sums):
+    """Write to sums[d] the sum over the states whose bit d is set, folding away bit after bit."""
+    half = products.size // 2
+    for d in range(sums.size - 1, -1, -1):
+        low, high = products[:half], products[half : 2 * half]
+        total = 0.0
+        for s in range(half):
+            total += high[s]
+            low[s] += high[s]
+        sums[d] = total
+        half //= 2
 
 
 @njit(**PLAIN)
@@ -126,7 +135,7 @@ def size_rows(start, stop, network, weights, transform):
     yes = np.empty((n_labels, n_states))
     kept = np.empty(((n_labels - 1) // memory + 2, 2, n_states))
     values, masses, spare = np.empty((3, 2, n_states))
-    sums = np.empty((memory, 2))
+    sums = np.empty((2, memory))
     for i in range(start, stop):
         _expand(conditionals[i], shifts, yes)
         for q in range(weights.shape[0]):
@@ -144,7 +153,9 @@ def size_rows(start, stop, network, weights, transform):
                 _push_weighted(masses, yes[j], weights[q], spare)
                 masses, spare = spare, masses
                 if (j + 1) % memory == 0 or j == n_labels - 1:
-                    _sums_by_bit(masses, kept[j // memory + 1], sums)
+                    _multiply(masses, kept[j // memory + 1], spare)
+                    _sums_by_bit(spare[0], sums[0])
+                    _sums_by_bit(spare[1], sums[1])
                     for back in range(j % memory + 1):
-                        x, y = sums[memory - 1 - back]
-                        transform[i, j - back, q] = complex(x, y)
+                        bit = memory - 1 - back
+                        transform[i, j - back, q] = complex(sums[0, bit], sums[1, bit])
