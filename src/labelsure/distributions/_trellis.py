@@ -5,6 +5,7 @@ Section numbers are those of `docs/algorithms.md`.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -295,7 +296,7 @@ def _check_order(order: Iterable[int]) -> Integers:
     if not whole or labels.size == 0 or sorted(labels) != list(range(labels.size)):
         raise InputError(
             "`order` must name every label index once, one for each position, e.g. [2, 0, 1], got "
-            f"{labels.tolist()}. In the order of the columns it is `range(n_labels)`."
+            f"{reprlib.repr(labels.tolist())}. In the order of the columns it is `range(n_labels)`."
         )
     return labels.astype(np.int64)
 
@@ -308,7 +309,7 @@ def _check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list
     if len(positions) != n_labels:
         raise InputError(
             f"`parents` must have one sequence of positions for each of the {n_labels} positions, "
-            f"got {parents!r}. A label without parents has an empty one: `()`."
+            f"got {reprlib.repr(parents)}. A label without parents has an empty one: `()`."
         )
     for j, some in enumerate(positions):
         if len(some) > MAX_PARENTS:
