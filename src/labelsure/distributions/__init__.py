@@ -9,6 +9,7 @@ from labelsure.distributions._independent import IndependentLabels
 from labelsure.distributions._mixture import ChainMixture
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._table import LabelsetTable
+from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "ChainMixture",
@@ -24,5 +25,6 @@ __all__ = [
     "Profile",
     "Summary",
     "TopLabelsets",
+    "TrellisDistribution",
     "as_distribution",
 ]
