@@ -1,0 +1,29 @@
+"""How all tests run: hypothesis profiles, and what is left out when the JIT is off."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
+settings.register_profile(
+    "thorough", settings.get_profile("repeatable"), derandomize=False, max_examples=1000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def pytest_collection_modifyitems(items):
+    if JIT_IS_OFF:
+        skip = pytest.mark.skip(reason="too slow without compiled kernels (NUMBA_DISABLE_JIT)")
+        for item in items:
+            if item.get_closest_marker("jit_only"):
+                item.add_marker(skip)
