@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from labelsure.candidates import confidence
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
+        ChainMixture,
         DenseDistribution,
         IndependentLabels,
         LabelsetDistribution,
         LabelsetTable,
+        LinearChain,
+        PrefixChain,
         Profile,
+        TrellisDistribution,
         as_distribution,
     )
     from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
@@ -29,11 +33,15 @@ _HOMES = {
     "candidates": ["confidence"],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
+        "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
         "LabelsetDistribution",
         "LabelsetTable",
+        "LinearChain",
+        "PrefixChain",
         "Profile",
+        "TrellisDistribution",
         "as_distribution",
     ],
     "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
@@ -42,14 +50,18 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ChainMixture",
     "DenseDistribution",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
     "LabelsetTable",
     "LabelsureError",
+    "LinearChain",
+    "PrefixChain",
     "Profile",
     "TooLargeError",
+    "TrellisDistribution",
     "UnknownNameError",
     "accuracy",
     "as_distribution",

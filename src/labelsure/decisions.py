@@ -6,12 +6,12 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure.distributions import DenseDistribution, LabelsetDistribution
+from labelsure.distributions import DenseDistribution, EngineSettings, LabelsetDistribution
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import Labelsets
 from labelsure.metrics import (
@@ -30,18 +30,43 @@ __all__ = ["decide", "expected_accuracy"]
 Floats = NDArray[np.float64]
 
 TIE = 1e-12  # expectations closer than this are equal: rounding must not pick between them
-MAX_DENSE_LABELS = 14  # up to here the transform of a dense copy takes a millisecond an instance
-BLOCK_BYTES = 2**26  # of the largest work array, for rows taken at a time
+MAX_PAIRS_LABELS = 12  # any metric: all 4**L pairs in some ten milliseconds an instance
+MAX_DENSE_LABELS = (
+    14  # Jaccard: up to here the transform of a dense copy takes a millisecond an instance
+)
+BLOCK_BYTES = 2**24  # of the largest work array, for rows taken at a time
 MAX_FLIP_ROUNDS = 10  # of the local search; it nearly always ends by itself sooner
 
 
+@overload
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = ...,
+    *,
+    metric: MetricLike,
+    empty: float = ...,
+    return_bounds: Literal[False] = ...,
+    **settings: Unpack[EngineSettings],
+) -> Floats: ...
+@overload
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = ...,
+    *,
+    metric: MetricLike,
+    empty: float = ...,
+    return_bounds: Literal[True],
+    **settings: Unpack[EngineSettings],
+) -> tuple[Floats, Floats, Floats]: ...
 def expected_accuracy(
     dist: LabelsetDistribution,
     Y_pred: Any = None,
     *,
     metric: MetricLike,
     empty: float = 1.0,
-) -> Floats:
+    return_bounds: bool = False,
+    **settings: Unpack[EngineSettings],
+) -> Floats | tuple[Floats, Floats, Floats]:
     """Return the mean accuracy of given labelsets under the distribution itself.
 
     Parameters
@@ -54,10 +79,15 @@ def expected_accuracy(
         "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
     empty
         The Jaccard and F1 of two empty labelsets.
+    return_bounds
+        Also return lower and upper bounds: the values themselves where the engine is exact.
+    **settings
+        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
+        `labelsure.distributions.Engine`.
 
     Returns
     -------
-    numpy.ndarray of shape (n,)
+    numpy.ndarray of shape (n,), or a tuple of three of them
 
     Examples
     --------
@@ -66,7 +96,9 @@ def expected_accuracy(
     array([0.85])
     """
     _check_distribution(dist)
-    return dist.expected(metric, dist.mode() if Y_pred is None else Y_pred, empty=empty)
+    Y_pred = dist.mode() if Y_pred is None else Y_pred
+    expected = dist.expected_with_bounds(metric, Y_pred, empty=empty, **settings)
+    return (expected.value, expected.low, expected.high) if return_bounds else expected.value
 
 
 @overload
@@ -106,7 +138,7 @@ def decide(
     return_gap
         Also return by how much, at most, each decision's expected accuracy is below the best
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
-        than a dense array holds.
+        than a dense array holds, and for chains of more labels than can be enumerated.
 
     Returns
     -------
@@ -131,22 +163,24 @@ def decide(
 def _decide_block(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
+    partial = dist.partial_table()
+    if partial is not None:
+        decisions, gaps = _decide_block(partial.table, metric, empty)
+        if metric == EXACT:
+            seen = np.exp(partial.table.log_prob(decisions))
+            return decisions, np.maximum(partial.largest_unseen - seen, 0.0)
+        # Whatever the unseen labelsets add, they add no more than their mass to any decision.
+        return decisions, gaps + partial.unseen_mass
     if metric in _SHARED_RULES:
         return _SHARED_RULES[metric](dist), np.zeros(len(dist))
-    best = dist.optimum(metric, empty=empty)
+    best: Labelsets | None = dist.optimum(metric, empty=empty)
     if best is None and metric == F1:
         best = _best_f1(dist, empty)
-    if best is None and dist.n_labels <= MAX_DENSE_LABELS:
-        best = _dense_optimum(dist, metric, empty)
-    if best is not None:
-        return best, np.zeros(len(dist))
-    if metric == JACCARD:
+    if best is None and metric == JACCARD and dist.n_labels > MAX_DENSE_LABELS:
         return _good_jaccard(dist, empty)
-    raise TooLargeError(
-        f"The best labelset under the metric {metric.name!r} is only known by comparing all pairs "
-        f"of labelsets, which {dist.n_labels} labels have too many of. Compare your own proposals "
-        "with `expected_accuracy`, which works for any number of labels."
-    )
+    if best is None:
+        best = _dense_optimum(dist, metric, empty)
+    return best, np.zeros(len(dist))
 
 
 def _marginal_majority(dist: LabelsetDistribution) -> Labelsets:
@@ -160,14 +194,18 @@ _SHARED_RULES: dict[Metric, Callable[[LabelsetDistribution], Labelsets]] = {
 """Metrics whose optimum every kind has from simpler answers."""
 
 
-def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> Labelsets | None:
+def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> Labelsets:
+    if metric != JACCARD and dist.n_labels > MAX_PAIRS_LABELS:
+        raise TooLargeError(
+            f"The best labelset under the metric {metric.name!r} is only known by comparing all "
+            f"pairs of labelsets, for at most {MAX_PAIRS_LABELS} labels, got {dist.n_labels}. "
+            "Compare your own proposals with `expected_accuracy`, which works for any number."
+        )
     best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     for rows in _blocks(len(dist), 8 * 2**dist.n_labels):
-        dense = DenseDistribution(dist[rows].probabilities())
+        dense = DenseDistribution._trusted(dist[rows].probabilities(), dist.label_names)
         found = dense.optimum(metric, empty=empty)
-        if found is None:
-            return None
-        best[rows] = found
+        best[rows] = dense.optimum_by_pairs(metric, empty=empty) if found is None else found
     return best
 
 

@@ -221,7 +221,7 @@ def test_summary_is_the_separate_answers(kind, data):
     assert list(summary.expected) == ["exact", "jaccard", "any_hit"]
     for name, metric in (("exact", "exact"), ("jaccard", "jaccard"), ("any_hit", any_hit)):
         expected = ls.expected_accuracy(batch.dist, metric=metric, empty=0.5)
-        assert_array_equal(summary.expected[name], expected)
+        assert_allclose(summary.expected[name], expected, rtol=1e-14)
 
 
 @for_each_kind

@@ -625,7 +625,7 @@ class TestTooLarge:
             with raises(
                 ls.TooLargeError,
                 "The best labelset under the metric 'hit' is only known by comparing all pairs",
-                f"which {L} labels have too many of.",
+                f"for at most 12 labels, got {L}.",
                 "`expected_accuracy`",
             ):
                 ls.decide(dist, hit)

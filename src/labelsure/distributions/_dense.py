@@ -14,13 +14,10 @@ from labelsure._kernels.quadrature import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._checks import as_floats, check_row_sums
-from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
 from labelsure.errors import InputError
 from labelsure.labelsets import Labelsets, from_codes, to_codes
-from labelsure.metrics import JACCARD, Metric
-
-MAX_PAIRS_LABELS = 12
-"""Up to this many labels the optimum of any metric is found from all 4**L pairs."""
+from labelsure.metrics import JACCARD, Metric, MetricLike, check_empty, get_metric
 
 
 class DenseDistribution(LabelsetDistribution):
@@ -113,15 +110,27 @@ class DenseDistribution(LabelsetDistribution):
         return from_codes(codes.ravel(), self.n_labels).reshape(*codes.shape, self.n_labels)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        return self._expected_of_all([metric], Y_pred, empty)[0]
+
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        profile, mode = self._profile_and_mode()
+        expected = self._expected_of_all(metrics, mode, empty)
+        return Summary(profile, mode, {m.name: e for m, e in zip(metrics, expected, strict=True)})
+
+    def _expected_of_all(
+        self, metrics: list[Metric], Y_pred: Labelsets, empty: float
+    ) -> list[Floats]:
+        """Return several metrics' expectations from one table P(tp = a, fn = b) an instance."""
         overlap = np.empty((len(self), self.n_labels + 1, self.n_labels + 1))
         for_rows(kernels.overlap_rows, len(self), self._P, to_codes(Y_pred), overlap)
         n_predicted = Y_pred.sum(axis=1)
-        expected = np.empty(len(self))
+        expected = [np.empty(len(self)) for _ in metrics]
         for k in np.unique(n_predicted):
             rows = n_predicted == k
-            values = metric.table(self.n_labels, k, empty=empty)
-            reachable = overlap[rows, : values.shape[0], : values.shape[1]]
-            expected[rows] = (reachable * values).sum(axis=(1, 2))
+            reachable = overlap[rows, : k + 1, : self.n_labels - k + 1]
+            for metric, values in zip(metrics, expected, strict=True):
+                table = metric.table(self.n_labels, k, empty=empty)
+                values[rows] = (reachable * table).sum(axis=(1, 2))
         return expected
 
     def _size_marginals(self) -> Floats:
@@ -133,15 +142,22 @@ class DenseDistribution(LabelsetDistribution):
         return self._P.astype(np.float64, copy=False)
 
     def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+        return self._best_jaccard(empty) if metric == JACCARD else None
+
+    def _best_jaccard(self, empty: float) -> Labelsets:
         best = np.empty(len(self), dtype=np.int64)
-        if metric == JACCARD:
-            nodes, weights = unit_interval(self.n_labels - 1)
-            for_rows(kernels.best_jaccard_rows, len(self), self._P, empty, nodes, weights, best)
-        elif self.n_labels <= MAX_PAIRS_LABELS:
-            values = _metric_of_every_count(metric, self.n_labels, empty)
-            for_rows(kernels.best_by_pairs_rows, len(self), self._P, values, best)
-        else:
-            return None
+        nodes, weights = unit_interval(self.n_labels - 1)
+        for_rows(kernels.best_jaccard_rows, len(self), self._P, empty, nodes, weights, best)
+        return from_codes(best, self.n_labels)
+
+    def optimum_by_pairs(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets:
+        """Return the best labelsets under any metric, from all 4**L pairs of labelsets.
+
+        `labelsure.decide` is the function for users: it knows when this takes too long.
+        """
+        values = _metric_of_every_count(get_metric(metric), self.n_labels, check_empty(empty))
+        best = np.empty(len(self), dtype=np.int64)
+        for_rows(kernels.best_by_pairs_rows, len(self), self._P, values, best)
         return from_codes(best, self.n_labels)
 
 

@@ -1,0 +1,66 @@
+"""Timing, and the table that a run prints."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim: what was measured, what is needed, what is hoped for."""
+
+    what: str
+    value: float
+    unit: str
+    needed: float
+    goal: float | None = None
+    larger_is_better: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Return "goal", "reached" or "MISSED"."""
+        if self.goal is not None and self._reaches(self.goal):
+            return "goal"
+        return "reached" if self._reaches(self.needed) else "MISSED"
+
+    def _reaches(self, limit: float) -> bool:
+        return self.value >= limit if self.larger_is_better else self.value <= limit
+
+
+Benchmark = Callable[[], Iterator[Row]]
+
+
+def seconds(call: Callable[[], object], repeats: int = 5) -> float:
+    """Return the best of several runs, after one that compiles and warms up."""
+    call()
+    return min(_once(call) for _ in range(repeats))
+
+
+def compete(
+    first: Callable[[], object], second: Callable[[], object], repeats: int = 5
+) -> tuple[float, float]:
+    """Return the best times of two calls that take turns, so that noise hits both."""
+    first()
+    second()
+    times = [(_once(first), _once(second)) for _ in range(repeats)]
+    return min(t for t, _ in times), min(t for _, t in times)
+
+
+def peak_bytes(call: Callable[[], object]) -> int:
+    """Return the most memory that arrays made during the call took together."""
+    call()
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _once(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

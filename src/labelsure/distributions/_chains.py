@@ -1,0 +1,234 @@
+"""Chains: each label's probability given x and the labels before it, in the chain's own order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from labelsure._kernels.chains import SAFE_LOGIT
+from labelsure.distributions._base import Floats, Rows
+from labelsure.distributions._checks import as_floats
+from labelsure.errors import InputError
+from labelsure.labelsets import Labelsets
+
+Conditional = Callable[[int, NDArray[np.intp], Labelsets], Floats]
+
+CALL_ROWS = 2**16
+"""How many rows a base learner is asked for in one call."""
+
+
+class Chain(ABC):
+    """One chain over a batch of n instances.
+
+    Parameters
+    ----------
+    order
+        (L,) the label at each position: a permutation of 0 to L - 1.
+    """
+
+    def __init__(self, order: ArrayLike) -> None:
+        self.order = np.asarray(order, dtype=np.intp)
+        n_labels = self.order.size
+        if self.order.ndim != 1 or not np.array_equal(np.sort(self.order), np.arange(n_labels)):
+            raise InputError(
+                "`order` must be a permutation of the labels 0 to L - 1, got "
+                f"{np.asarray(order).tolist()}."
+            )
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """The number of instances."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+
+    @abstractmethod
+    def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels.
+
+        Parameters
+        ----------
+        position
+            In the chain.
+        rows
+            (m,) instances.
+        prefixes
+            (m, position) values at the earlier positions.
+        """
+
+    def log_prob(self, Y: Labelsets) -> Floats:
+        """Return the log-probability of one labelset for each instance."""
+        ordered = Y[:, self.order]
+        rows = np.arange(len(Y))
+        total = np.zeros(len(Y))
+        with np.errstate(divide="ignore"):
+            for j in range(ordered.shape[1]):
+                p = self.conditional(j, rows, ordered[:, :j])
+                total += np.log(np.where(ordered[:, j] == 1, p, 1 - p))
+        return total
+
+    def sample(self, rows: NDArray[np.intp], uniforms: Floats) -> Labelsets:
+        """Draw one labelset for each entry of `rows`, label by label.
+
+        Parameters
+        ----------
+        rows
+            (m,) instances.
+        uniforms
+            (m, L) numbers in [0, 1).
+        """
+        ordered = np.empty(uniforms.shape, dtype=np.int8)
+        for j in range(uniforms.shape[1]):
+            ordered[:, j] = uniforms[:, j] < self.conditional(j, rows, ordered[:, :j])
+        drawn = np.empty_like(ordered)
+        drawn[:, self.order] = ordered
+        return drawn
+
+    def joint(self) -> Floats:
+        """Return all probabilities, (n, 2**L) in code order, prefix by prefix."""
+        n_labels = self.order.size
+        q = np.ones((self.n_samples, 1))
+        for j in range(n_labels):
+            p = np.zeros(q.shape)
+            rows, codes = np.nonzero(q > 0)  # what is impossible need not be asked for
+            for first in range(0, rows.size, CALL_ROWS):
+                some, prefix = rows[first : first + CALL_ROWS], codes[first : first + CALL_ROWS]
+                bits = ((prefix[:, np.newaxis] >> np.arange(j)) & 1).astype(np.int8)
+                p[some, prefix] = self.conditional(j, some, bits)
+            q = np.concatenate([q * (1 - p), q * p], axis=1)
+        # Axis 1 + a of the reshaped array is the bit of position L - 1 - a: make it the bit of
+        # label L - 1 - a.
+        axes = [n_labels - int(np.argmax(self.order == n_labels - 1 - a)) for a in range(n_labels)]
+        return q.reshape(-1, *(2,) * n_labels).transpose(0, *axes).reshape(q.shape)
+
+
+class LinearChain(Chain):
+    """A chain whose conditionals are the logistic of a linear function.
+
+    Parameters
+    ----------
+    order
+        (L,) the label at each position.
+    base
+        (n, L) logit at each position when no earlier label is set.
+    weights
+        (L, L) weights[j, i] is what a 1 at position i < j adds to the logit at position j.
+
+    Examples
+    --------
+    Label 1 first; label 0 likes company:
+
+    >>> chain = LinearChain([1, 0], base=[[0.0, -2.0]], weights=[[0, 0], [4.0, 0]])
+    >>> chain.joint().round(3)
+    array([[0.44, 0.06, 0.06, 0.44]])
+    """
+
+    def __init__(self, order: ArrayLike, base: ArrayLike, weights: ArrayLike) -> None:
+        super().__init__(order)
+        self.base = as_floats(base, "base").astype(np.float64, copy=False)
+        self.weights = np.tril(as_floats(weights, "weights").astype(np.float64), -1)
+        n_labels = self.order.size
+        if self.base.ndim != 2 or self.base.shape[1] != n_labels:
+            raise InputError(
+                f"`base` must have shape (n_samples, {n_labels}), got shape {self.base.shape}."
+            )
+        if self.weights.shape != (n_labels, n_labels):
+            raise InputError(
+                f"`weights` must have shape ({n_labels}, {n_labels}), got {self.weights.shape}."
+            )
+        for name, values in (("base", self.base), ("weights", self.weights)):
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"`{name}` must be finite, got a value that is not in row "
+                    f"{np.argwhere(~np.isfinite(values))[0][0]}."
+                )
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return len(self.base)
+
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+        return type(self)(self.order, self.base[rows], self.weights)
+
+    @property
+    def odds_are_safe(self) -> bool:
+        """Whether no product of odds can overflow, whatever the labels."""
+        most = np.abs(self.base).max(axis=0, initial=0.0) + np.abs(self.weights).sum(axis=1)
+        return bool((most <= SAFE_LOGIT).all())
+
+    def log_prob(self, Y: Labelsets) -> Floats:
+        """Return the log-probability of one labelset for each instance."""
+        ordered = Y[:, self.order]
+        logits = self.base + ordered @ self.weights.T
+        return -np.logaddexp(0.0, np.where(ordered == 1, -logits, logits)).sum(axis=1)
+
+    def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        logits = self.base[rows, position] + prefixes @ self.weights[position, :position]
+        return expit(logits)
+
+
+class PrefixChain(Chain):
+    """A chain whose conditionals any function gives: a base learner of any kind.
+
+    Parameters
+    ----------
+    order
+        (L,) the label at each position.
+    conditional
+        Takes (position, rows, prefixes) as `Chain.conditional` does and returns (m,)
+        probabilities. Asked for many pairs at once.
+    n_samples
+        The number of instances.
+
+    Examples
+    --------
+    A fair coin, and a second label that mostly follows it:
+
+    >>> def follows(position, rows, prefixes):
+    ...     return 0.1 + 0.8 * prefixes[:, 0] if position else np.full(len(rows), 0.5)
+    >>> PrefixChain([0, 1], follows, n_samples=1).joint()
+    array([[0.45, 0.05, 0.05, 0.45]])
+    """
+
+    def __init__(
+        self,
+        order: ArrayLike,
+        conditional: Conditional,
+        n_samples: int,
+        rows: NDArray[np.intp] | None = None,
+    ) -> None:
+        super().__init__(order)
+        self._conditional = conditional
+        self._rows = np.arange(n_samples) if rows is None else rows
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return self._rows.size
+
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+        kept = self._rows[rows]
+        return type(self)(self.order, self._conditional, kept.size, kept)
+
+    def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        given: Any = self._conditional(position, self._rows[rows], prefixes)
+        p = np.asarray(given, dtype=np.float64)
+        if p.shape != rows.shape or not ((p >= 0) & (p <= 1)).all():
+            raise InputError(
+                f"`conditional` must return {rows.size} probabilities in [0, 1] for position "
+                f"{position}, got shape {p.shape}, from {p.min(initial=np.nan)} to "
+                f"{p.max(initial=np.nan)}."
+            )
+        return p

@@ -1,0 +1,167 @@
+"""Chains and their mixtures against brute force."""
+
+import numpy as np
+import oracles_chains as oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import labelsure as ls
+from labelsure.distributions import DenseDistribution
+
+
+def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
+    rng = np.random.default_rng(seed)
+    return [
+        ls.LinearChain(
+            rng.permutation(n_labels),
+            scale * rng.normal(size=(n_samples, n_labels)),
+            scale * rng.normal(size=(n_labels, n_labels)),
+        )
+        for _ in range(n_chains)
+    ]
+
+
+def brute_force(chains, row):
+    return oracles.mixture_joint(
+        [oracles.linear_chain_joint(c.order, c.base[row], c.weights) for c in chains]
+    )
+
+
+def as_prefix_chain(chain):
+    """The same chain through the route of base learners that are not linear."""
+    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
+
+
+chain_settings = st.tuples(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 3))
+
+
+@given(chain_settings)
+def test_joint_is_the_product_of_conditionals(settings):
+    chains = random_chains(*settings)
+    expected = [brute_force(chains, row) for row in range(2)]
+    np.testing.assert_allclose(ls.ChainMixture(chains).probabilities(), expected, atol=1e-14)
+
+
+@given(chain_settings)
+def test_prefix_route_gives_the_same_numbers(settings):
+    chains = random_chains(*settings)
+    linear = ls.ChainMixture(chains)
+    prefix = ls.ChainMixture([as_prefix_chain(chain) for chain in chains])
+    mixed = ls.ChainMixture([as_prefix_chain(chains[0]), *chains[1:]])
+    for other in (prefix, mixed):
+        np.testing.assert_allclose(other.probabilities(), linear.probabilities(), atol=1e-14)
+
+
+@pytest.mark.parametrize("last", range(12))
+@pytest.mark.jit_only
+def test_joint_where_the_last_label_has_any_rank(last):
+    """Beyond nine labels blocks of low labels are split, each rank in a way of its own."""
+    rng = np.random.default_rng(last)
+    order = np.append(rng.permutation(np.delete(np.arange(12), last)), last)
+    chain = ls.LinearChain(order, rng.normal(size=(1, 12)), rng.normal(size=(12, 12)))
+    expected = oracles.linear_chain_joint(chain.order, chain.base[0], chain.weights)
+    np.testing.assert_allclose(ls.ChainMixture([chain]).probabilities()[0], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("size", [1, 30, 800, 1e5])
+def test_joint_where_odds_would_overflow(size):
+    chains = random_chains(3, 5, 2, scale=size)
+    expected = [brute_force(chains, row) for row in range(2)]
+    np.testing.assert_allclose(ls.ChainMixture(chains).probabilities(), expected, atol=1e-14)
+
+
+@given(chain_settings)
+def test_every_answer_is_that_of_the_dense_distribution(settings):
+    dist = ls.ChainMixture(random_chains(*settings))
+    dense = DenseDistribution(dist.probabilities())
+    Y = dense.sample(1, random_state=settings[0])[:, 0]
+    np.testing.assert_allclose(dist.marginals(), dense.marginals(), atol=1e-13)
+    np.testing.assert_allclose(dist.log_prob(Y), dense.log_prob(Y), atol=1e-11)
+    np.testing.assert_array_equal(dist.mode(), dense.mode())
+    np.testing.assert_array_equal(dist.top(2).labelsets, dense.top(2).labelsets)
+    np.testing.assert_allclose(dist.size_marginals(), dense.size_marginals(), atol=1e-13)
+    for name in ("log_top", "log_runner_up", "entropy", "log_collision"):
+        np.testing.assert_allclose(getattr(dist.profile(), name), getattr(dense.profile(), name))
+    for metric in ("exact", "hamming", "jaccard", "f1"):
+        np.testing.assert_allclose(
+            ls.expected_accuracy(dist, Y, metric=metric),
+            ls.expected_accuracy(dense, Y, metric=metric),
+            atol=1e-12,
+        )
+        np.testing.assert_array_equal(ls.decide(dist, metric), ls.decide(dense, metric))
+
+
+@given(chain_settings)
+def test_summary_says_what_the_single_questions_say(settings):
+    dist = ls.ChainMixture(random_chains(*settings))
+    summary = dist.summary(metrics=["exact", "hamming", "jaccard", "f1"], empty=0.5)
+    np.testing.assert_array_equal(summary.mode, dist.mode())
+    np.testing.assert_array_equal(summary.profile.entropy, dist.profile().entropy)
+    for metric, values in summary.expected.items():
+        alone = ls.expected_accuracy(dist, metric=metric, empty=0.5)
+        np.testing.assert_allclose(values, alone, atol=1e-13)
+
+
+@pytest.mark.jit_only
+def test_samples_follow_the_distribution():
+    dist = ls.ChainMixture(random_chains(0, 4, 3))
+    draws = dist.sample(40_000, random_state=1)
+    P = dist.probabilities()
+    for row in range(2):
+        codes = draws[row] @ [1, 2, 4, 8]
+        share = np.bincount(codes, minlength=16) / len(codes)
+        error = np.sqrt(P[row] * (1 - P[row]) / len(codes))
+        assert (np.abs(share - P[row]) < 5 * error).all()
+    np.testing.assert_array_equal(draws[:, :50], dist.sample(40_000, random_state=1)[:, :50])
+
+
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
+    dist = ls.ChainMixture(random_chains(5, 6, 3, n_samples=7))
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")
+    one = dist.probabilities()
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
+    np.testing.assert_array_equal(dist.probabilities(), one)
+
+
+def test_rows_can_be_taken():
+    chains = random_chains(6, 4, 2, n_samples=5)
+    for dist in (ls.ChainMixture(chains), ls.ChainMixture([as_prefix_chain(c) for c in chains])):
+        P = dist.probabilities()
+        np.testing.assert_allclose(dist[[3, 1]].probabilities(), P[[3, 1]], atol=1e-15)
+        np.testing.assert_allclose(dist[1:3][1].probabilities(), P[2:3], atol=1e-15)
+        assert dist[:0].probabilities().shape == (0, 16)
+        assert len(dist[:0].profile()) == 0
+        assert dist[:0].mode().shape == (0, 4)
+
+
+def test_many_labels_can_be_evaluated_and_sampled_but_not_written_out():
+    dist = ls.ChainMixture(random_chains(1, 70, 2), max_exact_labels=20)
+    draws = dist.sample(3, random_state=0)
+    assert draws.shape == (2, 3, 70)
+    assert np.isfinite(dist.log_prob(draws[:, 0])).all()
+    with pytest.raises(ls.TooLargeError, match=r"2\*\*70 labelsets .* at most 20 labels"):
+        dist.profile(engine="dense")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ls.ChainMixture([]), "at least one chain"),
+        (
+            lambda: ls.ChainMixture([*random_chains(0, 2, 1), *random_chains(0, 3, 1)]),
+            "same instances and labels",
+        ),
+        (lambda: ls.LinearChain([0, 0], [[0.0, 0.0]], np.zeros((2, 2))), "permutation"),
+        (lambda: ls.LinearChain([0, 1], [[0.0]], np.zeros((2, 2))), r"`base` must have shape"),
+        (lambda: ls.LinearChain([0, 1], [[0.0, 0.0]], np.zeros((3, 3))), r"`weights` must have"),
+        (lambda: ls.LinearChain([0], [[np.nan]], np.zeros((1, 1))), "`base` must be finite"),
+        (
+            lambda: ls.PrefixChain([0], lambda *_: np.array([2.0]), 1).joint(),
+            r"`conditional` must return 1 probabilities in \[0, 1\]",
+        ),
+    ],
+)
+def test_what_is_no_chain_is_refused(make, message):
+    with pytest.raises(ls.InputError, match=message):
+        make()
