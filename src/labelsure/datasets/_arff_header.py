@@ -21,7 +21,6 @@ _NOTHING = r"\s*+(?:%.*)?"
 """The end of a declaration: blanks, or a comment."""
 
 _KEYWORD = re.compile(r"\s*+@(\w++)\s*+(.*)", re.DOTALL)
-_RELATION = re.compile(rf"({QUOTED}|[^%]*+){_NOTHING}", re.DOTALL)
 _ATTRIBUTE = re.compile(rf"""({QUOTED}|[^\s{{'"][^\s{{]*+)\s*+(.+)""", re.DOTALL)
 _NOMINAL = re.compile(rf"\{{\s*+({_VALUE}(?:\s*+,\s*+{_VALUE})*+)\s*+\}}{_NOTHING}", re.DOTALL)
 _NUMERIC = re.compile(rf"(?:numeric|real|integer)\b\s*+(?:\[[^\]]*+\])?{_NOTHING}", re.IGNORECASE)
@@ -77,7 +76,7 @@ def read_header(lines: list[str], where: str) -> Header:
             continue
         word, rest = keyword[1].lower(), keyword[2].strip()
         if word == "relation":
-            relation = _relation(rest, number, where)
+            relation = _relation(rest)
         elif word == "attribute":
             attribute = _attribute(rest, number, where)
             if attribute.name in first_line:
@@ -111,14 +110,9 @@ def _complete(header: Header, where: str) -> Header:
     return header
 
 
-def _relation(text: str, number: int, where: str) -> str:
-    match = _RELATION.fullmatch(text)
-    if not match:
-        raise DataError(
-            f"The name of the relation in line {number} of {where} must be one word or be quoted, "
-            f"got {_short(text)}."
-        )
-    name = match[1].strip()
+def _relation(text: str) -> str:
+    quoted = re.match(QUOTED, text)
+    name = quoted[0] if quoted else text.partition("%")[0].strip()
     try:
         return unquoted([name])[0]
     except _Unreadable:

@@ -48,7 +48,11 @@ class CacheFolder:
     def load(self, key: str) -> Dataset | None:
         """Return the data set that is kept under a key, None where there is none to be had."""
         try:
-            with np.load(self.path / f"{key}.npz", allow_pickle=False) as arrays:
+            # np.load leaves a broken file open if it has opened it itself.
+            with (
+                open(self.path / f"{key}.npz", "rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
                 return _from_arrays(dict(arrays))
         except Exception:  # whatever ails the file, its source can be read again
             return None

@@ -75,8 +75,15 @@ def decompressed(content: bytes, path: Path) -> bytes:
         return compression.decompress(content)
     except (EOFError, OSError, ValueError, zlib.error) as error:
         raise DataError(
-            f"The compressed file {path.name!r} is damaged or cut off ({error}). Fetch it again."
+            f"The compressed file {path.name!r} is damaged or cut off ({first_line(error)}). "
+            "Fetch it again."
         ) from error
+
+
+def first_line(error: Exception) -> str:
+    """Return what another library says, as short as our own messages."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
 
 
 def suffix_of(path: Path) -> str:

@@ -122,7 +122,7 @@ def labelsets_from(columns: pd.DataFrame, where: str) -> Labelsets:
             row = int((values < 0).argmax())
             raise DataError(
                 f"Labels in {where} must be 0 or 1 (or false and true, no and yes), "
-                f"got {column.iloc[row]!r} in row {row} (rows count from 0) of label "
+                f"got {column.iloc[row]} in row {row} (rows count from 0) of label "
                 f"{str(name)!r}. If that column is a feature, name the labels with `labels`."
             )
         Y[:, j] = values

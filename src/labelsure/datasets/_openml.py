@@ -12,6 +12,7 @@ from scipy import sparse
 
 from labelsure.datasets._cache import CacheFolder, cache_key
 from labelsure.datasets._dataset import Dataset, checksum_of
+from labelsure.datasets._files import first_line
 from labelsure.datasets._labels import labelsets_from
 from labelsure.datasets._nominal import encode_frame
 from labelsure.errors import DataError
@@ -58,13 +59,13 @@ def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
     except (OSError, HTTPException) as error:  # URLError, timeouts and lost connections among them
         raise DataError(
             f"{name!r} must be fetched from OpenML (data set {data_id}), which cannot be reached "
-            f"({error}). Connect to the internet, or name a folder that has {name}.arff with "
-            "`data_dir` or the environment variable LABELSURE_DATA."
+            f"({first_line(error)}). Connect to the internet, or name a folder that has "
+            f"{name}.arff with `data_dir` or the environment variable LABELSURE_DATA."
         ) from error
     except (ValueError, KeyError) as error:
         raise DataError(
-            f"What OpenML answered for {name!r} (data set {data_id}) cannot be read: {error}. Try "
-            "again later, or read a file with `data_dir`."
+            f"What OpenML answered for {name!r} (data set {data_id}) cannot be read: "
+            f"{first_line(error)}. Try again later, or read a file with `data_dir`."
         ) from error
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._files import first_line
 from labelsure.datasets._labels import LabelChoice, choose_labels, labelsets_from
 from labelsure.errors import DataError, InputError
 
@@ -56,7 +57,7 @@ def read_csv(
     except (pa.ArrowException, OSError, ValueError) as error:
         if bad_rows:
             raise _wrong_length(bad_rows[0], content, where) from error
-        raise DataError(f"{where} cannot be read as CSV: {error}.") from error
+        raise DataError(f"{where} cannot be read as CSV: {first_line(error)}.") from error
     return _from_table(table, labels, where)
 
 
@@ -77,7 +78,9 @@ def read_parquet(content: bytes, labels: LabelChoice | None, where: str) -> Data
     try:
         table = parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{where} cannot be read as Parquet: {error}. Fetch it again.") from error
+        raise DataError(
+            f"{where} cannot be read as Parquet: {first_line(error)}. Fetch it again."
+        ) from error
     return _from_table(table, labels, where)
 
 
@@ -104,6 +107,9 @@ def _from_table(table: pa.Table, labels: LabelChoice | None, where: str) -> Data
 def _to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     try:
         frame: pd.DataFrame = table.to_pandas().reset_index(drop=True)
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise DataError(f"The columns of {where} cannot become a DataFrame: {error}.") from error
+    except Exception as error:  # pandas trusts its notes in the file, and trips over wrong ones
+        raise DataError(
+            f"The columns of {where} cannot become a DataFrame ({first_line(error)}). Write the "
+            "file again, without an index."
+        ) from error
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
