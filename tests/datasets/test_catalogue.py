@@ -1,6 +1,9 @@
 """Data sets by name: embedded, in a folder, from OpenML."""
 
 import builtins
+import hashlib
+import io
+import json
 import sys
 from urllib.error import URLError
 
@@ -192,7 +195,7 @@ def test_openml(openml, tmp_path):
     calls = openml(answer())
     data = ls.load_dataset("emotions", cache=tmp_path)
     assert calls[0]["data_id"] == 40589
-    assert calls[0]["data_home"] == str(tmp_path / "openml")
+    assert calls[0]["data_home"] == str(tmp_path)
     assert data.source == "OpenML data set 40589"
     assert data.label_names == ("happy.pleased", "sad.lonely")
     np.testing.assert_array_equal(data.Y, [[1, 0], [0, 0], [1, 1]])
@@ -256,7 +259,8 @@ def test_openml_of_yeast_is_not_asked_unless_told(openml):
     [
         (
             URLError("[Errno -2] Name or service not known"),
-            r"'scene' must be fetched from OpenML \(data set 40595\), which cannot be reached .* "
+            r"'scene' must be fetched from OpenML \(data set 40595\), which cannot be reached "
+            r"\(\[Errno -2\] Name or service not known\). "
             r"Connect to the internet, or name a folder that has scene.arff",
         ),
         (TimeoutError("timed out"), r"cannot be reached \(timed out\)"),
@@ -265,6 +269,7 @@ def test_openml_of_yeast_is_not_asked_unless_told(openml):
             ValueError("md5 checksum of local file does not match description"),
             r"What OpenML answered for 'scene' \(data set 40595\) cannot be read: md5",
         ),
+        (TypeError("expected string"), r"cannot be read: expected string. Try again later"),
         (answer(target=None), "OpenML data set 40595 must say which columns are labels"),
     ],
 )
@@ -280,3 +285,74 @@ def test_openml_missing_labels(openml):
     openml(bunch)
     with pytest.raises(ls.DataError, match=r"'happy.pleased' is missing in row 1"):
         ls.load_dataset("emotions")
+
+
+def recorded(arff):
+    """The four answers that OpenML gives for a data set with two labels, as it words them."""
+
+    def column(index, name, values=None):
+        kind = {"data_type": "numeric"}
+        if values:
+            kind = {"data_type": "nominal", "nominal_value": values}
+        no = {"is_ignore": "false", "is_row_identifier": "false", "number_of_missing_values": "0"}
+        is_target = "true" if values == ["FALSE", "TRUE"] else "false"
+        return {"index": str(index), "name": name, "is_target": is_target, **kind, **no}
+
+    features = [
+        column(0, "energy"),
+        column(1, "sky", ["clear", "grey", "dark"]),
+        column(2, "happy.pleased", ["FALSE", "TRUE"]),
+        column(3, "sad.lonely", ["FALSE", "TRUE"]),
+    ]
+    description = {
+        "id": "40589",
+        "name": "emotions",
+        "version": "3",
+        "description": "Multi-label.",
+        "format": "ARFF",
+        "status": "active",
+        "file_id": "4644182",
+        "url": "https://api.openml.org/data/v1/download/4644182/emotions.arff",
+        "default_target_attribute": "happy.pleased,sad.lonely",
+        "md5_checksum": hashlib.md5(arff).hexdigest(),
+    }
+    qualities = [{"name": "NumberOfInstances", "value": "3"}]
+    return {
+        "data/40589": json.dumps({"data_set_description": description}).encode(),
+        "features/40589": json.dumps({"data_features": {"feature": features}}).encode(),
+        "qualities/40589": json.dumps({"data_qualities": {"quality": qualities}}).encode(),
+        "emotions.arff": arff,
+    }
+
+
+def test_openml_on_recorded_answers(monkeypatch, tmp_path):
+    """The whole way through scikit-learn, with only the network replaced."""
+    from sklearn.datasets import _openml
+
+    answers = recorded(
+        b"@relation emotions\n@attribute energy numeric\n@attribute sky {clear,grey,dark}\n"
+        b"@attribute happy.pleased {FALSE,TRUE}\n@attribute sad.lonely {FALSE,TRUE}\n@data\n"
+        b"0.1,clear,TRUE,FALSE\n0.2,dark,FALSE,FALSE\n0.3,grey,TRUE,TRUE\n"
+    )
+    asked = []
+
+    def urlopen(request, *_, **__):
+        asked.append(request.full_url)
+        (content,) = [c for end, c in answers.items() if request.full_url.endswith(end)]
+        response = io.BytesIO(content)
+        response.info = dict
+        return response
+
+    monkeypatch.setattr(_openml, "urlopen", urlopen)
+    data = ls.load_dataset("emotions", cache=tmp_path)
+    assert data.label_names == ("happy.pleased", "sad.lonely")
+    np.testing.assert_array_equal(data.Y, [[1, 0], [0, 0], [1, 1]])
+    # scikit-learn hands values over in the order of the alphabet, not of their declaration.
+    assert data.feature_names == ("energy", "sky=clear", "sky=dark", "sky=grey")
+    np.testing.assert_array_equal(data.X["energy"], [0.1, 0.2, 0.3])
+    n_asked = len(asked)
+    assert n_asked == 4
+    assert (tmp_path / "openml").is_dir()
+    ls.load_dataset("emotions", cache=tmp_path)
+    ls.load_dataset("emotions", cache=tmp_path, nominal="ordinal")  # from scikit-learn's own cache
+    assert len(asked) == n_asked

@@ -59,6 +59,8 @@ def test_rows_of_arff(rows):
 
 @quick
 @given(texts)
+@example("'\\ud800' numeric")
+@example("z {'\\ud800', 0, 1}")
 def test_declarations_of_arff(declaration):
     text = VALID.replace("@data", f"@attribute {declaration}\n@data")
     load_or_refuse((text + "1,2,a,0\n").encode(), ".arff", None)

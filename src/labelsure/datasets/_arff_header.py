@@ -161,9 +161,13 @@ def unquoted(tokens: Iterable[str]) -> list[str]:
     try:
         # A list of tokens is a row of strings.
         row = arff.loads(f"@relation r\n{declared}@data\n{','.join(tokens)}")["data"][0]
+        values = [
+            token if value is None else value for token, value in zip(tokens, row, strict=True)
+        ]
+        "".join(values).encode()  # an escape can make half a character, which no name may have
     except (arff.ArffException, ValueError, IndexError) as error:
         raise _Unreadable(_short(",".join(tokens))) from error
-    return [token if value is None else value for token, value in zip(tokens, row, strict=True)]
+    return values
 
 
 def _short(text: str) -> str:

@@ -74,14 +74,14 @@ class CacheFolder:
         except OSError as error:
             self.cannot_write(error)
 
-    def subfolder(self, name: str) -> Path | None:
-        """Return a folder inside, made if need be; None where that cannot be."""
+    def made(self) -> Path | None:
+        """Return the folder, made if need be; None where that cannot be."""
         try:
-            (self.path / name).mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self.cannot_write(error)
             return None
-        return self.path / name
+        return self.path
 
     def cannot_write(self, error: OSError) -> None:
         """Tell the user, as loudly as the folder was asked for."""

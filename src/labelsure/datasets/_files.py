@@ -80,7 +80,7 @@ def decompressed(content: bytes, path: Path) -> bytes:
         ) from error
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: object) -> str:
     """Return what another library says, as short as our own messages."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__

@@ -44,7 +44,7 @@ def load_openml(name: str, data_id: int, nominal: str, folder: CacheFolder | Non
 def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
     from sklearn import datasets
 
-    home = folder.subfolder("openml") if folder else None
+    home = folder.made() if folder else None
     try:
         with warnings.catch_warnings():
             # scikit-learn warns at each retry; the error below says it once.
@@ -54,15 +54,16 @@ def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
                 data_home=None if home is None else str(home),
                 cache=home is not None,
                 as_frame="auto",
-                parser="auto",
+                parser="liac-arff",  # the other one trips over TRUE and FALSE with pandas 3
             )
     except (OSError, HTTPException) as error:  # URLError, timeouts and lost connections among them
+        reason = first_line(getattr(error, "reason", None) or error)
         raise DataError(
             f"{name!r} must be fetched from OpenML (data set {data_id}), which cannot be reached "
-            f"({first_line(error)}). Connect to the internet, or name a folder that has "
-            f"{name}.arff with `data_dir` or the environment variable LABELSURE_DATA."
+            f"({reason}). Connect to the internet, or name a folder that has {name}.arff with "
+            "`data_dir` or the environment variable LABELSURE_DATA."
         ) from error
-    except (ValueError, KeyError) as error:
+    except Exception as error:  # scikit-learn parses the answer, and fails in many ways
         raise DataError(
             f"What OpenML answered for {name!r} (data set {data_id}) cannot be read: "
             f"{first_line(error)}. Try again later, or read a file with `data_dir`."
