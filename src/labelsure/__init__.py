@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         LinearChain,
         PrefixChain,
         Profile,
+        TrellisDistribution,
         as_distribution,
     )
     from labelsure.errors import (
@@ -62,6 +63,7 @@ _HOMES = {
         "LinearChain",
         "PrefixChain",
         "Profile",
+        "TrellisDistribution",
         "as_distribution",
     ],
     "errors": [
@@ -89,6 +91,7 @@ __all__ = [
     "PrefixChain",
     "Profile",
     "TooLargeError",
+    "TrellisDistribution",
     "UnknownNameError",
     "accuracy",
     "as_distribution",

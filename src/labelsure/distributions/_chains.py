@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from labelsure._kernels.chains import SAFE_LOGIT
 from labelsure.distributions._base import Floats, Rows
 from labelsure.distributions._checks import as_floats
 from labelsure.errors import InputError
@@ -157,6 +158,18 @@ class LinearChain(Chain):
     def take(self, rows: Rows) -> Self:
         """Return the chain for some of its instances."""
         return type(self)(self.order, self.base[rows], self.weights)
+
+    @property
+    def odds_are_safe(self) -> bool:
+        """Whether no product of odds can overflow, whatever the labels."""
+        most = np.abs(self.base).max(axis=0, initial=0.0) + np.abs(self.weights).sum(axis=1)
+        return bool((most <= SAFE_LOGIT).all())
+
+    def log_prob(self, Y: Labelsets) -> Floats:
+        """Return the log-probability of one labelset for each instance."""
+        ordered = Y[:, self.order]
+        logits = self.base + ordered @ self.weights.T
+        return -np.logaddexp(0.0, np.where(ordered == 1, -logits, logits)).sum(axis=1)
 
     def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
