@@ -133,8 +133,19 @@ def test_messages(arguments, message):
         ls.make_labelsets(**arguments)
 
 
-def test_too_many_labels_are_refused_before_anything_is_made():
-    with pytest.raises(ls.TooLargeError, match=r"at most 16 labels, got n_labels=17"):
-        ls.make_labelsets(1, 17)
-    with pytest.raises(ls.TooLargeError, match="All 2\\*\\*16 probabilities of 10000 instances"):
-        ls.make_labelsets(10_000, 16)
+def test_decisions_from_the_truth_are_those_of_all_its_probabilities():
+    _, truth = ls.make_labelsets(40, 5, dependence=1.5, random_state=0)
+    dense = ls.DenseDistribution(truth.probabilities())
+    for metric in ("exact", "hamming", "jaccard", "f1"):
+        np.testing.assert_array_equal(ls.decide(truth, metric), ls.decide(dense, metric))
+
+
+def test_many_labels():
+    """At 200 labels a mean of log-probabilities is minus a mean of entropies, but for chance."""
+    data, truth = ls.make_labelsets(400, 200, cardinality=20, random_state=0)
+    marginals, log_prob = truth.marginals(), truth.log_prob(data.Y)
+    off = log_prob + truth.profile().entropy
+    assert abs(off.mean()) < 3.5 * off.std() / np.sqrt(len(data))
+    assert marginals.sum(axis=1).mean() == pytest.approx(20, abs=1e-9)
+    z = (data.Y - marginals).sum(axis=0) / np.sqrt((marginals * (1 - marginals)).sum(axis=0))
+    assert np.abs(z).max() < 4.5

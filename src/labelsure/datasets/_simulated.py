@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from labelsure.datasets._dataset import Dataset, checksum_of
-from labelsure.distributions import DenseDistribution, LabelsetDistribution
-from labelsure.distributions._base import RandomState, _generator, check_dense_size
-from labelsure.errors import InputError, TooLargeError
+from labelsure.distributions import LabelsetDistribution, TrellisDistribution
+from labelsure.distributions._base import RandomState, _generator
+from labelsure.errors import InputError
 from labelsure.labelsets import Labelsets
 
 Floats = NDArray[np.float64]
 
 SIGNAL = 3.0
 """The standard deviation of what the features add to a logit when there is no noise."""
-
-MAX_DENSE_LABELS = 16
 
 
 @dataclass(frozen=True)
@@ -102,8 +100,8 @@ def make_labelsets(
     -------
     data : Dataset
         Its `Y` is one draw from `truth` for each instance.
-    truth : LabelsetDistribution
-        The distribution of each instance.
+    truth : TrellisDistribution
+        The distribution of each instance; exact for any number of labels.
 
     Examples
     --------
@@ -116,7 +114,6 @@ def make_labelsets(
     _check_sizes(n_samples=n_samples, n_labels=n_labels, n_features=n_features)
     cardinality = n_labels / 3 if cardinality is None else cardinality
     _check_strengths(dependence, cardinality, noise, n_labels)
-    check_truth_size(n_samples, n_labels)
     generator = _generator(random_state)
     X = generator.standard_normal((n_samples, n_features))
     directions = generator.standard_normal((n_features, n_labels))
@@ -147,29 +144,18 @@ def _shift(logits: Floats, dependence: float, cardinality: float) -> float:
     return float(brentq(excess, -reach, reach, xtol=1e-12, rtol=1e-14))
 
 
-def check_truth_size(n_samples: int, n_labels: int) -> None:
-    """Refuse a true distribution that could not be held."""
-    if n_labels > MAX_DENSE_LABELS:
-        raise TooLargeError(
-            f"The true distribution is written out for at most {MAX_DENSE_LABELS} labels, got "
-            f"n_labels={n_labels}. Simulate fewer labels."
-        )
-    check_dense_size(n_samples, n_labels)
-
-
-def _distribution(conditionals: Conditionals, label_names: tuple[str, ...]) -> LabelsetDistribution:
-    """Return all probabilities: each label splits those of the labels before it in two."""
-    n_samples, n_labels = conditionals.after_zero.shape
-    P = np.ones((n_samples, 1))
-    for j in range(n_labels):
-        # The label before is the highest bit so far: it is 0 in the first half of the columns.
-        after_zero, after_one = conditionals.after_zero[:, [j]], conditionals.after_one[:, [j]]
-        half = P.shape[1] // 2
-        set_now = np.hstack([P[:, :half] * after_zero, P[:, half:] * after_one])
-        if j == 0:
-            set_now = P * after_zero
-        P = np.hstack([P - set_now, set_now])
-    return DenseDistribution(P, label_names)
+def _distribution(
+    conditionals: Conditionals, label_names: tuple[str, ...] | None
+) -> LabelsetDistribution:
+    """Return the chain as a trellis of width one: exact for any number of labels."""
+    pairs = np.stack([conditionals.after_zero, conditionals.after_one], axis=2)
+    n_labels = pairs.shape[1]
+    return TrellisDistribution(
+        [pairs[:, 0, :1], *(pairs[:, j] for j in range(1, n_labels))],
+        parents=[(), *((j - 1,) for j in range(1, n_labels))],
+        order=range(n_labels),
+        label_names=label_names,
+    )
 
 
 def _check_sizes(**sizes: int) -> None:
