@@ -211,6 +211,14 @@ def test_sparse_rows_one_hot(tmp_path):
     np.testing.assert_array_equal(data.X.toarray(), expected)
 
 
+def test_numeric_labels(tmp_path):
+    head = "@relation 'r: -C 1'\n@attribute y numeric\n@attribute x numeric\n@data\n"
+    for rows in ("1,0\n0,2\n", "{0 1}\n{1 2}\n"):
+        np.testing.assert_array_equal(read(tmp_path, head + rows).Y, [[1], [0]])
+    with pytest.raises(ls.DataError, match=r"must be 0 or 1 .*, got 3.0 in row 1 .* of label 'y'"):
+        read(tmp_path, head + "{0 1}\n{0 3}\n")
+
+
 def test_sparse_and_dense_rows_mean_the_same(tmp_path):
     dense = "1,1,3.5,red,0,yes\n0,0,0,blue,0,no\n0,1,0,red,0,yes\n0,1,0,?,?,yes\n"
     head = SPARSE[: SPARSE.index("{0 1,")]
@@ -237,6 +245,10 @@ BROKEN = {
     "a sparse row among dense ones": (HEADER + "1,0,1,blue\n{0 1,x}\n", r"Line 8 of .* cannot be"),
     "a dense row among sparse ones": (SPARSE + "1,1,1,red,1,yes\n", r"Line 13 of .* cannot be"),
     "a column too many": (SPARSE + "{9 1}\n", r"Line 13 of .* each of the 6 attributes"),
+    "a value twice in a sparse row": (
+        SPARSE + "{0 1, 2 5, 0 0}\n",
+        "Line 13 of weather.arff must give each attribute at most one value",
+    ),
     "a missing label": (
         HEADER + "1,0,1,blue\n?,0,1,blue\n",
         r"label 'sunny' is missing in row 1 \(rows count from 0\)",

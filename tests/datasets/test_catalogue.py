@@ -109,6 +109,17 @@ def test_a_folder_of_ones_own(tmp_path):
     assert ls.load_dataset("digits", tmp_path, source="file").source == "digits.arff"
 
 
+def test_a_folder_does_not_hide_other_sources(tmp_path, monkeypatch):
+    (tmp_path / "Digits.arff").write_text(ARFF)
+    (tmp_path / "mine.arff").write_text(ARFF)
+    assert ls.load_dataset("digits", tmp_path).n_samples == 2
+    assert ls.load_dataset("digits", tmp_path, source="embedded").n_samples == 1797
+    monkeypatch.setenv("LABELSURE_DATA", str(tmp_path))
+    assert ls.load_dataset("digits", source="embedded").n_samples == 1797
+    with pytest.raises(ls.DataError, match="'mine' must be read from a file"):
+        ls.load_dataset("mine", source="openml")
+
+
 def test_labels_are_chosen_after_loading():
     assert ls.load_dataset("digits", labels="has_*").label_names == (
         "has_loop",

@@ -1,9 +1,11 @@
 """Whatever is in a file: it loads, or our error says why not."""
 
+import io
 import tempfile
+from functools import cache
 from pathlib import Path
 
-import pytest
+import pandas as pd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +22,7 @@ VALID = (
 )
 
 texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
-settings.register_profile("files", deadline=None, max_examples=200)
-quick = settings.get_profile("files")
+quick = settings(deadline=None, max_examples=200)
 
 
 def load_or_refuse(content, suffix, labels):
@@ -105,11 +106,8 @@ def test_xml(text):
         assert "fuzz.xml" in message
 
 
-def parquet_bytes(cache=[]):  # noqa: B006
-    if not cache:
-        pd = pytest.importorskip("pandas")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "a.parquet"
-            pd.DataFrame({"a": [0, 1], "b": [0.5, 1.5], "c": ["x", "y"]}).to_parquet(path)
-            cache.append(path.read_bytes())
-    return cache[0]
+@cache
+def parquet_bytes():
+    file = io.BytesIO()
+    pd.DataFrame({"a": [0, 1], "b": [0.5, 1.5], "c": ["x", "y"]}).to_parquet(file)
+    return file.getvalue()

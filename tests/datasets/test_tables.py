@@ -4,7 +4,9 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import labelsure as ls
 
@@ -109,6 +111,13 @@ def test_what_is_wrong_with_a_csv_file(tmp_path, text, labels, message):
 def test_what_is_wrong_with_a_parquet_file(tmp_path):
     with pytest.raises(ls.DataError, match=r"t.parquet cannot be read as Parquet"):
         ls.read_dataset(write(tmp_path, b"PAR1 is not enough", "t.parquet"), "y")
+
+
+def test_wrong_notes_of_pandas_in_a_parquet_file(tmp_path):
+    table = pa.table({"x": [1.0], "y": [1]}).replace_schema_metadata({"pandas": "{}"})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ls.DataError, match=r"t.parquet cannot become a DataFrame \('columns'\)"):
+        ls.read_dataset(tmp_path / "t.parquet", "y")
 
 
 @pytest.mark.parametrize(

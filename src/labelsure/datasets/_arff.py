@@ -138,7 +138,21 @@ def _read_rows(lines: list[str], header: Header, where: str) -> Table:
     except (arff.ArffException, csv.Error, ValueError, IndexError, RuntimeError) as error:
         number = line_numbers[-1]
         raise _bad_row(error, lines[number - 1], number, header, where) from error
+    if is_sparse:
+        _refuse_repeats(lines, rows, line_numbers, where)
     return Table(header.attributes, rows, line_numbers, is_sparse, where)
+
+
+def _refuse_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], where: str) -> None:
+    """Refuse sparse rows that give one attribute two values: liac-arff takes the last."""
+    for row, number in zip(rows, line_numbers, strict=True):
+        text = _without_comment(lines[number - 1])
+        is_plain = "'" not in text and '"' not in text
+        if is_plain and row and text.count(",") + 1 != len(row):
+            raise DataError(
+                f"Line {number} of {where} must give each attribute at most one value, one comes "
+                "twice. Mend or drop that line."
+            )
 
 
 def _without_comment(line: str) -> str:

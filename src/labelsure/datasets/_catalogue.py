@@ -142,17 +142,16 @@ def load_dataset(
     if source is not None and source not in SOURCES:
         raise unknown_name("source", source, SOURCES)
     folder = _data_folder(data_dir)
-    files = _arff_files(folder) if folder else {}
-    spelled = {known.lower(): known for known in [*ENTRIES, *files]}
-    if str(name).lower() not in spelled:
-        raise unknown_name("data set", name, spelled.values())
-    name = spelled[str(name).lower()]
-    if name in files and source in (None, "file"):
-        data = read_dataset(files[name], nominal=nominal, cache=cache)
-    elif data_dir is not None or source == "file":
-        raise _not_in_folder(name, folder)
+    files = {stem.lower(): path for stem, path in _arff_files(folder).items()} if folder else {}
+    key = str(name).lower()
+    if key not in files and key not in ENTRIES:
+        raise unknown_name("data set", name, list_datasets(data_dir))
+    if key in files and source in (None, "file"):
+        data = read_dataset(files[key], nominal=nominal, cache=cache)
+    elif source == "file" or (source is None and data_dir is not None):
+        raise _not_in_folder(key, folder)
     else:
-        data = _load_without_folder(ENTRIES[name], source, nominal, cache)
+        data = _load_without_folder(ENTRIES.get(key, Entry(key, "")), source, nominal, cache)
     return data if labels is None else data.select_labels(labels)
 
 
