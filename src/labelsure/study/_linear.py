@@ -192,7 +192,8 @@ def _baselines(
 def _coded(part: pd.DataFrame, column: str, baseline: str) -> pd.DataFrame:
     """Return a column of zeros and ones for each level but the baseline."""
     others = [level for level in levels(part, column) if level != baseline]
-    return pd.DataFrame({level: (part[column] == level).astype(float) for level in others})
+    coded = {level: (part[column] == level).astype(float) for level in others}
+    return pd.DataFrame(coded, index=part.index)
 
 
 @dataclass(frozen=True)
