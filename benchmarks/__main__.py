@@ -7,10 +7,10 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chains, core
+from benchmarks import chains, core, trellis
 from benchmarks.measure import Benchmark
 
-BENCHMARKS: dict[str, Benchmark] = {**core.BENCHMARKS, **chains.BENCHMARKS}
+BENCHMARKS: dict[str, Benchmark] = {**core.BENCHMARKS, **chains.BENCHMARKS, **trellis.BENCHMARKS}
 
 
 def main(names: list[str]) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         LinearChain,
         PrefixChain,
         Profile,
+        TrellisDistribution,
         as_distribution,
     )
     from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
@@ -40,6 +41,7 @@ _HOMES = {
         "LinearChain",
         "PrefixChain",
         "Profile",
+        "TrellisDistribution",
         "as_distribution",
     ],
     "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
@@ -59,6 +61,7 @@ __all__ = [
     "PrefixChain",
     "Profile",
     "TooLargeError",
+    "TrellisDistribution",
     "UnknownNameError",
     "accuracy",
     "as_distribution",

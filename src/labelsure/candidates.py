@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure.distributions import LabelsetDistribution, Profile
+from labelsure.distributions import EngineSettings, LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def confidence(
     dist: LabelsetDistribution,
     candidates: str | Sequence[str] | None = None,
     bounds: bool = False,
+    **settings: Unpack[EngineSettings],
 ) -> pd.DataFrame:
     """Return how sure the distribution is, one row for each instance, one column a candidate.
 
@@ -140,6 +141,9 @@ def confidence(
         Names out of HP, TG, SE, CE, ME, GI, CS (None: these seven) and ESS.
     bounds
         Add columns such as HP_low and HP_high: equal to HP where the engine was exact.
+    **settings
+        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
+        `labelsure.distributions.Engine`.
 
     Examples
     --------
@@ -155,7 +159,7 @@ def confidence(
             "Wrap probabilities with `as_distribution`."
         )
     chosen = _check_candidates(candidates)
-    return confidence_of_profile(dist.profile(), chosen, bounds=bounds)
+    return confidence_of_profile(dist.profile(**settings), chosen, bounds=bounds)
 
 
 def confidence_of_profile(

@@ -6,12 +6,12 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure.distributions import DenseDistribution, LabelsetDistribution
+from labelsure.distributions import DenseDistribution, EngineSettings, LabelsetDistribution
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import Labelsets
 from labelsure.metrics import (
@@ -38,13 +38,35 @@ BLOCK_BYTES = 2**24  # of the largest work array, for rows taken at a time
 MAX_FLIP_ROUNDS = 10  # of the local search; it nearly always ends by itself sooner
 
 
+@overload
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = ...,
+    *,
+    metric: MetricLike,
+    empty: float = ...,
+    return_bounds: Literal[False] = ...,
+    **settings: Unpack[EngineSettings],
+) -> Floats: ...
+@overload
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = ...,
+    *,
+    metric: MetricLike,
+    empty: float = ...,
+    return_bounds: Literal[True],
+    **settings: Unpack[EngineSettings],
+) -> tuple[Floats, Floats, Floats]: ...
 def expected_accuracy(
     dist: LabelsetDistribution,
     Y_pred: Any = None,
     *,
     metric: MetricLike,
     empty: float = 1.0,
-) -> Floats:
+    return_bounds: bool = False,
+    **settings: Unpack[EngineSettings],
+) -> Floats | tuple[Floats, Floats, Floats]:
     """Return the mean accuracy of given labelsets under the distribution itself.
 
     Parameters
@@ -57,10 +79,15 @@ def expected_accuracy(
         "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
     empty
         The Jaccard and F1 of two empty labelsets.
+    return_bounds
+        Also return lower and upper bounds: the values themselves where the engine is exact.
+    **settings
+        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
+        `labelsure.distributions.Engine`.
 
     Returns
     -------
-    numpy.ndarray of shape (n,)
+    numpy.ndarray of shape (n,), or a tuple of three of them
 
     Examples
     --------
@@ -69,7 +96,9 @@ def expected_accuracy(
     array([0.85])
     """
     _check_distribution(dist)
-    return dist.expected(metric, dist.mode() if Y_pred is None else Y_pred, empty=empty)
+    Y_pred = dist.mode() if Y_pred is None else Y_pred
+    expected = dist.expected_with_bounds(metric, Y_pred, empty=empty, **settings)
+    return (expected.value, expected.low, expected.high) if return_bounds else expected.value
 
 
 @overload
@@ -109,7 +138,7 @@ def decide(
     return_gap
         Also return by how much, at most, each decision's expected accuracy is below the best
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
-        than a dense array holds.
+        than a dense array holds, and for chains of more labels than can be enumerated.
 
     Returns
     -------
@@ -134,9 +163,17 @@ def decide(
 def _decide_block(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
+    partial = dist.partial_table()
+    if partial is not None:
+        decisions, gaps = _decide_block(partial.table, metric, empty)
+        if metric == EXACT:
+            seen = np.exp(partial.table.log_prob(decisions))
+            return decisions, np.maximum(partial.largest_unseen - seen, 0.0)
+        # Whatever the unseen labelsets add, they add no more than their mass to any decision.
+        return decisions, gaps + partial.unseen_mass
     if metric in _SHARED_RULES:
         return _SHARED_RULES[metric](dist), np.zeros(len(dist))
-    best = dist.optimum(metric, empty=empty)
+    best: Labelsets | None = dist.optimum(metric, empty=empty)
     if best is None and metric == F1:
         best = _best_f1(dist, empty)
     if best is None and metric == JACCARD and dist.n_labels > MAX_DENSE_LABELS:
@@ -166,7 +203,7 @@ def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> 
         )
     best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     for rows in _blocks(len(dist), 8 * 2**dist.n_labels):
-        dense = DenseDistribution(dist[rows].probabilities())
+        dense = DenseDistribution._trusted(dist[rows].probabilities(), dist.label_names)
         found = dense.optimum(metric, empty=empty)
         best[rows] = dense.optimum_by_pairs(metric, empty=empty) if found is None else found
     return best

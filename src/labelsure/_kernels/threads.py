@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
 
@@ -26,14 +28,19 @@ def for_rows(kernel: Callable[..., None], n_rows: int, *arrays: Any) -> None:
 
     The kernel writes into the arrays it is given; it must release the GIL to gain anything.
     """
+    map_rows(lambda start, stop: kernel(start, stop, *arrays), n_rows)
+
+
+def map_rows(function: Callable[[int, int], T], n_rows: int) -> list[T]:
+    """Return ``function(start, stop)`` of blocks that together cover all rows, in their order."""
     threads = min(n_threads(), n_rows)
     if threads <= 1:
-        kernel(0, n_rows, *arrays)
-        return
-    n_blocks = min(n_rows, threads * BLOCKS_PER_THREAD)
-    bounds = [n_rows * b // n_blocks for b in range(n_blocks + 1)]
+        return [function(0, n_rows)]
     # A pool for each call: a kept one would not survive a fork, and starting it takes microseconds.
     with ThreadPoolExecutor(threads) as pool:
-        blocks = [pool.submit(kernel, start, stop, *arrays) for start, stop in pairwise(bounds)]
-        for block in blocks:
-            block.result()
+        return list(pool.map(lambda block: function(*block), _blocks(n_rows, threads)))
+
+
+def _blocks(n_rows: int, threads: int) -> list[tuple[int, int]]:
+    n_blocks = min(n_rows, threads * BLOCKS_PER_THREAD)
+    return list(pairwise(n_rows * b // n_blocks for b in range(n_blocks + 1)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure.distributions._profile import Profile, Summary, TopLabelsets
+from labelsure.distributions._engine import Engine, EngineSettings
+from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import Labelsets, check_label_names, check_labelsets
 from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
@@ -21,6 +22,22 @@ MAX_DENSE_BYTES = 2**31
 """How large an array of all probabilities `probabilities` makes unless it is told otherwise."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+class PartialTable(Protocol):
+    """Some labelsets of each instance, and what all the others have at most."""
+
+    @property
+    def table(self) -> LabelsetDistribution:
+        """The labelsets that were seen; their probabilities need not sum to one."""
+
+    @property
+    def unseen_mass(self) -> Floats:
+        """The most that all others can have together, (n,)."""
+
+    @property
+    def largest_unseen(self) -> Floats:
+        """The most that a single other one can have, (n,)."""
 
 
 class LabelsetDistribution(ABC):
@@ -94,9 +111,16 @@ class LabelsetDistribution(ABC):
         """Return the most probable labelsets, (n, L); on a tie the lowest code."""
         return self._profile_and_mode()[1]
 
-    def profile(self) -> Profile:
-        """Return the four numbers that give all candidates."""
-        return self._profile_and_mode()[0]
+    def profile(self, **settings: Unpack[EngineSettings]) -> Profile:
+        """Return the four numbers that give all candidates.
+
+        Parameters
+        ----------
+        **settings
+            engine, tolerance, mass, budget: how a `ChainMixture` computes and when it stops, see
+            `labelsure.distributions.Engine`. The other kinds are always exact.
+        """
+        return self._told(settings)._profile_and_mode()[0]
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -132,8 +156,23 @@ class LabelsetDistribution(ABC):
 
         `labelsure.expected_accuracy` is the function for users.
         """
+        return self.expected_with_bounds(metric, Y_pred, empty=empty).value
+
+    def expected_with_bounds(
+        self,
+        metric: MetricLike,
+        Y_pred: Any,
+        *,
+        empty: float = 1.0,
+        **settings: Unpack[EngineSettings],
+    ) -> Expected:
+        """Return the expected accuracy of given labelsets and bounds on it.
+
+        `labelsure.expected_accuracy` is the function for users; for the engine see `profile`.
+        """
         rows = self._check_labelsets(Y_pred, "Y_pred")
-        return self._expected(get_metric(metric), rows, check_empty(empty))
+        told = self._told(settings)
+        return told._bounded(get_metric(metric), rows, check_empty(empty))
 
     def optimum(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has a way.
@@ -143,7 +182,10 @@ class LabelsetDistribution(ABC):
         return self._optimum(get_metric(metric), check_empty(empty))
 
     def summary(
-        self, metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard"), empty: float = 1.0
+        self,
+        metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard"),
+        empty: float = 1.0,
+        **settings: Unpack[EngineSettings],
     ) -> Summary:
         """Return profile, mode and the mode's expected accuracies in one sweep.
 
@@ -153,12 +195,15 @@ class LabelsetDistribution(ABC):
             Names or functions.
         empty
             The Jaccard and F1 of two empty labelsets.
+        **settings
+            Of the engine, see `profile`.
         """
         if isinstance(metrics, str):
             raise InputError(
                 f"`metrics` must be a sequence of metrics, got {metrics!r}. Write [{metrics!r}]."
             )
-        return self._summary([get_metric(metric) for metric in metrics], check_empty(empty))
+        told = self._told(settings)
+        return told._summary([get_metric(metric) for metric in metrics], check_empty(empty))
 
     def size_marginals(self) -> Floats:
         """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
@@ -206,6 +251,21 @@ class LabelsetDistribution(ABC):
     def _probabilities(self) -> Floats: ...
 
     def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+        return None
+
+    def _told(self, settings: EngineSettings) -> Self:
+        """Return the distribution with other settings of its engine; most kinds have none."""
+        Engine().told(settings)  # wrong settings are wrong for all kinds
+        return self
+
+    def _bounded(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        return Expected.exactly(self._expected(metric, Y_pred, empty))
+
+    def partial_table(self) -> PartialTable | None:
+        """Return the labelsets that decisions have to go by, where they cannot see all.
+
+        None where the distribution itself can be asked everything.
+        """
         return None
 
     def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:

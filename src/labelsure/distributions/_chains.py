@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from labelsure._kernels.chains import SAFE_LOGIT
 from labelsure.distributions._base import Floats, Rows
 from labelsure.distributions._checks import as_floats
 from labelsure.errors import InputError
@@ -158,6 +160,18 @@ class LinearChain(Chain):
         """Return the chain for some of its instances."""
         return type(self)(self.order, self.base[rows], self.weights)
 
+    @property
+    def odds_are_safe(self) -> bool:
+        """Whether no product of odds can overflow, whatever the labels."""
+        most = np.abs(self.base).max(axis=0, initial=0.0) + np.abs(self.weights).sum(axis=1)
+        return bool((most <= SAFE_LOGIT).all())
+
+    def log_prob(self, Y: Labelsets) -> Floats:
+        """Return the log-probability of one labelset for each instance."""
+        ordered = Y[:, self.order]
+        logits = self.base + ordered @ self.weights.T
+        return -np.logaddexp(0.0, np.where(ordered == 1, -logits, logits)).sum(axis=1)
+
     def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
         logits = self.base[rows, position] + prefixes @ self.weights[position, :position]
@@ -210,3 +224,37 @@ class PrefixChain(Chain):
                 f"{p.max(initial=np.nan)}."
             )
         return p
+
+
+@dataclass(frozen=True)
+class LinearStack:
+    """Several linear chains in the layout of the kernels: everything by label, no exponentials.
+
+    Parameters
+    ----------
+    odds
+        (n, m, L) of each label in each chain when no earlier label is set.
+    factors
+        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
+        unless it comes earlier in the chain.
+    orders
+        (m, L) the label at each position.
+    """
+
+    odds: Floats
+    factors: Floats
+    orders: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain]) -> LinearStack | None:
+        """Stack chains that are linear and whose odds cannot overflow; None for any other."""
+        linear = [chain for chain in chains if isinstance(chain, LinearChain)]
+        if len(linear) < len(chains) or not all(chain.odds_are_safe for chain in linear):
+            return None
+        n_samples, n_labels = linear[0].base.shape
+        odds = np.empty((n_samples, len(linear), n_labels))
+        factors = np.ones((len(linear), n_labels, n_labels))
+        for m, chain in enumerate(linear):
+            odds[:, m, chain.order] = np.exp(chain.base)
+            factors[m][np.ix_(chain.order, chain.order)] = np.exp(chain.weights.T)
+        return cls(odds, factors, np.stack([chain.order for chain in linear]))

@@ -31,18 +31,19 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
     return array.astype(np.float64)
 
 
-def check_unit_interval(values: NDArray[np.floating[Any]], name: str) -> None:
-    """Refuse values that are not probabilities, naming the first row and column."""
+def check_unit_interval(
+    values: NDArray[np.floating[Any]],
+    name: str,
+    fix: str = 'If these are logits, pass kind="logit" to `as_distribution`.',
+) -> None:
+    """Refuse values that are not probabilities, naming the first row and column, and the fix."""
     bad = ~((values >= 0) & (values <= 1))
     if bad.any():
         at = tuple(np.argwhere(bad)[0])
         where = ", ".join(
             f"{axis} {i}" for axis, i in zip(("row", "column", "entry"), at, strict=False)
         )
-        raise InputError(
-            f"`{name}` must lie in [0, 1], got {values[at]} in {where}. "
-            'If these are logits, pass kind="logit" to `as_distribution`.'
-        )
+        raise InputError(f"`{name}` must lie in [0, 1], got {values[at]} in {where}. {fix}")
 
 
 def check_row_sums(

@@ -1,11 +1,13 @@
-"""`ChainMixture`: a chain, or the mean of several, dense while 2**L is affordable."""
+"""`ChainMixture`: a chain or the mean of several; dense, certified or sampled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from labelsure._kernels.chains import joint_rows
@@ -13,10 +15,13 @@ from labelsure._kernels.threads import for_rows, n_threads
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._chains import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._profile import Profile, Summary, TopLabelsets
+from labelsure.distributions._engine import Engine, EngineSettings
+from labelsure.distributions._enumeration import Enumeration, enumerate_chains
+from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import Labelsets
-from labelsure.metrics import JACCARD, Metric
+from labelsure.metrics import EXACT, JACCARD, Metric
 
 MEMORY_BUDGET = 2**31
 """Bytes that the dense engine may use for its work arrays, on all threads together."""
@@ -25,13 +30,52 @@ BLOCK_BYTES = 2**24
 """Of probabilities held at a time where that is more than one instance a thread: they stay in
 the processor's cache between making and using them."""
 
+ALWAYS_DENSE_LABELS = 14
+"""Up to here writing out all probabilities costs no more than looking for the likely ones."""
+
+DENSE_PER_ENUMERATED = 256
+"""How many dense probabilities cost as much as one labelset found by the search, roughly."""
+
+SEEN_BYTES = 2**28
+"""Of labelsets enumerated or drawn that are held at a time."""
+
+
+@dataclass(frozen=True)
+class _Dense:
+    """All labelsets of some instances: the view that is always exact."""
+
+    dist: DenseDistribution
+
+    def profile(self) -> Profile:
+        return self.summary([], 1.0).profile
+
+    def mode(self) -> Labelsets:
+        return self.dist.mode()
+
+    def marginals(self) -> Floats:
+        return self.dist.marginals()
+
+    def top(self, k: int) -> TopLabelsets:
+        return self.dist.top(k)
+
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        return Expected.exactly(self.dist._expected_by_counts(metric, Y_pred, empty))
+
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        return self.dist._summary(list(metrics), empty)
+
+
+View = _Dense | Enumeration | Sampled
+
 
 class ChainMixture(LabelsetDistribution):
     """The mean of the joint distributions of one or more chains.
 
-    Up to `max_exact_labels` labels every answer is exact: all 2**L probabilities of a few
-    instances at a time are made, asked and thrown away. Log-probabilities and samples need no
-    such array and work for any number of labels.
+    Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
+    and throws them away. *certified* looks for the likely labelsets and bounds all others.
+    *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
+    ("auto") a mixture takes the cheapest that meets the tolerance and says which in
+    `profile().method`. Log-probabilities and samples need no engine.
 
     Parameters
     ----------
@@ -41,6 +85,10 @@ class ChainMixture(LabelsetDistribution):
         One for each label.
     max_exact_labels
         Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
+    engine, tolerance, mass, budget
+        Settings of the engine, see `labelsure.distributions.Engine`; each call can replace them.
+    random_state
+        Seed of the sampled engine.
 
     Examples
     --------
@@ -58,6 +106,11 @@ class ChainMixture(LabelsetDistribution):
         label_names: Iterable[Any] | None = None,
         *,
         max_exact_labels: int | None = None,
+        engine: str = "auto",
+        tolerance: float = 1e-3,
+        mass: float | None = None,
+        budget: int = 20_000,
+        random_state: int = 0,
     ) -> None:
         chains = list(chains)
         if not chains:
@@ -71,6 +124,8 @@ class ChainMixture(LabelsetDistribution):
         super().__init__(*shapes.pop(), label_names)
         self._chains = chains
         self._max_exact_labels = max_exact_labels
+        self._engine = Engine(engine, tolerance, mass, budget)
+        self._random_state = random_state
 
     @property
     def n_chains(self) -> int:
@@ -85,9 +140,25 @@ class ChainMixture(LabelsetDistribution):
         # Each thread holds the joint and, half as large each, two levels of the prefix tree.
         return (MEMORY_BUDGET // (16 * n_threads())).bit_length() - 1
 
+    def _told(self, settings: EngineSettings) -> Self:
+        return self._copy(self._chains, self._engine.told(settings)) if settings else self
+
     def _take(self, rows: Rows) -> Self:
-        chains = [chain.take(rows) for chain in self._chains]
-        return type(self)(chains, self.label_names, max_exact_labels=self._max_exact_labels)
+        return self._copy([chain.take(rows) for chain in self._chains], self._engine)
+
+    def _copy(self, chains: list[Chain], engine: Engine) -> Self:
+        return type(self)(
+            chains,
+            self.label_names,
+            max_exact_labels=self._max_exact_labels,
+            engine=engine.name,
+            tolerance=engine.tolerance,
+            mass=engine.mass,
+            budget=engine.budget,
+            random_state=self._random_state,
+        )
+
+    # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         by_chain = [chain.log_prob(Y) for chain in self._chains]
@@ -103,81 +174,157 @@ class ChainMixture(LabelsetDistribution):
             drawn[mine] = chain.sample(rows[mine], uniforms[mine])
         return drawn.reshape(len(self), size, self.n_labels)
 
-    def _dense_blocks(self) -> Iterator[tuple[slice, DenseDistribution]]:
-        """Yield all instances, a few at a time, with their probabilities written out."""
+    # Views: who answers for which instances.
+
+    def _views(self, *, unseen: float = 1.0, k: int = 1) -> Iterator[tuple[NDArray[np.intp], View]]:
+        """Yield all instances, some at a time, with what answers for them.
+
+        Parameters
+        ----------
+        unseen
+            The mass that "auto" may leave unseen without asking a better engine.
+        k
+            How many of the most probable labelsets "auto" has to be certain of, where it can.
+        """
+        engine = self._engine
+        affordable = self.n_labels <= self.max_exact_labels
+        auto = engine.name == "auto"
+        if engine.name == "dense" or (auto and affordable and self.n_labels <= ALWAYS_DENSE_LABELS):
+            yield from self._dense_views(np.arange(len(self)))
+            return
+        budget = engine.budget
+        if auto and affordable:  # a search that costs more than the dense engine is no use
+            budget = min(budget, 2**self.n_labels // DENSE_PER_ENUMERATED)
+        for rows in self._seen_blocks(budget):
+            chains = [chain.take(rows) for chain in self._chains]
+            if engine.name == "sampled":
+                goals, budget = np.array([2.0, 2.0, 0.0]), 0
+            else:
+                goals = np.array([engine.tolerance, unseen, engine.mass or 2.0])
+            found = enumerate_chains(chains, goals, budget)
+            if engine.name == "certified":
+                yield rows, found
+                continue
+            good = np.zeros(len(rows), dtype=bool)
+            if auto:
+                good = found.meets(goals) & found.top_is_certain(k)
+                if good.any():
+                    yield rows[good], found[np.flatnonzero(good)]
+            rest = np.flatnonzero(~good)
+            if auto and affordable:
+                yield from self._dense_views(rows[rest])
+            elif rest.size:
+                generator = np.random.default_rng([self._random_state, int(rows[0])])
+                taken = [chain.take(rest) for chain in chains]
+                yield rows[rest], sample_chains(taken, found[rest], engine.budget, generator)
+
+    def _seen_blocks(self, budget: int) -> Iterator[NDArray[np.intp]]:
+        drawn = 8 * self.n_chains * self._engine.budget
+        step = max(1, SEEN_BYTES // ((self.n_labels + 32) * max(budget, 1) + drawn))
+        for first in range(0, len(self), step):
+            yield np.arange(first, min(first + step, len(self)))
+
+    def _dense_views(self, rows: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], View]]:
         if self.n_labels > self.max_exact_labels:
             raise TooLargeError(
                 f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
-                f"is set to at most {self.max_exact_labels} labels. `log_prob` and `sample` work "
-                "for any number; `max_exact_labels` raises the limit if there is memory for "
+                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
+                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
                 f"{16 * n_threads()} * 2**{self.n_labels} bytes."
             )
         step = max(n_threads(), BLOCK_BYTES >> (self.n_labels + 3))
-        for first in range(0, len(self), step):
-            rows = slice(first, min(first + step, len(self)))
-            yield rows, DenseDistribution._trusted(self._joint(rows), self.label_names)
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            dense = DenseDistribution._trusted(self._joint(some), self.label_names)
+            yield some, _Dense(dense)
 
-    def _joint(self, rows: slice) -> Floats:
+    def _joint(self, rows: NDArray[np.intp]) -> Floats:
         """Return the mean of the chains' joints: linear ones in one kernel, others one by one."""
         chains = [chain.take(rows) for chain in self._chains]
         linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-        P = np.zeros((rows.stop - rows.start, 2**self.n_labels))
+        P = np.zeros((len(rows), 2**self.n_labels))
         if linear:
             bases = np.stack([chain.base for chain in linear], axis=1)
             weights = np.stack([chain.weights for chain in linear])
             orders = np.stack([chain.order for chain in linear])
             for_rows(joint_rows, len(P), bases, weights, orders, P)
-            P *= len(linear) / len(chains) if len(linear) < len(chains) else 1.0
+            if len(linear) < len(chains):
+                P *= len(linear) / len(chains)
         for chain in chains:
             if not isinstance(chain, LinearChain):
                 P += chain.joint() / len(chains)
         return P
 
-    def _marginals(self) -> Floats:
-        marginals = np.empty((len(self), self.n_labels))
-        for rows, dense in self._dense_blocks():
-            marginals[rows] = dense._marginals()
-        return marginals
+    def _exact_blocks(self) -> Iterator[tuple[NDArray[np.intp], DenseDistribution]]:
+        for rows, view in self._dense_views(np.arange(len(self))):
+            assert isinstance(view, _Dense)
+            yield rows, view.dist
+
+    # Answers, put together from those of the views.
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         summary = self._summary([], 1.0)
         return summary.profile, summary.mode
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        mode = np.empty((len(self), self.n_labels), dtype=np.int8)
-        expected = {metric.name: np.empty(len(self)) for metric in metrics}
-        profiles = []
-        for rows, dense in self._dense_blocks():
-            part = dense._summary(metrics, empty)
-            profiles.append(part.profile)
-            mode[rows] = part.mode
-            for name, values in part.expected.items():
-                expected[name][rows] = values
-        return Summary(Profile.concatenate(profiles, self.n_labels), mode, expected)
+        unseen = self._engine.tolerance if metrics else 1.0
+        parts = [(rows, view.summary(metrics, empty)) for rows, view in self._views(unseen=unseen)]
+        return Summary.assemble(parts) if parts else self._summary_of_nothing(metrics)
+
+    def _summary_of_nothing(self, metrics: list[Metric]) -> Summary:
+        mode = np.empty((0, self.n_labels), dtype=np.int8)
+        expected = {metric.name: np.empty(0) for metric in metrics}
+        return Summary(Profile.concatenate([], self.n_labels), mode, expected)
+
+    def _marginals(self) -> Floats:
+        marginals = np.empty((len(self), self.n_labels))
+        if self.n_labels <= self.max_exact_labels and self._engine.name in ("auto", "dense"):
+            for rows, dense in self._exact_blocks():
+                marginals[rows] = dense._marginals()
+            return marginals
+        for rows, view in self._views(unseen=self._engine.tolerance):
+            marginals[rows] = view.marginals()
+        return marginals
 
     def _top(self, k: int) -> TopLabelsets:
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
-        probabilities = np.empty((len(self), k))
-        for rows, dense in self._dense_blocks():
-            best = dense._top(k)
+        probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
+        for rows, view in self._views(k=k):
+            best = view.top(k)
             labelsets[rows], probabilities[rows] = best.labelsets, best.probabilities
-        return TopLabelsets(labelsets, probabilities)
+            high[rows] = best.high
+        return TopLabelsets(labelsets, probabilities, high)
+
+    def _bounded(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        if metric == EXACT:
+            return Expected.exactly(np.exp(self._log_prob(Y_pred)))
+        value, low, high = (np.empty(len(self)) for _ in range(3))
+        for rows, view in self._views(unseen=self._engine.tolerance):
+            part = view.expected(metric, Y_pred[rows], empty)
+            value[rows], low[rows], high[rows] = part.value, part.low, part.high
+        return Expected(value, low, high)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        expected = np.empty(len(self))
-        for rows, dense in self._dense_blocks():
-            expected[rows] = dense._expected_by_counts(metric, Y_pred[rows], empty)
-        return expected
+        return self._bounded(metric, Y_pred, empty).value
+
+    # What only the dense engine answers; decisions beyond it go by what was enumerated.
+
+    def partial_table(self) -> Enumeration | None:
+        """Return the enumerated labelsets where there are too many labels to see all."""
+        if self.n_labels <= self.max_exact_labels and self._engine.name != "certified":
+            return None
+        goals = np.array([self._engine.tolerance, self._engine.tolerance, self._engine.mass or 2.0])
+        return enumerate_chains(self._chains, goals, self._engine.budget)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        for rows, dense in self._dense_blocks():
+        for rows, dense in self._exact_blocks():
             by_size[rows] = dense._size_marginals()
         return by_size
 
     def _probabilities(self) -> Floats:
         P = np.empty((len(self), 2**self.n_labels))
-        for rows, dense in self._dense_blocks():
+        for rows, dense in self._exact_blocks():
             P[rows] = dense._P
         return P
 
@@ -185,6 +332,6 @@ class ChainMixture(LabelsetDistribution):
         if metric != JACCARD:
             return None
         best = np.empty((len(self), self.n_labels), dtype=np.int8)
-        for rows, dense in self._dense_blocks():
+        for rows, dense in self._exact_blocks():
             best[rows] = dense._best_jaccard(empty)
         return best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
+NOTES = ("method", "entropy_error", "collision_error")
 
 
 def log(values: ArrayLike) -> Floats:
@@ -46,6 +47,8 @@ class Profile:
         The engine that gave each row: "exact" unless it says otherwise.
     bounds
         Two profiles that enclose every field; None where the fields are exact.
+    entropy_error, collision_error
+        Standard errors of the entropy and of the collision; 0 unless they were sampled.
     """
 
     log_top: Floats
@@ -55,10 +58,18 @@ class Profile:
     n_labels: float
     method: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, dtype=np.str_))
     bounds: tuple[Profile, Profile] | None = field(default=None, repr=False)
+    entropy_error: Floats = field(default_factory=lambda: np.empty(0))
+    collision_error: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        if self.method.size == 0:
-            object.__setattr__(self, "method", np.full(len(self), "exact"))
+        defaults = {
+            "method": np.full(len(self), "exact"),
+            "entropy_error": np.zeros(len(self)),
+            "collision_error": np.zeros(len(self)),
+        }
+        for name, values in defaults.items():
+            if getattr(self, name).size == 0:
+                object.__setattr__(self, name, values)
 
     @classmethod
     def from_values(
@@ -84,9 +95,17 @@ class Profile:
                 cls.concatenate([profile.low for profile in profiles], n_labels),
                 cls.concatenate([profile.high for profile in profiles], n_labels),
             )
-        fields = {name: np.concatenate([getattr(p, name) for p in profiles]) for name in FIELDS}
-        method = np.concatenate([profile.method for profile in profiles])
-        return cls(**fields, n_labels=n_labels, method=method, bounds=bounds)
+        columns = {
+            name: np.concatenate([getattr(profile, name) for profile in profiles])
+            for name in (*FIELDS, *NOTES)
+        }
+        return cls(**columns, n_labels=n_labels, bounds=bounds)
+
+    def __getitem__(self, rows: Any) -> Profile:
+        """Return some rows: a slice, indices or a mask."""
+        bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
+        columns = {name: getattr(self, name)[rows] for name in (*FIELDS, *NOTES)}
+        return Profile(**columns, n_labels=self.n_labels, bounds=bounds)
 
     @property
     def top(self) -> Floats:
@@ -135,10 +154,32 @@ class TopLabelsets:
         (n, k, L) zeros and ones; of equally probable ones the lowest code comes first.
     probabilities
         (n, k)
+    high
+        (n, k) no labelset that is really of this rank is more probable: equal to `probabilities`
+        wherever the ranking is certain, as it always is but for enumerations cut short.
     """
 
     labelsets: Labelsets
     probabilities: Floats
+    high: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+
+    def __post_init__(self) -> None:
+        if self.high.size == 0:
+            object.__setattr__(self, "high", self.probabilities)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Expected accuracies with bounds; each of shape (n,), all equal where they are exact."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def exactly(cls, value: Floats) -> Expected:
+        """Wrap exact values."""
+        return cls(value, value, value)
 
 
 @dataclass(frozen=True)
@@ -153,8 +194,39 @@ class Summary:
         (n, L) most probable labelsets.
     expected
         For each metric's name the (n,) expected accuracies of the mode.
+    expected_low, expected_high
+        Bounds of the same; the same values where they are exact.
     """
 
     profile: Profile
     mode: Labelsets
     expected: dict[str, Floats]
+    expected_low: dict[str, Floats] = field(default_factory=dict, repr=False)
+    expected_high: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("expected_low", "expected_high"):
+            if not getattr(self, name):
+                object.__setattr__(self, name, self.expected)
+
+    @classmethod
+    def assemble(cls, parts: Sequence[tuple[NDArray[np.intp], Summary]]) -> Summary:
+        """Put summaries of some rows each together, in the order of the rows."""
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        summaries = [summary for _, summary in parts]
+
+        def joined(name: str) -> dict[str, Floats]:
+            columns = [getattr(summary, name) for summary in summaries]
+            return {
+                metric: np.concatenate([values[metric] for values in columns])[order]
+                for metric in columns[0]
+            }
+
+        profiles = [summary.profile for summary in summaries]
+        return cls(
+            Profile.concatenate(profiles, profiles[0].n_labels)[order],
+            np.concatenate([summary.mode for summary in summaries])[order],
+            joined("expected"),
+            joined("expected_low"),
+            joined("expected_high"),
+        )

@@ -51,7 +51,23 @@ class LabelsetTable(LabelsetDistribution):
     ) -> None:
         rows, weights, lengths = _flatten(labelsets, probabilities)
         super().__init__(len(lengths), rows.shape[1], label_names)
-        self._set_rows(rows, weights, np.repeat(np.arange(len(lengths)), lengths), normalise)
+        instance = np.repeat(np.arange(len(lengths)), lengths)
+        totals = np.bincount(instance, weights, minlength=len(self)).astype(np.float64)
+        n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
+        check_row_sums(
+            totals, n_bad, np.dtype(np.float64), name="probabilities", normalise=normalise
+        )
+        self._set_rows(rows, weights / totals[instance] if normalise else weights, instance)
+
+    @classmethod
+    def _partial(
+        cls, rows: Labelsets, weights: Floats, instance: NDArray[np.intp], n_samples: int
+    ) -> Self:
+        """Wrap labelsets that are only a part of each distribution, of an instance perhaps none."""
+        new = cls.__new__(cls)
+        LabelsetDistribution.__init__(new, n_samples, rows.shape[1])
+        new._set_rows(rows, weights, instance)
+        return new
 
     @classmethod
     def from_samples(cls, samples: Any, label_names: Iterable[Any] | None = None) -> Self:
@@ -83,20 +99,12 @@ class LabelsetTable(LabelsetDistribution):
         rows: Labelsets,
         weights: Floats,
         instance: NDArray[np.intp],
-        normalise: bool,
     ) -> None:
-        """Check the weights, merge equal labelsets, and keep the rest sorted.
+        """Merge equal labelsets, drop impossible ones, and keep the rest sorted.
 
         `_rows`, `_weights` and `_instance` run over the labelsets of all instances, most probable
         first, of equal ones the lowest code; those of instance i begin at `_starts[i]`.
         """
-        totals = np.bincount(instance, weights, minlength=len(self)).astype(np.float64)
-        n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
-        check_row_sums(
-            totals, n_bad, np.dtype(np.float64), name="probabilities", normalise=normalise
-        )
-        if normalise:
-            weights = weights / totals[instance]
         keys = code_keys(rows)
         order = np.lexsort((keys, instance))
         keys, instance = keys[order], instance[order]
@@ -115,7 +123,7 @@ class LabelsetTable(LabelsetDistribution):
 
     def _take(self, rows: Rows) -> Self:
         chosen = np.arange(len(self))[rows]
-        lengths = np.diff(np.append(self._starts, len(self._rows)))[chosen]
+        lengths = self._lengths[chosen]
         new = type(self).__new__(type(self))
         LabelsetDistribution.__init__(new, len(chosen), self.n_labels, self.label_names)
         new._instance = np.repeat(np.arange(len(chosen)), lengths)
@@ -126,9 +134,15 @@ class LabelsetTable(LabelsetDistribution):
 
     def _sum(self, values: Floats) -> Floats:
         """Add up the values of each instance's labelsets."""
-        if len(self) == 0:
-            return np.empty((0, *values.shape[1:]))
-        return np.add.reduceat(values, self._starts, axis=0)
+        sums = np.zeros((len(self), *values.shape[1:]))
+        some = self._lengths > 0
+        if some.any():
+            sums[some] = np.add.reduceat(values, self._starts[some], axis=0)
+        return sums
+
+    @property
+    def _lengths(self) -> NDArray[np.intp]:
+        return np.diff(np.append(self._starts, len(self._rows)))
 
     def _marginals(self) -> Floats:
         return np.minimum(self._sum(self._weights[:, np.newaxis] * self._rows), 1.0)
@@ -138,18 +152,15 @@ class LabelsetTable(LabelsetDistribution):
         return log(self._sum(self._weights * same))
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        lengths = np.diff(np.append(self._starts, len(self._rows)))
-        runner_up = np.zeros(len(self))
-        several = lengths > 1
-        runner_up[several] = self._weights[self._starts[several] + 1]
+        best = self._top(2)
         profile = Profile.from_values(
-            self._weights[self._starts],
-            runner_up,
+            best.probabilities[:, 0],
+            best.probabilities[:, 1],
             np.maximum(self._sum(-self._weights * np.log(self._weights)), 0.0),
             self._sum(self._weights**2),
             self.n_labels,
         )
-        return profile, self._rows[self._starts]
+        return profile, best.labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
         labelsets = np.zeros((len(self), k, self.n_labels), dtype=np.int8)

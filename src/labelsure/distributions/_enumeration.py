@@ -1,0 +1,310 @@
+"""Certified enumeration: the likely labelsets of chains, and what they say of all the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from labelsure._kernels import search
+from labelsure._kernels.threads import map_rows
+from labelsure.distributions._base import Floats
+from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack
+from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._table import LabelsetTable
+from labelsure.labelsets import Labelsets, code_keys
+from labelsure.metrics import Metric
+
+BLOCK_ROWS = 32  # instances whose prefixes are expanded together
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """The labelsets that were seen, and bounds on everything else.
+
+    Parameters
+    ----------
+    table
+        Their probabilities under the mixture; they sum to less than one where some are unseen.
+    bounds
+        (n, N_BOUNDS) as `_kernels.search.certify` writes them.
+    """
+
+    table: LabelsetTable
+    bounds: Floats
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> Enumeration:
+        return Enumeration(self.table[rows], self.bounds[rows])
+
+    @property
+    def unseen_mass(self) -> Floats:
+        """The most that all unseen labelsets can have together, (n,)."""
+        return self.bounds[:, search.UNSEEN_MASS]
+
+    @property
+    def largest_unseen(self) -> Floats:
+        """The most that a single unseen labelset can have, (n,)."""
+        return self.bounds[:, search.LARGEST_UNSEEN]
+
+    def top_is_certain(self, k: int) -> NDArray[np.bool_]:
+        """Whether no unseen labelset can be more probable than the k best seen, (n,)."""
+        return self.table._top(k).probabilities[:, -1] >= self.largest_unseen
+
+    def meets(self, goals: Floats) -> NDArray[np.bool_]:
+        """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
+        n_labels = self.table.n_labels
+        return np.array([search.meets(row, n_labels, goals) for row in self.bounds], dtype=bool)
+
+    def mode(self) -> Labelsets:
+        """Return the best labelsets seen, (n, L); the empty one where none was."""
+        return self.table._top(1).labelsets[:, 0]
+
+    def profile(self) -> Profile:
+        """Return the middle of each interval, with the intervals as bounds."""
+        n_labels = self.table.n_labels
+        least = 2.0**-n_labels
+        b = self.bounds.T
+        low = Profile.from_values(
+            np.maximum(b[search.TOP], least),
+            b[search.RUNNER_UP],
+            b[search.ENTROPY_LOW],
+            np.maximum(b[search.COLLISION_LOW], least),
+            n_labels,
+        )
+        high = Profile.from_values(
+            b[search.TOP_HIGH],
+            b[search.RUNNER_UP_HIGH],
+            b[search.ENTROPY_HIGH],
+            np.maximum(b[search.COLLISION_HIGH], least),
+            n_labels,
+        )
+        return Profile(
+            low.log_top,
+            low.log_runner_up,
+            (low.entropy + high.entropy) / 2,
+            log((low.collision + high.collision) / 2),
+            n_labels,
+            method=np.full(len(self.bounds), "certified"),
+            bounds=(low, high),
+        )
+
+    def top(self, k: int) -> TopLabelsets:
+        """Return the best labelsets seen; those that are certain have `high` = probability."""
+        best = self.table._top(k)
+        high = np.maximum(best.probabilities, self.largest_unseen[:, np.newaxis])
+        return TopLabelsets(best.labelsets, best.probabilities, high)
+
+    def marginals(self) -> Floats:
+        """Return P(y_j = 1) if the unseen labelsets are like the seen ones."""
+        seen = self.table._sum(self.table._weights)[:, np.newaxis]
+        return np.where(seen > 0, self.table._marginals() / np.where(seen > 0, seen, 1), 0.5)
+
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        """Return profile, mode and the mode's expected accuracies with bounds."""
+        return summarise(self, metrics, empty)
+
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        """Return the middle and the ends of the interval of an expected accuracy."""
+        seen = self.table._expected_by_counts(metric, Y_pred, empty)
+        least, most = metric_range(metric, Y_pred, empty)
+        low, high = seen + self.unseen_mass * least, seen + self.unseen_mass * most
+        return Expected((low + high) / 2, low, high)
+
+
+class View(Protocol):
+    """What answers for some instances: everything seen, part of it, or draws."""
+
+    def profile(self) -> Profile: ...
+    def mode(self) -> Labelsets: ...
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected: ...
+
+
+def summarise(view: View, metrics: Sequence[Metric], empty: float) -> Summary:
+    """Return profile, mode and the mode's expected accuracies with bounds."""
+    mode = view.mode()
+    found = {metric.name: view.expected(metric, mode, empty) for metric in metrics}
+    return Summary(
+        view.profile(),
+        mode,
+        {name: expected.value for name, expected in found.items()},
+        {name: expected.low for name, expected in found.items()},
+        {name: expected.high for name, expected in found.items()},
+    )
+
+
+def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:
+    """Return the least and the most that a prediction can be worth, 0 included."""
+    n_predicted = Y_pred.sum(axis=1)
+    least, most = np.zeros(len(Y_pred)), np.zeros(len(Y_pred))
+    for k in np.unique(n_predicted):
+        values = metric.table(Y_pred.shape[1], k, empty=empty)
+        least[n_predicted == k] = min(values.min(), 0.0)
+        most[n_predicted == k] = max(values.max(), 0.0)
+    return least, most
+
+
+def enumerate_chains(chains: Sequence[Chain], goals: Floats, budget: int) -> Enumeration:
+    """Enumerate each instance's labelsets until the goals are met or the budget is used up.
+
+    Parameters
+    ----------
+    chains
+        Over the same instances and labels.
+    goals
+        As `_kernels.search.enumerate_row` takes them.
+    budget
+        Labelsets of an instance at most.
+    """
+    n_labels = chains[0].order.size
+    budget = min(budget, 2**n_labels) if n_labels < 63 else budget
+    stack = LinearStack.of(chains)
+    if stack is not None:
+        return _enumerate_linear(stack, goals, budget)
+    return _enumerate_any(chains, goals, budget)
+
+
+def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumeration:
+    n_samples, _, n_labels = stack.odds.shape
+    n_words = -(-n_labels // 64)
+    bounds = np.empty((n_samples, search.N_BOUNDS))
+
+    def run(start: int, stop: int) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
+        keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
+        found: tuple[list[NDArray[np.uint64]], list[Floats]] = [], []
+        for i in range(start, stop):
+            n = search.enumerate_row(
+                stack.odds[i], stack.factors, stack.orders, goals, keys, P, bounds[i]
+            )
+            found[0].append(keys[:n].copy())
+            found[1].append(P[:n].copy())
+        return found
+
+    blocks = map_rows(run, n_samples)
+    lengths = [len(P) for block in blocks for P in block[1]]
+    words = np.concatenate(
+        [np.empty((0, n_words), dtype=np.uint64), *(keys for block in blocks for keys in block[0])]
+    )
+    weights = np.concatenate([np.empty(0), *(P for block in blocks for P in block[1])])
+    octets = words.view(np.uint8).reshape(len(words), 8 * n_words)
+    rows = np.unpackbits(octets, axis=1, count=n_labels, bitorder="little").view(np.int8)
+    instance = np.repeat(np.arange(n_samples), lengths)
+    return Enumeration(LabelsetTable._partial(rows, weights, instance, n_samples), bounds)
+
+
+def _enumerate_any(chains: Sequence[Chain], goals: Floats, budget: int) -> Enumeration:
+    """Do the same with any base learner, many prefixes at a time."""
+    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
+    parts = []
+    for first in range(0, n_samples, BLOCK_ROWS):
+        taken = [chain.take(slice(first, first + BLOCK_ROWS)) for chain in chains]
+        rows, weights, instance, bounds = _deepen(taken, goals, budget)
+        parts.append((rows, weights, instance + first, bounds))
+    if not parts:
+        nothing = np.empty((0, n_labels), dtype=np.int8)
+        parts = [(nothing, np.empty(0), np.empty(0, int), np.empty((0, search.N_BOUNDS)))]
+    rows, weights, instance, bounds = (
+        np.concatenate(columns) for columns in zip(*parts, strict=True)
+    )
+    return Enumeration(LabelsetTable._partial(rows, weights, instance, n_samples), bounds)
+
+
+def _deepen(
+    chains: Sequence[Chain], goals: Floats, budget: int
+) -> tuple[Labelsets, Floats, NDArray[np.intp], Floats]:
+    """Search with smaller and smaller thresholds; an instance keeps its last finished round."""
+    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
+    bounds = np.empty((n_samples, search.N_BOUNDS))
+    for row in bounds:
+        search.certify(np.empty(0), 1.0, n_labels, row)
+    kept: list[tuple[Labelsets, Floats]] = [
+        (np.empty((0, n_labels), dtype=np.int8), np.empty(0)) for _ in range(n_samples)
+    ]
+    active = np.arange(n_samples)
+    threshold = search.FIRST_THRESHOLD
+    while active.size and threshold > search.LAST_THRESHOLD:
+        taken = [chain.take(active) for chain in chains]
+        finished, rows, instance, left_alone = _search_any(taken, threshold, budget)
+        weights = _mixture_probabilities(taken, rows, instance)
+        goes_on = []
+        for i in np.flatnonzero(finished):
+            mine = instance == i
+            at = active[i]
+            kept[at] = rows[mine], weights[mine]
+            search.certify(weights[mine], left_alone[i], n_labels, bounds[at])
+            if not search.meets(bounds[at], n_labels, goals):
+                goes_on.append(at)
+        active = np.array(goes_on, dtype=np.intp)
+        threshold *= search.SHRINK
+    lengths = [len(weights) for _, weights in kept]
+    return (
+        np.concatenate([rows for rows, _ in kept]),
+        np.concatenate([weights for _, weights in kept]),
+        np.repeat(np.arange(n_samples), lengths),
+        bounds,
+    )
+
+
+def _mixture_probabilities(
+    chains: Sequence[Chain], rows: Labelsets, instance: NDArray[np.intp]
+) -> Floats:
+    by_chain = [chain.take(instance).log_prob(rows) for chain in chains]
+    return np.exp(logsumexp(by_chain, axis=0) - np.log(len(chains)))
+
+
+def _search_any(
+    chains: Sequence[Chain], threshold: float, budget: int
+) -> tuple[NDArray[np.bool_], Labelsets, NDArray[np.intp], Floats]:
+    """Find every labelset with at least `threshold` in some chain.
+
+    Returns which instances stayed within the budget, the labelsets, the instance of each, and the
+    mean over chains of the largest prefix that was left alone.
+    """
+    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
+    finished = np.ones(n_samples, dtype=bool)
+    left_alone = np.zeros(n_samples)
+    found_rows, found_instances = [], []
+    for chain in chains:
+        instance, ordered, largest = _expand(chain, threshold, budget, finished)
+        rows = np.empty_like(ordered)
+        rows[:, chain.order] = ordered
+        found_rows.append(rows)
+        found_instances.append(instance)
+        left_alone += largest / len(chains)
+    rows, instance = np.concatenate(found_rows), np.concatenate(found_instances)
+    keys = code_keys(rows)
+    order = np.lexsort((keys, instance))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (keys[order][1:] != keys[order][:-1]) | (instance[order][1:] != instance[order][:-1])
+    rows, instance = rows[order[new]], instance[order[new]]
+    finished &= np.bincount(instance, minlength=n_samples) <= budget
+    keep = finished[instance]
+    return finished, rows[keep].reshape(-1, n_labels), instance[keep], left_alone
+
+
+def _expand(
+    chain: Chain, threshold: float, budget: int, finished: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], Labelsets, Floats]:
+    """Grow prefixes label by label; an instance with too many is marked as not finished."""
+    instance = np.flatnonzero(finished)
+    prefixes = np.empty((len(instance), 0), dtype=np.int8)
+    q = np.ones(len(instance))
+    largest = np.zeros(len(finished))
+    for j in range(chain.order.size):
+        p = np.empty(len(q))
+        for first in range(0, len(q), CALL_ROWS):
+            some = slice(first, first + CALL_ROWS)
+            p[some] = chain.conditional(j, instance[some], prefixes[some])
+        children = np.concatenate([q * (1 - p), q * p])
+        bits = np.repeat(np.array([0, 1], dtype=np.int8), len(q))
+        instance = np.tile(instance, 2)
+        prefixes = np.column_stack([np.tile(prefixes, (2, 1)), bits])
+        keep = children >= threshold
+        np.maximum.at(largest, instance[~keep], children[~keep])
+        finished &= np.bincount(instance[keep], minlength=len(finished)) <= budget
+        keep &= finished[instance]
+        instance, prefixes, q = instance[keep], prefixes[keep], children[keep]
+    return instance, prefixes, largest

@@ -1,0 +1,215 @@
+"""Sampling without bias: chains can evaluate what they draw.
+
+The mean of -log P(y) over draws y is unbiased for the entropy, the mean of P(y) for the collision.
+Draws are stratified over the chains. Where some labelsets were enumerated, these count exactly and
+draws only estimate the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from labelsure._kernels import search
+from labelsure._kernels.threads import for_rows
+from labelsure.distributions._base import Floats
+from labelsure.distributions._chains import Chain, LinearStack
+from labelsure.distributions._enumeration import Enumeration, summarise
+from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._table import LabelsetTable
+from labelsure.labelsets import Labelsets, code_keys
+from labelsure.metrics import Metric, counts
+
+LEVEL = 0.95
+QUANTILE = float(norm.ppf(0.5 + LEVEL / 2))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Draws of each instance, and what was enumerated before they were made.
+
+    Parameters
+    ----------
+    enumeration
+        The labelsets that count exactly; perhaps none.
+    draws
+        (n, m, size, L): `size` from each of the m chains.
+    log_prob
+        (n, m, size) of each draw under the mixture.
+    is_new
+        (n, m, size) whether a draw is not among the labelsets enumerated.
+    """
+
+    enumeration: Enumeration
+    draws: Labelsets
+    log_prob: Floats
+    is_new: NDArray[np.bool_]
+
+    def mean_of_rest(self, values: Floats, centre: Floats | float = 0.0) -> tuple[Floats, Floats]:
+        """Estimate the sum over labelsets not enumerated of P(y) value(y), with standard error.
+
+        The mass of the rest is known, so a constant taken off the values of the draws and put back
+        exactly leaves the estimate unbiased and takes variance away.
+        """
+        rest = self.enumeration.unseen_mass
+        centre = np.broadcast_to(np.asarray(centre, dtype=np.float64), rest.shape)
+        shifted = np.where(self.is_new, values - centre[:, np.newaxis, np.newaxis], 0.0)
+        size, n_chains = shifted.shape[2], shifted.shape[1]
+        variance = shifted.var(axis=2, ddof=1).sum(axis=1) / (size * n_chains**2)
+        return rest * centre + shifted.mean(axis=(1, 2)), np.sqrt(variance)
+
+    def profile(self) -> Profile:
+        """Return unbiased entropy and collision; intervals of 95% within the certified bounds."""
+        seen = self._with_draws()
+        certain = seen.profile()
+        known = self.enumeration.table
+        surprise = np.where(self.is_new, -self.log_prob, 0.0)
+        # Unseen labelsets have at least this surprise: a good constant to take off.
+        centre = -log(np.maximum(self.enumeration.largest_unseen, 1e-300))
+        entropy, entropy_error = self.mean_of_rest(surprise, centre)
+        collision, collision_error = self.mean_of_rest(np.exp(self.log_prob))
+        entropy += known._sum(-known._weights * np.log(known._weights))
+        collision += known._sum(known._weights**2)
+        low, high = certain.low, certain.high
+        entropies = _interval(entropy, entropy_error, low.entropy, high.entropy)
+        collisions = _interval(collision, collision_error, low.collision, high.collision)
+        return replace(
+            certain,
+            entropy=entropy,
+            log_collision=log(np.maximum(collision, 2.0**-certain.n_labels)),
+            method=self._method(),
+            bounds=(
+                replace(low, entropy=entropies[0], log_collision=log(collisions[0])),
+                replace(high, entropy=entropies[1], log_collision=log(collisions[1])),
+            ),
+            entropy_error=entropy_error,
+            collision_error=collision_error,
+        )
+
+    def mode(self) -> Labelsets:
+        """Return the best labelsets that were enumerated or drawn."""
+        return self._with_draws().mode()
+
+    def top(self, k: int) -> TopLabelsets:
+        """Return the best labelsets that were enumerated or drawn."""
+        return self._with_draws().top(k)
+
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        """Return profile, mode and the mode's expected accuracies with bounds."""
+        return summarise(self, metrics, empty)
+
+    def marginals(self) -> Floats:
+        """Return unbiased estimates of P(y_j = 1), kept within [0, 1]."""
+        rest = np.where(self.is_new[..., np.newaxis], self.draws, 0).mean(axis=(1, 2))
+        return np.clip(self.enumeration.table._marginals() + rest, 0.0, 1.0)
+
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
+        flat = self.draws.reshape(-1, self.draws.shape[-1])
+        predicted = np.repeat(Y_pred, self.draws.shape[1] * self.draws.shape[2], axis=0)
+        values = metric.values(*counts(flat, predicted), empty=empty)
+        rest, error = self.mean_of_rest(values.reshape(self.log_prob.shape))
+        value = self.enumeration.table._expected_by_counts(metric, Y_pred, empty) + rest
+        certain = self._with_draws().expected(metric, Y_pred, empty)
+        return Expected(value, *_interval(value, error, certain.low, certain.high))
+
+    def _method(self) -> NDArray[np.str_]:
+        some = self.enumeration.table._lengths > 0
+        return np.where(some, "certified+sampled", "sampled")
+
+    def _with_draws(self) -> Enumeration:
+        """Return the enumeration with the draws added: they were seen, and their P is known."""
+        known = self.enumeration.table
+        new = self.is_new.ravel()
+        instance = np.repeat(np.arange(len(known)), self.is_new[0].size if len(known) else 0)[new]
+        rows = self.draws.reshape(-1, known.n_labels)[new]
+        keys = code_keys(rows)
+        order = np.lexsort((keys, instance))
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = np.diff(instance[order]) > 0
+        first[1:] |= keys[order][1:] != keys[order][:-1]
+        kept = order[first]
+        table = LabelsetTable._partial(
+            np.concatenate([known._rows, rows[kept]]),
+            np.concatenate([known._weights, np.exp(self.log_prob.ravel()[new][kept])]),
+            np.concatenate([known._instance, instance[kept]]),
+            len(known),
+        )
+        bounds = np.empty_like(self.enumeration.bounds)
+        for i, row in enumerate(bounds):
+            start = table._starts[i]
+            P = table._weights[start : start + table._lengths[i]]
+            search.certify(P, self.enumeration.largest_unseen[i], known.n_labels, row)
+        return Enumeration(table, bounds)
+
+
+def _interval(value: Floats, error: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return the sampling interval cut to the certified one; the latter where they do not meet."""
+    left = np.maximum(value - QUANTILE * error, low)
+    right = np.minimum(value + QUANTILE * error, high)
+    meet = left <= right
+    return np.where(meet, left, low), np.where(meet, right, high)
+
+
+def sample_chains(
+    chains: Sequence[Chain],
+    enumeration: Enumeration,
+    n_draws: int,
+    generator: np.random.Generator,
+) -> Sampled:
+    """Draw about `n_draws` labelsets for each instance, as many from each chain."""
+    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
+    size = max(2, -(-n_draws // len(chains)))
+    stack = LinearStack.of(chains)
+    draws = np.empty((n_samples, len(chains), size, n_labels), dtype=np.int8)
+    for m in range(len(chains)):
+        uniforms = generator.random((n_samples, size, n_labels))
+        if stack is None:
+            draws[:, m] = _draw_any(chains[m], uniforms)
+        else:
+            odds, drawn = np.ascontiguousarray(stack.odds[:, m]), np.empty_like(draws[:, m])
+            arrays = (odds, stack.factors[m], stack.orders[m], uniforms, drawn)
+            for_rows(search.draw_rows, n_samples, *arrays)
+            draws[:, m] = drawn
+    flat = draws.reshape(n_samples, -1, n_labels)
+    log_prob = np.empty(flat.shape[:2])
+    if stack is None:
+        log_prob[:] = _log_prob_any(chains, flat)
+    else:
+        for_rows(search.log_prob_rows, n_samples, stack.odds, stack.factors, flat, log_prob)
+    is_new = ~_is_known(flat, enumeration.table)
+    shape = draws.shape[:3]
+    return Sampled(enumeration, draws, log_prob.reshape(shape), is_new.reshape(shape))
+
+
+def _draw_any(chain: Chain, uniforms: Floats) -> Labelsets:
+    n_samples, size, n_labels = uniforms.shape
+    rows = np.repeat(np.arange(n_samples), size)
+    return chain.sample(rows, uniforms.reshape(-1, n_labels)).reshape(uniforms.shape)
+
+
+def _log_prob_any(chains: Sequence[Chain], draws: Labelsets) -> Floats:
+    n_samples, size, n_labels = draws.shape
+    rows = np.repeat(np.arange(n_samples), size)
+    flat = draws.reshape(-1, n_labels)
+    by_chain = [chain.take(rows).log_prob(flat) for chain in chains]
+    return (logsumexp(by_chain, axis=0) - np.log(len(chains))).reshape(n_samples, size)
+
+
+def _is_known(draws: Labelsets, known: LabelsetTable) -> NDArray[np.bool_]:
+    """Say which draws are among the labelsets of their instance's table, (n, size)."""
+    drawn_keys = code_keys(draws.reshape(-1, known.n_labels)).reshape(draws.shape[:2])
+    known_keys = code_keys(known._rows)
+    ends = known._starts + known._lengths
+    return np.array(
+        [
+            np.isin(mine, known_keys[start:end])
+            for mine, start, end in zip(drawn_keys, known._starts, ends, strict=True)
+        ],
+        dtype=bool,
+    ).reshape(draws.shape[:2])
