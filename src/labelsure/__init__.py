@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelsure.aware import AccuracyAwareClassifier
     from labelsure.candidates import confidence
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
@@ -25,11 +26,15 @@ if TYPE_CHECKING:
         as_distribution,
     )
     from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
+    from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
     from labelsure.metrics import accuracy
+    from labelsure.monitoring import monitor
+    from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "aware": ["AccuracyAwareClassifier"],
     "candidates": ["confidence"],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
@@ -45,13 +50,20 @@ _HOMES = {
         "as_distribution",
     ],
     "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
+    "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
     "metrics": ["accuracy"],
+    "monitoring": ["monitor"],
+    "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AcceptPolicy",
+    "AccuracyAwareClassifier",
+    "AccuracyEstimator",
     "ChainMixture",
     "DenseDistribution",
+    "Estimate",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
@@ -60,14 +72,19 @@ __all__ = [
     "LinearChain",
     "PrefixChain",
     "Profile",
+    "Reliability",
+    "TargetWarning",
     "TooLargeError",
     "TrellisDistribution",
     "UnknownNameError",
+    "accept_curve",
     "accuracy",
     "as_distribution",
     "confidence",
     "decide",
     "expected_accuracy",
+    "monitor",
+    "reliability",
 ]
 
 

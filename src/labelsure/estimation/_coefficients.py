@@ -25,9 +25,7 @@ def coefficient_table(
     raw = model.coefficients / model.scales
     rows = [
         (*name, response, value)
-        for response, values in zip(
-            _CLASSES[RESPONSES[model.response].n_classes], raw, strict=True
-        )
+        for response, values in zip(_CLASSES[RESPONSES[model.response].n_classes], raw, strict=True)
         for name, value in zip(named, values, strict=True)
     ]
     return pd.DataFrame(rows, columns=["kind", "group", "feature", "response", "value"])

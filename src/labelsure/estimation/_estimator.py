@@ -248,9 +248,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         offset: NDArray[Any] | None,
     ) -> Inputs:
         n_samples = len(evidence)
-        features = feature_matrix(
-            evidence, names, get_metric(self.metric), check_empty(self.empty)
-        )
+        features = feature_matrix(evidence, names, get_metric(self.metric), check_empty(self.empty))
         by_slope = getattr(self, "slope_levels_", Levels("slope_groups", None))
         by_offset = getattr(self, "offset_levels_", Levels("offset_groups", None))
         return Inputs(

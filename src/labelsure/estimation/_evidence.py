@@ -189,20 +189,14 @@ class _TableEvidence(Evidence):
     @cached_property
     def _profiles(self) -> list[tuple[Any, Profile]]:
         """Return the rows of each number of labels with their profile."""
-        fields = {
-            "log_top": self._log("top"),
-            "log_runner_up": self._log("runner_up"),
-            "entropy": self._column("entropy"),
-            "log_collision": self._log("collision"),
-        }
-        n_labels = self._column("n_labels")
-        if len(n_labels) == 0 or (n_labels == n_labels[0]).all():
-            return [(slice(None), Profile(**fields, n_labels=n_labels[0] if len(self) else 1.0))]
-        by_size = [(size, np.flatnonzero(n_labels == size)) for size in np.unique(n_labels)]
-        return [
-            (rows, Profile(**{name: v[rows] for name, v in fields.items()}, n_labels=float(size)))
-            for size, rows in by_size
-        ]
+        logs = [self._log(name) for name in ("top", "runner_up", "collision")]
+        entropy, n_labels = self._column("entropy"), self._column("n_labels")
+        profiles = []
+        for size in np.unique(n_labels):
+            rows = slice(None) if (n_labels == size).all() else np.flatnonzero(n_labels == size)
+            top, runner_up, collision = (values[rows] for values in logs)
+            profiles.append((rows, Profile(top, runner_up, entropy[rows], collision, float(size))))
+        return profiles
 
     def candidate(self, name: str) -> Floats:
         values = np.empty(len(self))

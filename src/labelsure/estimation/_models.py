@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from labelsure.errors import InputError
 from labelsure.estimation._design import Layout, blocks, column_scales, scaled
@@ -96,9 +97,10 @@ class Model(ABC):
     """
 
     learns = True
-    default: str | tuple[str, ...] = "mix"
+    default: str
 
     @classmethod
+    @abstractmethod
     def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
         """Say so if the model cannot use these features or groups."""
 
@@ -115,8 +117,20 @@ class Model(ABC):
         """Return the variance that fitting leaves in the mean of the estimates."""
 
 
+@cache
+def _blas() -> Any:
+    """Return the handle on BLAS's threads; to look for its library takes milliseconds."""
+    return ThreadpoolController()
+
+
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
+
+    default = "full"
+
+    @classmethod
+    def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
+        """Take any features and groups."""
 
     def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
         """Fit along a path of penalties, and keep the fit at the best one."""
@@ -131,7 +145,7 @@ class RidgeModel(Model):
         problem = Problem(design, outcomes.targets, response.n_free, self.layout)
         everything = np.ones((len(inputs), 1))
         # Products of small blocks: threads that wait for each other cost more than they do.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _blas().limit(limits=1, user_api="blas"):
             start = self._choose_penalty(problem, settings)
             self.coefficients = minimise(problem, start, everything, self.penalty, TOLERANCE)[0]
             self.covariance = covariance(problem, self.coefficients, self.penalty)

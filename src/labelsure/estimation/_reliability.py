@@ -1,8 +1,9 @@
-"""Reliability: do predictions with an estimated accuracy of 0.8 have one of 0.8?"""
+"""Reliability: whether predictions with an estimated accuracy of 0.8 have one of 0.8."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def reliability(
     edges = _edges(bins)
     bin_of = np.clip(np.searchsorted(edges, estimated, side="left") - 1, 0, len(edges) - 2)
     rows = []
-    for b, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for b, (low, high) in enumerate(pairwise(edges)):
         mine = bin_of == b
         rows.append((low, high, int(mine.sum()), *_row(estimated[mine], accuracy[mine], level)))
     columns = ["low", "high", "n_samples", "estimated", "accuracy", "accuracy_low"]

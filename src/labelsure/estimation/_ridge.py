@@ -121,7 +121,7 @@ def _log_likelihood(logs: Floats, targets: Floats, used: Floats) -> Floats:
 
 def _penalised(terms: Terms, coefficients: Floats, totals: Floats, ridge: Floats) -> Terms:
     """Return the terms of the objective: means, with the penalty of each column."""
-    n_fits, n_free, n_columns = coefficients.shape
+    _, n_free, n_columns = coefficients.shape
     objective = terms.loss / totals + 0.5 * (ridge * coefficients**2).sum(axis=(1, 2))
     gradient = terms.gradient / totals[:, np.newaxis, np.newaxis] + ridge * coefficients
     hessian = terms.hessian / totals.reshape(-1, 1, 1, 1, 1)
@@ -159,9 +159,7 @@ def minimise(
     coefficients, kept = start, start
     step, best = np.zeros_like(start), np.full(len(start), np.inf)
     for _ in range(MAX_STEPS):
-        terms = _penalised(
-            _terms(problem, coefficients, used), coefficients, totals, ridge
-        )
+        terms = _penalised(_terms(problem, coefficients, used), coefficients, totals, ridge)
         worse = terms.loss > best + 1e-12 * np.abs(best)
         if not worse.any() and np.abs(terms.gradient).max() < tolerance:
             return coefficients

@@ -52,7 +52,7 @@ class Sequences(Family):
     """From a few starting points downwards, each threshold at full level until one fails.
 
     The starting points share the error equally. As scores are estimates of accuracy, they lie at
-    the target and above, where a threshold passes if the estimates are any good. A finer grid
+    and around the target, where a threshold passes if the estimates are any good. A finer grid
     costs nothing.
     """
 
@@ -66,7 +66,7 @@ class Sequences(Family):
 
     def starts(self, grid: Floats, target: float) -> NDArray[np.intp]:
         """Return the positions in the grid to start from."""
-        wanted = target + (1 - target) * (np.arange(N_STARTS) - 1) / N_STARTS
+        wanted = np.round(target + (1 - target) * (np.arange(N_STARTS) - 1) / N_STARTS, 12)
         return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
 
     def passed(

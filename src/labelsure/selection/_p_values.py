@@ -34,10 +34,7 @@ def hoeffding_bentkus(total: Any, n_samples: Any, target: Any) -> Floats:
     total, n_samples = np.asarray(total, dtype=np.float64), np.asarray(n_samples)
     n = np.maximum(n_samples, 1)
     loss, limit = np.clip(1 - total / n, 0, 1), 1 - np.asarray(target, dtype=np.float64)
-    below = np.minimum(loss, limit)
-    divergence = xlogy(below, below) - xlogy(below, limit)
-    divergence += xlogy(1 - below, 1 - below) - xlogy(1 - below, 1 - limit)
-    hoeffding = np.exp(-n * divergence)
+    hoeffding = np.exp(-n * _divergence(np.minimum(loss, limit), limit))
     n_losses = np.ceil(n * loss - ROUNDING)
     bentkus = np.e * binom.cdf(n_losses, n, limit)
     return np.where(n_samples == 0, 1.0, np.minimum(1.0, np.minimum(hoeffding, bentkus)))
@@ -55,31 +52,27 @@ TESTS: dict[str, PValue] = {"bounded": hoeffding_bentkus, "binary": exact_binomi
 """The test for each kind of outcome."""
 
 
-def n_needed(mean: float, target: float, level: float, test: PValue) -> float:
-    """Return how many accepted instances with this mean accuracy would pass; infinite if none.
+def n_needed(mean: Any, target: float, level: float) -> Floats:
+    """Return how many accepted instances with these mean accuracies pass either test for sure.
+
+    It is Hoeffding's bound solved for the number; infinite where the mean is not above the target.
 
     Parameters
     ----------
     mean
-        Of the accuracies.
+        Means of accuracies.
     target
         The mean to be shown.
     level
         The p-value that passes.
-    test
-        One of `TESTS`.
     """
-    if mean <= target:
-        return np.inf
-    low, high = 1, 2
-    while test(high * mean, high, target) > level:
-        low, high = high, 2 * high
-        if high > 2**40:
-            return np.inf
-    while high - low > 1:
-        middle = (low + high) // 2
-        if test(middle * mean, middle, target) > level:
-            low = middle
-        else:
-            high = middle
-    return float(high)
+    loss, limit = 1 - np.asarray(mean, dtype=np.float64), 1 - target
+    divergence = np.where(loss < limit, _divergence(loss, limit), 0.0)
+    needed = np.full(divergence.shape, np.inf)
+    np.divide(-np.log(level), divergence, out=needed, where=divergence > 0)
+    return np.ceil(needed)
+
+
+def _divergence(a: Any, b: Any) -> Floats:
+    """Return the Kullback-Leibler divergence of a coin with rate a from one with rate b."""
+    return xlogy(a, a) - xlogy(a, b) + xlogy(1 - a, 1 - a) - xlogy(1 - a, 1 - b)

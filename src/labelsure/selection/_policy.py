@@ -6,7 +6,7 @@ import json
 import math
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -259,12 +259,10 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
     def _n_needed(self, target: float) -> float:
         """Return how many instances would do if the means stayed as they are, at best."""
         level = FAMILIES[self.family].single_level(self.grid_, target, 1 - self.level)
-        best = np.inf
-        for n_accepted, mean in zip(self.n_accepted_, self.mean_accuracy_, strict=True):
-            if n_accepted >= ENOUGH:
-                accepted = n_needed(float(mean), target, level, TESTS[self.outcome])
-                best = min(best, accepted * self.n_samples_ / n_accepted)
-        return float(np.ceil(best))
+        enough = self.n_accepted_ >= ENOUGH
+        accepted = n_needed(self.mean_accuracy_[enough], target, level)
+        total = accepted * self.n_samples_ / self.n_accepted_[enough]
+        return float(np.ceil(total.min(initial=np.inf)))
 
     def _describe(self) -> str:
         goal = f"a mean accuracy of {self.target:g} with probability {self.level:g}"
