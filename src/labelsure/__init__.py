@@ -10,8 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelsure.aware import AccuracyAwareClassifier
     from labelsure.candidates import confidence
+    from labelsure.datasets import (
+        Dataset,
+        list_datasets,
+        load_dataset,
+        make_labelsets,
+        read_dataset,
+        split_dataset,
+    )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
         ChainMixture,
@@ -25,7 +32,13 @@ if TYPE_CHECKING:
         TrellisDistribution,
         as_distribution,
     )
-    from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
+    from labelsure.errors import (
+        DataError,
+        InputError,
+        LabelsureError,
+        TooLargeError,
+        UnknownNameError,
+    )
     from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
@@ -34,8 +47,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "aware": ["AccuracyAwareClassifier"],
     "candidates": ["confidence"],
+    "datasets": [
+        "Dataset",
+        "list_datasets",
+        "load_dataset",
+        "make_labelsets",
+        "read_dataset",
+        "split_dataset",
+    ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
         "ChainMixture",
@@ -49,7 +69,13 @@ _HOMES = {
         "TrellisDistribution",
         "as_distribution",
     ],
-    "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
+    "errors": [
+        "DataError",
+        "InputError",
+        "LabelsureError",
+        "TooLargeError",
+        "UnknownNameError",
+    ],
     "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
@@ -59,9 +85,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AcceptPolicy",
-    "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "ChainMixture",
+    "DataError",
+    "Dataset",
     "DenseDistribution",
     "Estimate",
     "IndependentLabels",
@@ -83,8 +110,13 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
+    "list_datasets",
+    "load_dataset",
+    "make_labelsets",
     "monitor",
+    "read_dataset",
     "reliability",
+    "split_dataset",
 ]
 
 

@@ -79,7 +79,7 @@ class DenseDistribution(LabelsetDistribution):
     def _marginals(self) -> Floats:
         marginals = np.empty((len(self), self.n_labels))
         for_rows(kernels.marginal_rows, len(self), self._P, marginals)
-        return marginals
+        return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return log(self._P[np.arange(len(self)), to_codes(Y)])
