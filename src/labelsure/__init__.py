@@ -39,7 +39,10 @@ if TYPE_CHECKING:
         TooLargeError,
         UnknownNameError,
     )
+    from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
     from labelsure.metrics import accuracy
+    from labelsure.monitoring import monitor
+    from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
 
 __version__ = "0.1.0.dev0"
 
@@ -73,15 +76,21 @@ _HOMES = {
         "TooLargeError",
         "UnknownNameError",
     ],
+    "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
     "metrics": ["accuracy"],
+    "monitoring": ["monitor"],
+    "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AcceptPolicy",
+    "AccuracyEstimator",
     "ChainMixture",
     "DataError",
     "Dataset",
     "DenseDistribution",
+    "Estimate",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
@@ -90,9 +99,12 @@ __all__ = [
     "LinearChain",
     "PrefixChain",
     "Profile",
+    "Reliability",
+    "TargetWarning",
     "TooLargeError",
     "TrellisDistribution",
     "UnknownNameError",
+    "accept_curve",
     "accuracy",
     "as_distribution",
     "confidence",
@@ -101,7 +113,9 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "make_labelsets",
+    "monitor",
     "read_dataset",
+    "reliability",
     "split_dataset",
 ]
 
