@@ -56,7 +56,7 @@ def cell(rng, n, n_labels):
 
 def make_features(datasets=DATASETS, n_repeats=2):
     rows = [
-        (name, repeat, n_labels, 2**n_labels - repeat, n_labels / 3 + k / 10, 20 * k + 7, 90)
+        (name, repeat, n_labels, 2**n_labels - repeat, 1 + 3 * k % 5 / 7, 50 + 11 * k * k % 37, 90)
         for k, (name, n_labels) in enumerate(datasets.items())
         for repeat in range(n_repeats)
     ]

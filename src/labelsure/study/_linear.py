@@ -72,7 +72,7 @@ def effects(
         tables.append(model.terms.assign(metric=metric))
         fits.append({"metric": metric, **model.statistics})
     columns = ["metric", "term", "estimate", "standard_error", "p_value"]
-    return _with_fits(pd.concat(tables, ignore_index=True)[columns], fits)
+    return _with_notes(pd.concat(tables, ignore_index=True)[columns], fits, chosen, cells)
 
 
 def robustness(
@@ -119,11 +119,15 @@ def robustness(
         tables.append(model.terms.assign(candidate=candidate))
         fits.append({"candidate": candidate, **model.statistics})
     frame = pd.concat(tables, ignore_index=True)
-    return _with_fits(frame[["candidate", *frame.columns.drop("candidate")]], fits)
+    frame = frame[["candidate", *frame.columns.drop("candidate")]]
+    return _with_notes(frame, fits, chosen, cells)
 
 
 def fit_statistics(models: pd.DataFrame) -> pd.DataFrame:
     """Return r_squared, adjusted_r_squared, n, rmse and intercept of each fit.
+
+    They are kept in `models.attrs["fit"]`, beside `attrs["baselines"]`, what the terms are compared
+    with, and `attrs["factors"]`, which of candidate, dataset, classifier and metric a term is of.
 
     Parameters
     ----------
@@ -249,16 +253,23 @@ def _clustered(
 
 
 def _statistics(fit: Any, enough: bool) -> dict[str, Any]:
+    varies = fit.centered_tss > 0
     return {
-        "r_squared": float(fit.rsquared),
-        "adjusted_r_squared": float(fit.rsquared_adj) if enough else np.nan,
+        "r_squared": float(fit.rsquared) if varies else np.nan,
+        "adjusted_r_squared": float(fit.rsquared_adj) if enough and varies else np.nan,
         "n": int(fit.nobs),
         "rmse": float(np.sqrt(fit.mse_resid)) if enough else np.nan,
         "intercept": float(fit.params[0]),
     }
 
 
-def _with_fits(frame: pd.DataFrame, fits: list[dict[str, Any]]) -> pd.DataFrame:
+def _with_notes(
+    frame: pd.DataFrame, fits: list[dict[str, Any]], baselines: dict[str, str], cells: pd.DataFrame
+) -> pd.DataFrame:
     # Records and not a frame: pandas compares the attrs of frames that it puts together.
     frame.attrs["fit"] = fits
+    frame.attrs["baselines"] = baselines
+    frame.attrs["factors"] = {
+        level: factor for factor in baselines for level in levels(cells, factor)
+    }
     return frame
