@@ -57,3 +57,17 @@ def test_without_better_decisions_there_are_no_rows():
     assert optimal_decisions(SCORES).empty
     missing = {f"best_jaccard_{name}": np.nan for name in ("tp", "fp", "fn", "tn")}
     assert optimal_decisions(SCORES.assign(**missing)).empty
+
+
+def test_what_two_empty_sets_are_worth_is_added_to_both_expectations():
+    known = SCORES.assign(
+        true_expected_jaccard=SCORES["expected_jaccard"], true_p_empty=SCORES["p_empty"] / 2
+    )
+    zero = true_accuracy(known, metrics="jaccard", candidates="HP", empty=0.0)
+    one = true_accuracy(known, metrics="jaccard", candidates="HP", empty=1.0)
+    assert (zero.query("candidate == 'model'")["mean_error"] == 0).all()
+    first = known.query("dataset == 'emotions' and classifier == 'ECC' and repeat == 0")
+    gain = first["p_empty"].where(first["tp"] + first["fp"] == 0, 0.0).mean()
+    found = one.query("candidate == 'model'")["mean_error"].iloc[0]
+    assert found == pytest.approx(gain / 2)
+    assert found > 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labelsure.metrics import check_empty, get_metric
 from labelsure.study._association import kendall_association, pearson_association
@@ -51,6 +52,7 @@ def true_accuracy(
     *,
     metrics: str | Sequence[str] = PAPER_METRICS,
     candidates: str | Sequence[str] = PEARSON_CANDIDATES,
+    empty: float = 0.0,
 ) -> pd.DataFrame:
     """Return how candidates correlate with the *true* expected accuracy, where it is known.
 
@@ -59,9 +61,10 @@ def true_accuracy(
     scores
         The score table with columns such as true_expected_exact; rows where it is missing (data
         that nobody simulated) are left out. With expected_exact, the classifier's own expectation
-        is a candidate, "model".
-    metrics, candidates
-        Their names.
+        is a candidate, "model". Both are without what two empty labelsets are worth; p_empty and
+        true_p_empty add it.
+    metrics, candidates, empty
+        As for `kendall`.
 
     Returns
     -------
@@ -70,7 +73,7 @@ def true_accuracy(
         of the expected accuracy minus the truth, for "model" only). Empty if the truth is unknown
         everywhere.
     """
-    scores = check_scores(scores)
+    scores, empty = check_scores(scores), check_empty(empty)
     metrics, candidates = check_metrics(metrics), check_candidates(candidates)
     rows: list[dict[str, Any]] = []
     for metric in metrics:
@@ -80,15 +83,29 @@ def true_accuracy(
         known = scores[scores[truth].notna()]
         for cell, part in known.groupby(CELL, sort=False):
             name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
-            rows += [{**name, **row} for row in _against_truth(part, metric, candidates)]
+            rows += [{**name, **row} for row in _against_truth(part, metric, candidates, empty)]
     columns = ["metric", *CELL, "candidate", "n", "kendall", "pearson", "mean_error"]
     return pd.DataFrame(rows, columns=columns)
 
 
+def _expected(
+    part: pd.DataFrame, column: str, p_empty: str, metric: str, empty: float
+) -> NDArray[np.float64]:
+    """Return expected accuracies with what an empty decision gains when the truth is empty."""
+    values = part[column].to_numpy(float)
+    nothing = ([0], [0], [0], [1])
+    worth = get_metric(metric).values(*nothing, empty=empty)
+    gain = float((worth - get_metric(metric).values(*nothing, empty=0.0))[0])
+    if gain == 0 or p_empty not in part.columns:
+        return values
+    is_empty = (part["tp"] + part["fp"]).to_numpy() == 0
+    return values + np.where(is_empty, gain * part[p_empty].to_numpy(float), 0.0)
+
+
 def _against_truth(
-    part: pd.DataFrame, metric: str, candidates: Sequence[str]
+    part: pd.DataFrame, metric: str, candidates: Sequence[str], empty: float
 ) -> list[dict[str, Any]]:
-    truth = part[f"true_expected_{metric}"].to_numpy(float)
+    truth = _expected(part, f"true_expected_{metric}", "true_p_empty", metric, empty)
     rows = [
         {
             "candidate": candidate,
@@ -98,7 +115,7 @@ def _against_truth(
         for candidate in candidates
     ]
     if f"expected_{metric}" in part.columns:
-        model = part[f"expected_{metric}"].to_numpy(float)
+        model = _expected(part, f"expected_{metric}", "p_empty", metric, empty)
         rows.append(
             {
                 "candidate": MODEL,
