@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelsure.candidates import confidence
+    from labelsure.classifiers import (
+        BinaryRelevance,
+        ClassifierTrellis,
+        EnsembleOfClassifierChains,
+        ProbabilisticClassifierChain,
+        as_distribution,
+    )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
         ChainMixture,
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         TrellisDistribution,
-        as_distribution,
     )
     from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
     from labelsure.metrics import accuracy
@@ -31,6 +37,13 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "candidates": ["confidence"],
+    "classifiers": [
+        "BinaryRelevance",
+        "ClassifierTrellis",
+        "EnsembleOfClassifierChains",
+        "ProbabilisticClassifierChain",
+        "as_distribution",
+    ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
         "ChainMixture",
@@ -42,7 +55,6 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "TrellisDistribution",
-        "as_distribution",
     ],
     "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
     "metrics": ["accuracy"],
@@ -50,8 +62,11 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BinaryRelevance",
     "ChainMixture",
+    "ClassifierTrellis",
     "DenseDistribution",
+    "EnsembleOfClassifierChains",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
@@ -59,6 +74,7 @@ __all__ = [
     "LabelsureError",
     "LinearChain",
     "PrefixChain",
+    "ProbabilisticClassifierChain",
     "Profile",
     "TooLargeError",
     "TrellisDistribution",
