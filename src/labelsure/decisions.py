@@ -34,7 +34,7 @@ MAX_PAIRS_LABELS = 12  # any metric: all 4**L pairs in some ten milliseconds an 
 MAX_DENSE_LABELS = (
     14  # Jaccard: up to here the transform of a dense copy takes a millisecond an instance
 )
-BLOCK_BYTES = 2**24  # of the largest work array, for rows taken at a time
+BLOCK_BYTES = 2**25  # of the largest work array, for rows taken at a time
 MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 
 
