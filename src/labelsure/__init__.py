@@ -18,6 +18,14 @@ if TYPE_CHECKING:
         ProbabilisticClassifierChain,
         as_distribution,
     )
+    from labelsure.datasets import (
+        Dataset,
+        list_datasets,
+        load_dataset,
+        make_labelsets,
+        read_dataset,
+        split_dataset,
+    )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
         ChainMixture,
@@ -30,7 +38,13 @@ if TYPE_CHECKING:
         Profile,
         TrellisDistribution,
     )
-    from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
+    from labelsure.errors import (
+        DataError,
+        InputError,
+        LabelsureError,
+        TooLargeError,
+        UnknownNameError,
+    )
     from labelsure.metrics import accuracy
 
 __version__ = "0.1.0.dev0"
@@ -44,6 +58,14 @@ _HOMES = {
         "ProbabilisticClassifierChain",
         "as_distribution",
     ],
+    "datasets": [
+        "Dataset",
+        "list_datasets",
+        "load_dataset",
+        "make_labelsets",
+        "read_dataset",
+        "split_dataset",
+    ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
         "ChainMixture",
@@ -56,7 +78,13 @@ _HOMES = {
         "Profile",
         "TrellisDistribution",
     ],
-    "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
+    "errors": [
+        "DataError",
+        "InputError",
+        "LabelsureError",
+        "TooLargeError",
+        "UnknownNameError",
+    ],
     "metrics": ["accuracy"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -65,6 +93,8 @@ __all__ = [
     "BinaryRelevance",
     "ChainMixture",
     "ClassifierTrellis",
+    "DataError",
+    "Dataset",
     "DenseDistribution",
     "EnsembleOfClassifierChains",
     "IndependentLabels",
@@ -84,6 +114,11 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
+    "list_datasets",
+    "load_dataset",
+    "make_labelsets",
+    "read_dataset",
+    "split_dataset",
 ]
 
 
