@@ -69,7 +69,9 @@ CASES = (
 
 
 def classifiers() -> dict[str, object]:
-    learner = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(C=0.1, max_iter=1000))
+    learner = make_pipeline(
+        StandardScaler(with_mean=False), LogisticRegression(C=0.1, max_iter=1000)
+    )
     return {
         "Indep": ls.BinaryRelevance(learner),
         "ECC": ls.EnsembleOfClassifierChains(learner, random_state=0),
@@ -185,8 +187,8 @@ Each figure is an expected calibration error (ten intervals of the estimate), th
 {n_splits} random halves: fitted to one, measured on the other. `chance` is what a perfect estimate
 would show on so few instances, `excess` the error beyond it. An excess of more than {miss:g} is a
 miss. Two classifiers (Indep: binary relevance, ECC: ensemble of chains, both on scaled features
-with logistic regression, C = 0.1) predict the mode; Enron with its last 20 labels; two empty labelsets are
-worth 1. `paper` is the paper's multinomial for Jaccard.
+with logistic regression, C = 0.1) predict the mode; Enron with its last 20 labels; two empty
+labelsets are worth 1. `paper` is the paper's multinomial for Jaccard.
 """
 
 

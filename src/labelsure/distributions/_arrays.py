@@ -30,7 +30,7 @@ def as_distribution(
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
-        - a `LabelsetDistribution`, returned as it is.
+        - a `LabelsetDistribution`, returned as it is, with its own label names.
     kind
         "marginal", "joint" or "logit". It is never guessed from sums.
     label_names

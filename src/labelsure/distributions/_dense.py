@@ -74,7 +74,8 @@ class DenseDistribution(LabelsetDistribution):
         return new
 
     def _take(self, rows: Rows) -> Self:
-        return self._trusted(self._P[rows], self.label_names)
+        # In one piece, as kernels are compiled for: every other row would compile them anew.
+        return self._trusted(np.ascontiguousarray(self._P[rows]), self.label_names)
 
     def _marginals(self) -> Floats:
         marginals = np.empty((len(self), self.n_labels))
