@@ -7,10 +7,13 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chains, core, trellis
+from benchmarks import chains, classifiers, core, estimation, trellis
 from benchmarks.measure import Benchmark
 
-BENCHMARKS: dict[str, Benchmark] = {**core.BENCHMARKS, **chains.BENCHMARKS, **trellis.BENCHMARKS}
+MODULES = (core, chains, trellis, classifiers, estimation)
+BENCHMARKS: dict[str, Benchmark] = {
+    name: run for module in MODULES for name, run in module.BENCHMARKS.items()
+}
 
 
 def main(names: list[str]) -> int:

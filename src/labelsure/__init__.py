@@ -10,7 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelsure.aware import AccuracyAwareClassifier
     from labelsure.candidates import confidence
+    from labelsure.classifiers import (
+        BinaryRelevance,
+        ClassifierTrellis,
+        EnsembleOfClassifierChains,
+        ProbabilisticClassifierChain,
+        as_distribution,
+    )
     from labelsure.datasets import (
         Dataset,
         list_datasets,
@@ -30,7 +38,6 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         TrellisDistribution,
-        as_distribution,
     )
     from labelsure.errors import (
         DataError,
@@ -47,7 +54,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "aware": ["AccuracyAwareClassifier"],
     "candidates": ["confidence"],
+    "classifiers": [
+        "BinaryRelevance",
+        "ClassifierTrellis",
+        "EnsembleOfClassifierChains",
+        "ProbabilisticClassifierChain",
+        "as_distribution",
+    ],
     "datasets": [
         "Dataset",
         "list_datasets",
@@ -67,7 +82,6 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "TrellisDistribution",
-        "as_distribution",
     ],
     "errors": [
         "DataError",
@@ -85,11 +99,15 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AcceptPolicy",
+    "AccuracyAwareClassifier",
     "AccuracyEstimator",
+    "BinaryRelevance",
     "ChainMixture",
+    "ClassifierTrellis",
     "DataError",
     "Dataset",
     "DenseDistribution",
+    "EnsembleOfClassifierChains",
     "Estimate",
     "IndependentLabels",
     "InputError",
@@ -98,6 +116,7 @@ __all__ = [
     "LabelsureError",
     "LinearChain",
     "PrefixChain",
+    "ProbabilisticClassifierChain",
     "Profile",
     "Reliability",
     "TargetWarning",
