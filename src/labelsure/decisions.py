@@ -34,8 +34,8 @@ MAX_PAIRS_LABELS = 12  # any metric: all 4**L pairs in some ten milliseconds an 
 MAX_DENSE_LABELS = (
     14  # Jaccard: up to here the transform of a dense copy takes a millisecond an instance
 )
-BLOCK_BYTES = 2**24  # of the largest work array, for rows taken at a time
-MAX_FLIP_ROUNDS = 10  # of the local search; it nearly always ends by itself sooner
+BLOCK_BYTES = 2**25  # of the largest work array, for rows taken at a time
+MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 
 
 @overload
@@ -155,7 +155,7 @@ def decide(
     metric, empty = get_metric(metric), check_empty(empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
-    for rows in _blocks(len(dist), 8 * dist.n_labels**2):
+    for rows in _blocks(len(dist), dist.decision_bytes):
         decisions[rows], gaps[rows] = _decide_block(dist[rows], metric, empty)
     return (decisions, gaps) if return_gap else decisions
 
@@ -256,35 +256,61 @@ def _good_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets, 
 
     |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
     of every prediction of a size from above. Their maximisers are also good first guesses; the
-    best guess is then improved one label at a time.
+    best guess is then improved by flipping labels and by exchanging one for another.
     """
     sizes = np.arange(1, dist.n_labels + 1)
     by_size = dist.size_marginals()
     bounds, optimists = _best_of_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
     by_marginal = _best_of_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
-    guesses = [np.zeros((len(dist), dist.n_labels), dtype=np.int8), dist.mode()]
-    guesses += [_best_f1(dist, empty), *optimists.swapaxes(0, 1), *by_marginal.swapaxes(0, 1)]
-    best, value = guesses[0], dist.expected(JACCARD, guesses[0], empty=empty)
-    bound = np.maximum(bounds.max(axis=1), value)
-    for guess in guesses[1:]:
-        best, value = _better(dist, empty, best, value, guess)
-    for _ in range(MAX_FLIP_ROUNDS):
-        before = value
-        for j in range(dist.n_labels):
-            flipped = best.copy()
-            flipped[:, j] ^= 1
-            best, value = _better(dist, empty, best, value, flipped)
-        if (value <= before + TIE).all():
-            break
+    nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
+    singles = np.stack([nothing, dist.mode(), _best_f1(dist, empty)], axis=1)
+    guesses = np.concatenate([singles, optimists, by_marginal], axis=1)
+    values = dist.jaccard_of_guesses(guesses, empty=empty)
+    bound = np.maximum(bounds.max(axis=1), values[:, 0])
+    first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+    rows = np.arange(len(dist))
+    best, value = _flip_while_better(dist, empty, guesses[rows, first], values[rows, first])
+    best, value = _exchange_once(dist, empty, best, value)
     return best, np.maximum(bound - value, 0.0)
 
 
-def _better(
-    dist: LabelsetDistribution, empty: float, best: Labelsets, value: Floats, guess: Labelsets
+def _flip_while_better(
+    dist: LabelsetDistribution, empty: float, best: Labelsets, value: Floats
 ) -> tuple[Labelsets, Floats]:
-    of_guess = dist.expected(JACCARD, guess, empty=empty)
-    won = of_guess > value + TIE
-    return np.where(won[:, np.newaxis], guess, best), np.where(won, of_guess, value)
+    """Flip the label that helps most, again and again."""
+    best, value = best.copy(), value.copy()
+    active = np.arange(len(dist))
+    for _ in range(MAX_FLIPS):
+        flips = dist[active].jaccard_of_flips(best[active], empty=empty)
+        label = flips.argmax(axis=1)
+        won = flips.max(axis=1) > value[active] + TIE
+        active, label = active[won], label[won]
+        if not active.size:
+            break
+        best[active, label] ^= 1
+        value[active] = flips[won, label]
+    return best, value
+
+
+def _exchange_once(
+    dist: LabelsetDistribution, empty: float, best: Labelsets, value: Floats
+) -> tuple[Labelsets, Floats]:
+    """Take each label out in turn and put in the one that then helps most; flip on from there."""
+    start, start_value = best, value
+    for j in np.flatnonzero(start.any(axis=0)):
+        rows = np.flatnonzero(start[:, j])
+        without = start[rows].copy()
+        without[:, j] = 0
+        flips = dist[rows].jaccard_of_flips(without, empty=empty)
+        label = flips.argmax(axis=1)
+        won = flips.max(axis=1) > value[rows] + TIE
+        if won.any():
+            best, value = best.copy(), value.copy()
+            without[np.arange(len(rows)), label] ^= 1
+            best[rows[won]], value[rows[won]] = without[won], flips[won, label[won]]
+    if (value > start_value).any():
+        return _flip_while_better(dist, empty, best, value)
+    return best, value
 
 
 def _blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:

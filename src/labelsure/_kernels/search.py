@@ -160,9 +160,10 @@ def _set_label(odds, factor, child_odds, child_shares):
 def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
-    New ones are appended to what is found, until there is no more room. Returns how many there
-    are now, and the largest probability of a prefix that was left alone: what was not found has
-    no more than that in this chain. -1 for the latter when there was no more room.
+    New ones are appended to what is found, until there is no more room, or until flat
+    probabilities would make it visit too many prefixes. Returns how many there are now, and the
+    largest probability of a prefix that was left alone: what was not found has no more than that
+    in this chain. -1 for the latter when the search was cut short.
     """
     keys, P, slots = found
     stack_odds, stack_shares = stack
@@ -175,9 +176,13 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
     depth = 0  # how many labels are set
     left_alone = 0.0
+    n_visits = n_labels * P.size
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
+            n_visits -= 1
+            if n_visits < 0:
+                return n_found, -1.0
             label = order[j]
             zero = prefix[depth] * stack_shares[depth, label]
             one = zero * stack_odds[depth, label]
@@ -266,3 +271,88 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
             break
         threshold *= SHRINK
     return n_found
+
+
+@njit(**PLAIN)
+def draw_rows(start, stop, odds, factors, order, uniforms, draws):
+    """Per row: labelsets of one chain, label by label. Section 7.
+
+    Parameters
+    ----------
+    odds, factors
+        (n, L) and (L, L) of this chain, as `enumerate_row` takes them.
+    order
+        (L,) the label at each position.
+    uniforms
+        (n, size, L) numbers in [0, 1), one for each position.
+    draws
+        (n, size, L), written.
+    """
+    work = np.empty(order.size)
+    for i in range(start, stop):
+        for s in range(draws.shape[1]):
+            work[:] = odds[i]
+            for j in range(order.size):
+                label = order[j]
+                one = uniforms[i, s, j] * (1.0 + work[label]) < work[label]
+                draws[i, s, label] = one
+                if one:
+                    _multiply(work, factors[label])
+
+
+@njit(**FAST)
+def _multiply(values, factors):
+    for j in range(values.size):
+        values[j] *= factors[j]
+
+
+@njit(**FAST)
+def _log_product(values):
+    """Return the log of the product of 1 + value."""
+    total = 0.0
+    for first in range(0, values.size, 16):
+        block = values[first : first + 16]
+        product = 1.0
+        for j in range(block.size):
+            product *= 1.0 + block[j]
+        if product > 1e300:  # seldom: odds so large that their product overflows
+            for j in range(block.size):
+                total += np.log1p(block[j])
+        else:
+            total += np.log(product)
+    return total
+
+
+@njit(**PLAIN)
+def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
+    """Per row: the log-probabilities of given labelsets under the mean of all chains.
+
+    Parameters
+    ----------
+    odds, factors
+        (n, m, L) and (m, L, L) as `enumerate_row` takes them.
+    labelsets
+        (n, size, L)
+    log_prob
+        (n, size), written.
+    """
+    n_chains, n_labels = odds.shape[1], odds.shape[2]
+    members = np.empty(n_labels, dtype=np.int64)
+    work, by_chain = np.empty(n_labels), np.empty(n_chains)
+    for i in range(start, stop):
+        for s in range(labelsets.shape[1]):
+            n_members = 0
+            for label in range(n_labels):
+                if labelsets[i, s, label]:
+                    members[n_members] = label
+                    n_members += 1
+            for m in range(n_chains):
+                work[:] = odds[i, m]
+                for member in members[:n_members]:
+                    _multiply(work, factors[m, member])
+                total = -_log_product(work)
+                for member in members[:n_members]:
+                    total += np.log(work[member])
+                by_chain[m] = total
+            largest = by_chain.max()
+            log_prob[i, s] = largest + np.log(np.exp(by_chain - largest).mean())

@@ -13,7 +13,7 @@ from labelsure.distributions._engine import Engine, EngineSettings
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import Labelsets, check_label_names, check_labelsets
-from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
+from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric, MetricLike, check_empty, get_metric
 
 Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]
@@ -258,8 +258,29 @@ class LabelsetDistribution(ABC):
         Engine().told(settings)  # wrong settings are wrong for all kinds
         return self
 
+    def jaccard_of_guesses(self, guesses: Labelsets, *, empty: float = 1.0) -> Floats:
+        """Return the expected Jaccard of g labelsets for each instance: (n, g, L) to (n, g)."""
+        return self._jaccard_of_guesses(np.ascontiguousarray(guesses), check_empty(empty))
+
+    def jaccard_of_flips(self, Y_pred: Labelsets, *, empty: float = 1.0) -> Floats:
+        """Return the expected Jaccard of each labelset with one label flipped, (n, L)."""
+        return self._jaccard_of_flips(self._check_labelsets(Y_pred, "Y_pred"), check_empty(empty))
+
+    def _jaccard_of_guesses(self, guesses: Labelsets, empty: float) -> Floats:
+        columns = [self._expected(JACCARD, guess, empty) for guess in np.swapaxes(guesses, 0, 1)]
+        return np.column_stack(columns)
+
+    def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
+        flips = Y_pred[:, np.newaxis, :] ^ np.eye(self.n_labels, dtype=np.int8)
+        return self._jaccard_of_guesses(flips, empty)
+
     def _bounded(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         return Expected.exactly(self._expected(metric, Y_pred, empty))
+
+    @property
+    def decision_bytes(self) -> int:
+        """About how much memory a decision takes for each instance, beyond 2**L arrays."""
+        return 8 * self.n_labels**2
 
     def partial_table(self) -> PartialTable | None:
         """Return the labelsets that decisions have to go by, where they cannot see all.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -223,3 +224,37 @@ class PrefixChain(Chain):
                 f"{p.max(initial=np.nan)}."
             )
         return p
+
+
+@dataclass(frozen=True)
+class LinearStack:
+    """Several linear chains in the layout of the kernels: everything by label, no exponentials.
+
+    Parameters
+    ----------
+    odds
+        (n, m, L) of each label in each chain when no earlier label is set.
+    factors
+        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
+        unless it comes earlier in the chain.
+    orders
+        (m, L) the label at each position.
+    """
+
+    odds: Floats
+    factors: Floats
+    orders: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain]) -> LinearStack | None:
+        """Stack chains that are linear and whose odds cannot overflow; None for any other."""
+        linear = [chain for chain in chains if isinstance(chain, LinearChain)]
+        if len(linear) < len(chains) or not all(chain.odds_are_safe for chain in linear):
+            return None
+        n_samples, n_labels = linear[0].base.shape
+        odds = np.empty((n_samples, len(linear), n_labels))
+        factors = np.ones((len(linear), n_labels, n_labels))
+        for m, chain in enumerate(linear):
+            odds[:, m, chain.order] = np.exp(chain.base)
+            factors[m][np.ix_(chain.order, chain.order)] = np.exp(chain.weights.T)
+        return cls(odds, factors, np.stack([chain.order for chain in linear]))

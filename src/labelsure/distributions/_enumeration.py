@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from labelsure._kernels import search
 from labelsure._kernels.threads import map_rows
 from labelsure.distributions._base import Floats
-from labelsure.distributions._chains import CALL_ROWS, Chain, LinearChain
+from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
 from labelsure.distributions._table import LabelsetTable
 from labelsure.labelsets import Labelsets, code_keys
@@ -161,20 +161,14 @@ def enumerate_chains(chains: Sequence[Chain], goals: Floats, budget: int) -> Enu
     """
     n_labels = chains[0].order.size
     budget = min(budget, 2**n_labels) if n_labels < 63 else budget
-    linear = [chain for chain in chains if isinstance(chain, LinearChain) and chain.odds_are_safe]
-    if len(linear) == len(chains):
-        return _enumerate_linear(linear, goals, budget)
+    stack = LinearStack.of(chains)
+    if stack is not None:
+        return _enumerate_linear(stack, goals, budget)
     return _enumerate_any(chains, goals, budget)
 
 
-def _enumerate_linear(chains: Sequence[LinearChain], goals: Floats, budget: int) -> Enumeration:
-    n_samples, n_labels = chains[0].base.shape
-    orders = np.stack([chain.order for chain in chains])
-    odds = np.empty((n_samples, len(chains), n_labels))
-    factors = np.ones((len(chains), n_labels, n_labels))
-    for m, chain in enumerate(chains):
-        odds[:, m, chain.order] = np.exp(chain.base)
-        factors[m][np.ix_(chain.order, chain.order)] = np.exp(chain.weights.T)
+def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumeration:
+    n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
     bounds = np.empty((n_samples, search.N_BOUNDS))
 
@@ -182,7 +176,9 @@ def _enumerate_linear(chains: Sequence[LinearChain], goals: Floats, budget: int)
         keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
         found: tuple[list[NDArray[np.uint64]], list[Floats]] = [], []
         for i in range(start, stop):
-            n = search.enumerate_row(odds[i], factors, orders, goals, keys, P, bounds[i])
+            n = search.enumerate_row(
+                stack.odds[i], stack.factors, stack.orders, goals, keys, P, bounds[i]
+            )
             found[0].append(keys[:n].copy())
             found[1].append(P[:n].copy())
         return found
@@ -193,7 +189,7 @@ def _enumerate_linear(chains: Sequence[LinearChain], goals: Floats, budget: int)
         [np.empty((0, n_words), dtype=np.uint64), *(keys for block in blocks for keys in block[0])]
     )
     weights = np.concatenate([np.empty(0), *(P for block in blocks for P in block[1])])
-    octets = words.view(np.uint8).reshape(len(words), -1)
+    octets = words.view(np.uint8).reshape(len(words), 8 * n_words)
     rows = np.unpackbits(octets, axis=1, count=n_labels, bitorder="little").view(np.int8)
     instance = np.repeat(np.arange(n_samples), lengths)
     return Enumeration(LabelsetTable._partial(rows, weights, instance, n_samples), bounds)

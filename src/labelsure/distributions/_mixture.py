@@ -309,9 +309,19 @@ class ChainMixture(LabelsetDistribution):
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
+    @property
+    def decision_bytes(self) -> int:
+        """About how much memory a decision takes for each instance, beyond 2**L arrays."""
+        seen = self._engine.budget * (8 * self.n_labels + 32)
+        return max(super().decision_bytes, seen if self._goes_by_part else 0)
+
+    @property
+    def _goes_by_part(self) -> bool:
+        return self.n_labels > self.max_exact_labels or self._engine.name == "certified"
+
     def partial_table(self) -> Enumeration | None:
         """Return the enumerated labelsets where there are too many labels to see all."""
-        if self.n_labels <= self.max_exact_labels and self._engine.name != "certified":
+        if not self._goes_by_part:
             return None
         goals = np.array([self._engine.tolerance, self._engine.tolerance, self._engine.mass or 2.0])
         return enumerate_chains(self._chains, goals, self._engine.budget)

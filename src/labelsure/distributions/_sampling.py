@@ -16,8 +16,9 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from labelsure._kernels import search
+from labelsure._kernels.threads import for_rows
 from labelsure.distributions._base import Floats
-from labelsure.distributions._chains import Chain
+from labelsure.distributions._chains import Chain, LinearStack
 from labelsure.distributions._enumeration import Enumeration, summarise
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
 from labelsure.distributions._table import LabelsetTable
@@ -164,26 +165,51 @@ def sample_chains(
     """Draw about `n_draws` labelsets for each instance, as many from each chain."""
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     size = max(2, -(-n_draws // len(chains)))
+    stack = LinearStack.of(chains)
     draws = np.empty((n_samples, len(chains), size, n_labels), dtype=np.int8)
+    for m in range(len(chains)):
+        uniforms = generator.random((n_samples, size, n_labels))
+        if stack is None:
+            draws[:, m] = _draw_any(chains[m], uniforms)
+        else:
+            odds, drawn = np.ascontiguousarray(stack.odds[:, m]), np.empty_like(draws[:, m])
+            arrays = (odds, stack.factors[m], stack.orders[m], uniforms, drawn)
+            for_rows(search.draw_rows, n_samples, *arrays)
+            draws[:, m] = drawn
+    flat = draws.reshape(n_samples, -1, n_labels)
+    log_prob = np.empty(flat.shape[:2])
+    if stack is None:
+        log_prob[:] = _log_prob_any(chains, flat)
+    else:
+        for_rows(search.log_prob_rows, n_samples, stack.odds, stack.factors, flat, log_prob)
+    is_new = ~_is_known(flat, enumeration.table)
+    shape = draws.shape[:3]
+    return Sampled(enumeration, draws, log_prob.reshape(shape), is_new.reshape(shape))
+
+
+def _draw_any(chain: Chain, uniforms: Floats) -> Labelsets:
+    n_samples, size, n_labels = uniforms.shape
     rows = np.repeat(np.arange(n_samples), size)
-    for m, chain in enumerate(chains):
-        drawn = chain.sample(rows, generator.random((len(rows), n_labels)))
-        draws[:, m] = drawn.reshape(n_samples, size, n_labels)
+    return chain.sample(rows, uniforms.reshape(-1, n_labels)).reshape(uniforms.shape)
+
+
+def _log_prob_any(chains: Sequence[Chain], draws: Labelsets) -> Floats:
+    n_samples, size, n_labels = draws.shape
+    rows = np.repeat(np.arange(n_samples), size)
     flat = draws.reshape(-1, n_labels)
-    rows = np.repeat(np.arange(n_samples), len(chains) * size)
     by_chain = [chain.take(rows).log_prob(flat) for chain in chains]
-    log_prob = logsumexp(by_chain, axis=0) - np.log(len(chains))
-    is_new = np.ones(len(flat), dtype=bool)
-    known = enumeration.table
-    drawn_keys, known_keys = code_keys(flat), code_keys(known._rows)
-    for i in range(n_samples):
-        mine = slice(i * len(chains) * size, (i + 1) * len(chains) * size)
-        start = known._starts[i]
-        seen = known_keys[start : start + known._lengths[i]]
-        is_new[mine] = ~np.isin(drawn_keys[mine], seen)
-    return Sampled(
-        enumeration,
-        draws,
-        log_prob.reshape(draws.shape[:3]),
-        is_new.reshape(draws.shape[:3]),
-    )
+    return (logsumexp(by_chain, axis=0) - np.log(len(chains))).reshape(n_samples, size)
+
+
+def _is_known(draws: Labelsets, known: LabelsetTable) -> NDArray[np.bool_]:
+    """Say which draws are among the labelsets of their instance's table, (n, size)."""
+    drawn_keys = code_keys(draws.reshape(-1, known.n_labels)).reshape(draws.shape[:2])
+    known_keys = code_keys(known._rows)
+    ends = known._starts + known._lengths
+    return np.array(
+        [
+            np.isin(mine, known_keys[start:end])
+            for mine, start, end in zip(drawn_keys, known._starts, ends, strict=True)
+        ],
+        dtype=bool,
+    ).reshape(draws.shape[:2])

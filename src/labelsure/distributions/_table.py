@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._kernels import tables as kernels
+from labelsure._kernels.threads import for_rows
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._checks import as_floats, check_row_sums
 from labelsure.distributions._count_entropy import Counts, check_estimator, estimated_profile
@@ -218,6 +220,18 @@ class LabelsetTable(LabelsetDistribution):
         fp, fn = n_predicted - tp, self._rows.sum(axis=1) - tp
         tn = self.n_labels - tp - fp - fn
         return self._sum(self._weights * metric.values(tp, fp, fn, tn, empty=empty))
+
+    def _jaccard_of_guesses(self, guesses: Labelsets, empty: float) -> Floats:
+        values = np.empty(guesses.shape[:2])
+        arrays = (self._rows, self._weights, np.append(self._starts, len(self._rows)))
+        for_rows(kernels.jaccard_of_guesses_rows, len(self), *arrays, guesses, empty, values)
+        return values
+
+    def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
+        values = np.empty(Y_pred.shape)
+        arrays = (self._rows, self._weights, np.append(self._starts, len(self._rows)))
+        for_rows(kernels.jaccard_of_flips_rows, len(self), *arrays, Y_pred, empty, values)
+        return values
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))
