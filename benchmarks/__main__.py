@@ -7,13 +7,14 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chains, core, engines, trellis
+from benchmarks import chains, classifiers, core, engines, trellis
 from benchmarks.measure import Benchmark
 
 BENCHMARKS: dict[str, Benchmark] = {
     **core.BENCHMARKS,
     **chains.BENCHMARKS,
     **trellis.BENCHMARKS,
+    **classifiers.BENCHMARKS,
     **engines.BENCHMARKS,
 }
 
