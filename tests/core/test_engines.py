@@ -110,7 +110,7 @@ def assert_candidates_enclose(dist, dense, stop):
 def assert_expectations_enclose(dist, dense, stop, seed):
     n, n_labels = len(dense), dense.n_labels
     random = np.random.default_rng(seed).integers(0, 2, size=(n, n_labels))
-    for Y in (random, dense.mode(), np.zeros_like(random)):
+    for Y in (random, np.zeros_like(random)):
         for metric in (*METRICS, cost_of_errors):
             value, low, high = ls.expected_accuracy(
                 dist, Y, metric=metric, empty=0.7, return_bounds=True, engine="certified", **stop
@@ -164,7 +164,7 @@ def assert_all_enclosed(chains, stop, seed=0):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(chain=chain_settings, stop=st.sampled_from(STOPS))
-@settings(max_examples=30)
+@settings(max_examples=25)
 @pytest.mark.jit_only
 def test_every_interval_has_the_truth_in_it(kind, chain, stop):
     assert_all_enclosed(KINDS[kind](linear_chains(*chain)), stop, chain[0])
@@ -267,7 +267,7 @@ def test_more_budget_never_widens_an_interval(kind, spread):
     dist = ls.ChainMixture(chains, tolerance=0.0)
     Y = truth_of(chains).mode()
     before = None
-    for budget in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 256, 1000):
+    for budget in (0, 1, 2, 5, 13, 34, 89, 144, 233, 256, 1000):
         told = {"engine": "certified", "budget": budget}
         ends = [ls.expected_accuracy(dist, Y, metric="f1", return_bounds=True, **told)[1:]]
         profile = dist.profile(**told)
@@ -440,12 +440,12 @@ def test_intervals_of_pure_sampling_cover(case):
 def test_intervals_of_sampled_expectations_cover():
     chains = linear_chains(12, 8, 3, 1.0, n_samples=1)
     dense = truth_of(chains)
-    dist = ls.ChainMixture(repeated(chains, 1000), engine="sampled", budget=1000)
-    Y = np.repeat(dense.sample(1, random_state=0)[0], 1000, axis=0)
+    dist = ls.ChainMixture(repeated(chains, 400), engine="sampled", budget=1000)
+    Y = np.repeat(dense.sample(1, random_state=0)[0], 400, axis=0)
     for metric in ("hamming", "jaccard", "f1"):
         value, low, high = ls.expected_accuracy(dist, Y, metric=metric, return_bounds=True)
         truth = ls.expected_accuracy(dense, Y[:1], metric=metric)
-        assert ((low <= truth) & (truth <= high)).mean() >= 0.93
+        assert ((low <= truth) & (truth <= high)).mean() >= 0.915  # 95% less three standard errors
         assert_unbiased(value, truth)
 
 
