@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
 from benchmarks.chains import one_thread
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import Row, core_seconds, seconds
 from benchmarks.trellis import random_trellis
 from labelsure.candidates import PAPER_CANDIDATES
 
@@ -55,9 +55,8 @@ def simulated(n_labels: int, n_samples: int = 20) -> ls.ChainMixture:
 
 
 def milliseconds(ask: Callable[[ls.ChainMixture], object], dist: ls.ChainMixture) -> np.ndarray:
-    """Return how long each instance takes by itself."""
-    ask(dist[0])
-    return np.array([1000 * seconds(lambda i=i: ask(dist[i]), 2) for i in range(len(dist))])
+    """Return how long a core is busy with each instance by itself."""
+    return np.array([1000 * core_seconds(lambda i=i: ask(dist[i])) for i in range(len(dist))])
 
 
 def widths(dist: ls.ChainMixture, **settings: object) -> pd.DataFrame:
@@ -87,7 +86,7 @@ def slashdot() -> Iterator[Row]:
     if dist is None:
         return
     told = {"engine": "certified", "tolerance": 1e-3, "budget": 100_000}
-    dense = seconds(lambda: dist[0].profile(engine="dense"), 3)
+    dense = core_seconds(lambda: dist[0].profile(engine="dense"), 3)
     taken = milliseconds(lambda one: one.profile(**told), dist)
     what = f"Slashdot, {dist.n_labels} labels, C=1"
     yield from median_and_90(
