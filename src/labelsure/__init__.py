@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelsure.candidates import confidence
+    from labelsure.datasets import (
+        Dataset,
+        list_datasets,
+        load_dataset,
+        make_labelsets,
+        read_dataset,
+        split_dataset,
+    )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
         ChainMixture,
@@ -24,13 +32,27 @@ if TYPE_CHECKING:
         TrellisDistribution,
         as_distribution,
     )
-    from labelsure.errors import InputError, LabelsureError, TooLargeError, UnknownNameError
+    from labelsure.errors import (
+        DataError,
+        InputError,
+        LabelsureError,
+        TooLargeError,
+        UnknownNameError,
+    )
     from labelsure.metrics import accuracy
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "candidates": ["confidence"],
+    "datasets": [
+        "Dataset",
+        "list_datasets",
+        "load_dataset",
+        "make_labelsets",
+        "read_dataset",
+        "split_dataset",
+    ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
         "ChainMixture",
@@ -44,13 +66,21 @@ _HOMES = {
         "TrellisDistribution",
         "as_distribution",
     ],
-    "errors": ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError"],
+    "errors": [
+        "DataError",
+        "InputError",
+        "LabelsureError",
+        "TooLargeError",
+        "UnknownNameError",
+    ],
     "metrics": ["accuracy"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ChainMixture",
+    "DataError",
+    "Dataset",
     "DenseDistribution",
     "IndependentLabels",
     "InputError",
@@ -68,6 +98,11 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
+    "list_datasets",
+    "load_dataset",
+    "make_labelsets",
+    "read_dataset",
+    "split_dataset",
 ]
 
 

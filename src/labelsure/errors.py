@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "LabelsureError", "TooLargeError", "UnknownNameError", "unknown_name"]
+__all__ = [
+    "DataError",
+    "InputError",
+    "LabelsureError",
+    "TooLargeError",
+    "UnknownNameError",
+    "unknown_name",
+]
+
+MAX_NAMES_LISTED = 30
+"""A message lists no more known names than this: a data set may have thousands of columns."""
 
 
 class LabelsureError(Exception):
@@ -18,6 +28,10 @@ class LabelsureError(Exception):
 
 class InputError(LabelsureError, ValueError):
     """An argument does not have the shape, type or values that the call needs."""
+
+
+class DataError(InputError):
+    """A data set that is not where it should be, or whose content cannot be read."""
 
 
 class UnknownNameError(InputError):
@@ -43,4 +57,6 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameEr
     spelled = {k.lower(): k for k in known}
     near = get_close_matches(str(name).lower(), spelled, n=1)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
-    return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(spelled.values())}.")
+    listed = list(spelled.values())[:MAX_NAMES_LISTED]
+    more = f" and {len(spelled) - len(listed)} more" if len(spelled) > len(listed) else ""
+    return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(listed)}{more}.")

@@ -1,0 +1,312 @@
+"""ARFF files, dense and sparse, with the labels named as Mulan or as MEKA does."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import arff
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
+from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._labels import LabelChoice, choose_labels, labelsets_from
+from labelsure.datasets._nominal import check_distinct, encode_codes, encode_frame, indicators_of
+from labelsure.errors import DataError
+
+_MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")
+_COMMENT = re.compile(rf"""((?:{QUOTED}|(?!\s%)[^'"])*+)\s%.*""", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of an ARFF file, still with labels and features side by side.
+
+    Parameters
+    ----------
+    attributes
+        One for each column.
+    rows
+        Values, or dictionaries from column to value where the file is sparse.
+    line_numbers
+        The line that each row stands in.
+    is_sparse
+        Whether values that are left out are zeros.
+    where
+        The name of the file, for the messages.
+    """
+
+    attributes: list[Attribute]
+    rows: list[Any]
+    line_numbers: list[int]
+    is_sparse: bool
+    where: str
+
+
+def read_arff(
+    content: bytes, labels: LabelChoice | frozenset[str] | None, nominal: str, where: str
+) -> Dataset:
+    """Return the data set that an ARFF file holds.
+
+    Parameters
+    ----------
+    content
+        The file, decompressed.
+    labels
+        Which columns are labels; a frozenset of names takes them in the order of the columns, None
+        takes the number that MEKA writes into the name of the relation.
+    nominal
+        How nominal features become numbers.
+    where
+        The name of the file, for the messages.
+    """
+    lines = _text(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    header = read_header(lines, where)
+    names = [attribute.name for attribute in header.attributes]
+    if labels is None:
+        labels = _meka_count(header, where)
+    if isinstance(labels, frozenset):
+        chosen = _in_column_order(labels, names, where)
+    else:
+        chosen = choose_labels(labels, names, what="column")
+    table = _read_rows(lines, header, where)
+    build = _from_sparse if table.is_sparse else _from_dense
+    return build(table, chosen, nominal)
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")  # what the field's older files are written in
+
+
+def _in_column_order(labels: frozenset[str], names: list[str], where: str) -> list[int]:
+    unknown = sorted(labels.difference(names))
+    if unknown:
+        near = get_close_matches(unknown[0], names, n=1)
+        hint = f" The nearest attribute is {near[0]!r}." if near else ""
+        raise DataError(
+            f"Every label of the xml must be an attribute of {where}, {unknown[0]!r} is not.{hint} "
+            "Correct the xml, or name the labels with `labels`."
+        )
+    return [j for j, name in enumerate(names) if name in labels]
+
+
+def _meka_count(header: Header, where: str) -> int:
+    match = _MEKA_COUNT.search(header.relation)
+    if not match:
+        raise DataError(
+            f"The labels of {where} must be named: in an .xml of the same name beside it, as "
+            "`-C 6` (or `-C -6`, from the end) in its relation, or with `labels`, e.g. labels=6."
+        )
+    count = int(match[1])
+    if not 1 <= abs(count) <= len(header.attributes):
+        raise DataError(
+            f"The relation of {where} says `-C {count}`, but there are "
+            f"{len(header.attributes)} columns. Name the labels with `labels`."
+        )
+    return count
+
+
+def _read_rows(lines: list[str], header: Header, where: str) -> Table:
+    line_numbers: list[int] = []
+
+    def prepared() -> Iterator[str]:
+        yield "@relation r"
+        for j, attribute in enumerate(header.attributes):
+            # Values of nominal columns are looked up later: there the line can be named.
+            yield f"@attribute a{j} {'numeric' if attribute.kind == 'numeric' else 'string'}"
+        yield "@data"
+        for number, line in enumerate(lines[header.n_lines :], start=header.n_lines + 1):
+            row = _without_comment(line)
+            if row:
+                line_numbers.append(number)
+                yield row
+
+    is_sparse = _first_row(lines, header, where).startswith("{")
+    kind = arff.LOD_GEN if is_sparse else arff.DENSE_GEN
+    try:
+        rows = list(arff.ArffDecoder().decode(prepared(), return_type=kind)["data"])
+    except (arff.ArffException, csv.Error, ValueError, IndexError, RuntimeError) as error:
+        number = line_numbers[-1]
+        raise _bad_row(error, lines[number - 1], number, header, where) from error
+    if is_sparse:
+        _refuse_repeats(lines, rows, line_numbers, where)
+    return Table(header.attributes, rows, line_numbers, is_sparse, where)
+
+
+def _refuse_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], where: str) -> None:
+    """Refuse sparse rows that give one attribute two values: liac-arff takes the last."""
+    for row, number in zip(rows, line_numbers, strict=True):
+        text = _without_comment(lines[number - 1])
+        is_plain = "'" not in text and '"' not in text
+        if is_plain and row and text.count(",") + 1 != len(row):
+            raise DataError(
+                f"Line {number} of {where} must give each attribute at most one value, one comes "
+                "twice. Mend or drop that line."
+            )
+
+
+def _without_comment(line: str) -> str:
+    row = line.strip()
+    if "%" not in row:
+        return row
+    if row.startswith("%"):
+        return ""
+    comment = _COMMENT.fullmatch(row)
+    return comment[1].strip() if comment else row
+
+
+def _first_row(lines: list[str], header: Header, where: str) -> str:
+    for line in lines[header.n_lines :]:
+        row = _without_comment(line)
+        if row:
+            return row
+    raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
+
+
+def _bad_row(error: Exception, line: str, number: int, header: Header, where: str) -> DataError:
+    n_columns = len(header.attributes)
+    if isinstance(error, arff.BadDataFormat):
+        came = "" if re.search(r"['\"{]", line) else f", it has {line.count(',') + 1}"
+        problem = f"must have a value for each of the {n_columns} attributes{came}"
+    elif isinstance(error, arff.BadNumericalValue):
+        problem = "must have numbers (or ?) in its numeric columns, one is something else"
+    else:
+        problem = "cannot be split into values: check its commas, quotes and braces"
+    return DataError(f"Line {number} of {where} {problem}. Mend or drop that line.")
+
+
+def _from_dense(table: Table, chosen: list[int], nominal: str) -> Dataset:
+    values = zip(*table.rows, strict=True)
+    columns = {
+        attribute.name: _column(attribute, column, table)
+        for attribute, column in zip(table.attributes, values, strict=True)
+    }
+    frame = pd.DataFrame(columns)
+    names = [table.attributes[j].name for j in chosen]
+    Y = labelsets_from(frame[names], table.where)
+    X = encode_frame(frame.drop(columns=names), nominal)
+    return Dataset(X, Y, tuple(names))
+
+
+def _column(attribute: Attribute, values: tuple[Any, ...], table: Table) -> Any:
+    if attribute.kind == "numeric":
+        return np.array(values, dtype=np.float64)  # None becomes NaN
+    if attribute.kind == "text":
+        return pd.Series(values, dtype=object)
+    codes = _codes(attribute, values, table.line_numbers, table.where)
+    return pd.Categorical.from_codes(codes, categories=pd.Index(attribute.values))
+
+
+def _codes(
+    attribute: Attribute, values: Any, line_numbers: list[int], where: str
+) -> NDArray[np.int64]:
+    """Return the positions of values in their declaration, -1 for None."""
+    code_of: dict[str | None, int] = {value: code for code, value in enumerate(attribute.values)}
+    code_of[None] = -1
+    codes = [code_of.get(value, -2) for value in values]
+    if -2 in codes:
+        at = codes.index(-2)
+        raise DataError(
+            f"The values of {attribute.name!r} in {where} must be among the declared ones "
+            f"({', '.join(attribute.values[:10])}), got {values[at]!r} in line {line_numbers[at]}."
+        )
+    return np.array(codes, dtype=np.int64)
+
+
+def _from_sparse(table: Table, chosen: list[int], nominal: str) -> Dataset:
+    matrix = _sparse_matrix(table)
+    labels = pd.DataFrame(
+        {table.attributes[j].name: _dense_column(table, matrix, j) for j in chosen}
+    )
+    Y = labelsets_from(labels, table.where)
+    label_set = set(chosen)
+    features = [j for j in range(len(table.attributes)) if j not in label_set]
+    X, names = _sparse_features(table, matrix, features, nominal)
+    return Dataset(X, Y, tuple(labels.columns), tuple(names))
+
+
+def _sparse_matrix(table: Table) -> Any:
+    """Return numbers, and codes of nominal values; a value left out is 0, the first code."""
+    by_column: list[tuple[list[int], list[Any]]] = [([], []) for _ in table.attributes]
+    for i, row in enumerate(table.rows):
+        for j, value in row.items():
+            by_column[j][0].append(i)
+            by_column[j][1].append(value)
+    counts = [len(rows) for rows, _ in by_column]
+    data = np.empty(sum(counts))
+    ends = np.cumsum(counts)
+    for attribute, (rows, values), end in zip(table.attributes, by_column, ends, strict=True):
+        data[end - len(rows) : end] = _sparse_values(attribute, rows, values, table)
+    indices = np.array([i for rows, _ in by_column for i in rows], dtype=np.int32)
+    indptr = np.concatenate([[0], ends]).astype(np.int32)
+    shape = (len(table.rows), len(table.attributes))
+    matrix = sparse.csc_matrix((data, indices, indptr), shape=shape)
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _sparse_values(
+    attribute: Attribute, rows: list[int], values: list[Any], table: Table
+) -> NDArray[np.float64]:
+    if attribute.kind == "numeric":
+        return np.array(values, dtype=np.float64)
+    if attribute.kind == "nominal":
+        line_numbers = [table.line_numbers[i] for i in rows]
+        codes = _codes(attribute, values, line_numbers, table.where)
+        return np.where(codes < 0, np.nan, codes)
+    raise DataError(
+        f"Sparse ARFF has no strings, but {attribute.name!r} in {table.where} is one. "
+        "Write the file with dense rows."
+    )
+
+
+def _dense_column(table: Table, matrix: Any, j: int) -> Any:
+    values = matrix[:, [j]].toarray().ravel()
+    attribute = table.attributes[j]
+    if attribute.kind == "numeric":
+        return values
+    return pd.Categorical.from_codes(_codes_of(values), categories=pd.Index(attribute.values))
+
+
+def _codes_of(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.where(np.isnan(values), -1, values).astype(np.int64)
+
+
+def _sparse_features(
+    table: Table, matrix: Any, features: list[int], nominal: str
+) -> tuple[Any, list[str]]:
+    blocks, names = [], []
+    run: list[int] = []  # neighbouring columns that stay as they are go over together
+    for j in features:
+        attribute = table.attributes[j]
+        if _stays(attribute, nominal):
+            run.append(j)
+            names.append(attribute.name)
+            continue
+        codes = _codes_of(matrix[:, [j]].toarray().ravel())
+        encoded = encode_codes(attribute.name, codes, attribute.values, nominal)
+        blocks += [matrix[:, run], *(sparse.csc_matrix(column[:, None]) for _, column in encoded)]
+        names += [name for name, _ in encoded]
+        run = []
+    check_distinct(names)
+    return sparse.hstack([*blocks, matrix[:, run]], format="csr"), names
+
+
+def _stays(attribute: Attribute, nominal: str) -> bool:
+    """Whether the codes of a column are its numbers already."""
+    if attribute.kind == "numeric":
+        return True
+    indicators = indicators_of(attribute.values)
+    if indicators is not None:
+        return bool(indicators[0] == 0)
+    return nominal == "ordinal"

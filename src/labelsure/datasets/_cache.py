@@ -1,0 +1,190 @@
+"""Parsed data sets on disk: plain arrays in .npz files, nothing that runs when it is loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._files import AnyPath
+from labelsure.errors import InputError
+
+CACHE_VARIABLE = "LABELSURE_CACHE"
+READER_VERSION = 1
+"""Part of every key. Raise it when the readers return something else for the same file."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class CacheFolder:
+    """Where data sets are kept, and how loudly a failure to write is told.
+
+    Parameters
+    ----------
+    path
+        Made when the first data set is written.
+    asked_by
+        ``"argument"``: not being able to write is an error. ``"variable"``: a warning.
+        ``"default"``: nobody asked for this folder, so nobody is told.
+    """
+
+    path: Path
+    asked_by: str
+
+    def load(self, key: str) -> Dataset | None:
+        """Return the data set that is kept under a key, None where there is none to be had."""
+        try:
+            # np.load leaves a broken file open if it has opened it itself.
+            with (
+                open(self.path / f"{key}.npz", "rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
+                return _from_arrays(dict(arrays))
+        except Exception:  # whatever ails the file, its source can be read again
+            return None
+
+    def save(self, key: str, data: Dataset) -> None:
+        """Keep a data set. Other processes see the whole file or none."""
+        arrays = _to_arrays(data)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=self.path)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    np.savez(file, **arrays)  # type: ignore[arg-type]
+                os.replace(temporary, self.path / f"{key}.npz")
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as error:
+            self.cannot_write(error)
+
+    def made(self) -> Path | None:
+        """Return the folder, made if need be; None where that cannot be."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.cannot_write(error)
+            return None
+        return self.path
+
+    def cannot_write(self, error: OSError) -> None:
+        """Tell the user, as loudly as the folder was asked for."""
+        message = (
+            f"The cache folder {str(self.path)!r} cannot be written ({error.strerror or error}). "
+        )
+        if self.asked_by == "argument":
+            raise InputError(
+                message + "Pass another folder as `cache`, or cache=False for none."
+            ) from error
+        if self.asked_by == "variable":
+            advice = f"Set {CACHE_VARIABLE} to another folder; nothing is kept until then."
+            warnings.warn(message + advice, UserWarning, stacklevel=2)
+
+
+def cache_folder(cache: bool | AnyPath) -> CacheFolder | None:
+    """Return the folder that `cache` asks for.
+
+    Parameters
+    ----------
+    cache
+        A folder; True for the one in the environment variable LABELSURE_CACHE, or else the user's
+        cache folder; False for none.
+    """
+    if cache is False:
+        return None
+    if cache is not True:
+        return CacheFolder(Path(cache).expanduser(), "argument")
+    if os.environ.get(CACHE_VARIABLE):
+        return CacheFolder(Path(os.environ[CACHE_VARIABLE]).expanduser(), "variable")
+    try:
+        return CacheFolder(_user_cache() / "labelsure", "default")
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def _user_cache() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def cache_key(name: str, *parts: Any) -> str:
+    """Return a file name for what the parts determine: checksums and options.
+
+    Parameters
+    ----------
+    name
+        Of the data set, so that people can tell the files apart.
+    parts
+        Anything that JSON can write.
+    """
+    digest = sha256(json.dumps([READER_VERSION, *parts]).encode()).hexdigest()
+    readable = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)[:40]
+    return f"{readable}-{digest[:32]}"
+
+
+def _to_arrays(data: Dataset) -> Arrays:
+    fields = {
+        field: getattr(data, field)
+        for field in ("label_names", "feature_names", "name", "source", "checksum")
+    }
+    arrays = {"Y": data.Y, "fields": _bytes(json.dumps(fields))}
+    if sparse.issparse(data.X):
+        X = data.X
+        return arrays | {
+            "data": X.data,
+            "indices": X.indices,
+            "indptr": X.indptr,
+            "shape": np.array(X.shape),
+        }
+    is_number = [pd.api.types.is_numeric_dtype(dtype) for dtype in data.X.dtypes]
+    numbers = data.X.loc[:, is_number].to_numpy(dtype=np.float64)
+    texts = [data.X.iloc[:, j] for j in np.flatnonzero(~np.array(is_number, dtype=bool))]
+    written = [[None if pd.isna(value) else str(value) for value in text] for text in texts]
+    return arrays | {
+        "numbers": numbers,
+        "is_number": np.array(is_number, dtype=bool),
+        "texts": _bytes(json.dumps(written)),
+    }
+
+
+def _from_arrays(arrays: Arrays) -> Dataset:
+    fields = json.loads(arrays["fields"].tobytes())
+    fields["label_names"] = tuple(fields["label_names"])
+    fields["feature_names"] = tuple(fields["feature_names"])
+    if "indptr" in arrays:
+        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+        X = sparse.csr_matrix(parts, shape=tuple(arrays["shape"].tolist()))
+        X.check_format(full_check=True)
+        return Dataset(X, arrays["Y"], **fields)
+    names, is_number = fields["feature_names"], arrays["is_number"]
+    if is_number.all():
+        return Dataset(pd.DataFrame(arrays["numbers"], columns=list(names)), arrays["Y"], **fields)
+    numbers, texts = iter(arrays["numbers"].T), iter(json.loads(arrays["texts"].tobytes()))
+    columns = {
+        name: next(numbers) if is_one else pd.Series(next(texts), dtype=object)
+        for name, is_one in zip(names, is_number, strict=True)
+    }
+    return Dataset(pd.DataFrame(columns), arrays["Y"], **fields)
+
+
+def _bytes(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)

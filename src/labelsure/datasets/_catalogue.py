@@ -1,0 +1,205 @@
+"""The data sets that have a name, and where each is to be had."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from labelsure.datasets._cache import cache_folder
+from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._embedded import load_digits, load_simulated, load_yeast
+from labelsure.datasets._files import COMPRESSIONS, AnyPath, stem_of, suffix_of
+from labelsure.datasets._labels import LabelChoice
+from labelsure.datasets._nominal import check_nominal
+from labelsure.datasets._openml import load_openml
+from labelsure.datasets._reading import read_dataset
+from labelsure.errors import DataError, unknown_name
+
+DATA_VARIABLE = "LABELSURE_DATA"
+SOURCES = ("file", "embedded", "openml")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One data set of the catalogue.
+
+    Parameters
+    ----------
+    name
+        What `load_dataset` calls it.
+    domain
+        What the instances are.
+    n_samples, n_labels, n_features
+        Its size, None where nobody has counted.
+    openml_id
+        Its number on OpenML, None where it is not there.
+    embedded
+        What makes it from installed packages, None where it must come from elsewhere.
+    """
+
+    name: str
+    domain: str
+    n_samples: int | None = None
+    n_labels: int | None = None
+    n_features: int | None = None
+    openml_id: int | None = None
+    embedded: Callable[[], Dataset] | None = None
+
+
+ENTRIES = {
+    entry.name: entry
+    for entry in (
+        Entry("digits", "image", 1797, 5, 64, embedded=load_digits),
+        Entry("simulated", "simulation", 1000, 6, 10, embedded=load_simulated),
+        Entry("emotions", "audio", 593, 6, 72, openml_id=40589),
+        Entry("scene", "image", 2407, 6, 294, openml_id=40595),
+        Entry("yeast", "biology", 2417, 14, 103, openml_id=40597, embedded=load_yeast),
+        Entry("stare", "medical", 373, 15, 44),
+        Entry("enron", "text", 1702, 53, 1001, openml_id=41466),
+        Entry("slashdot", "text", 3782, 22, 1079, openml_id=41472),
+        Entry("birds", "audio", openml_id=41464),
+        Entry("genbase", "biology", openml_id=41467),
+        Entry("image", "image", openml_id=41468),
+        Entry("langlog", "text", openml_id=41469),
+    )
+}
+
+
+def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
+    """Return the names that `load_dataset` knows.
+
+    Parameters
+    ----------
+    data_dir
+        A folder whose ARFF files are listed too; by default the one in LABELSURE_DATA, if any.
+
+    Examples
+    --------
+    >>> [name for name in list_datasets() if name.startswith("s")]
+    ['simulated', 'scene', 'stare', 'slashdot']
+    """
+    folder = _data_folder(data_dir)
+    return list(dict.fromkeys([*ENTRIES, *(_arff_files(folder) if folder else {})]))
+
+
+def catalogue() -> pd.DataFrame:
+    """Return the named data sets as a table: domain, size, number on OpenML, whether embedded.
+
+    Examples
+    --------
+    >>> int(catalogue().loc["enron", "n_labels"])
+    53
+    """
+    table = pd.DataFrame([asdict(entry) for entry in ENTRIES.values()]).set_index("name")
+    counts = ["n_samples", "n_labels", "n_features", "openml_id"]
+    table[counts] = table[counts].astype("Int64")  # whole numbers with gaps
+    table["is_embedded"] = [entry.embedded is not None for entry in ENTRIES.values()]
+    return table.drop(columns="embedded")
+
+
+def load_dataset(
+    name: str,
+    data_dir: AnyPath | None = None,
+    *,
+    labels: LabelChoice | None = None,
+    source: str | None = None,
+    nominal: str = "onehot",
+    cache: bool | AnyPath = True,
+) -> Dataset:
+    """Load a data set by its name.
+
+    It is taken from the first of these that has it: `data_dir`; the folder in the environment
+    variable LABELSURE_DATA; installed packages; OpenML.
+
+    Parameters
+    ----------
+    name
+        One of `list_datasets()`.
+    data_dir
+        A folder with ``name.arff``, also as .gz or .bz2, and the .xml of the same name where the
+        labels are named in one. If it is given, the data set must be there.
+    labels
+        Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are, as far as
+        can be told, the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
+    source
+        ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
+    nominal
+        How nominal features become numbers: ``"onehot"`` or ``"ordinal"``.
+    cache
+        Where parsed and fetched data sets are kept: True for the folder in LABELSURE_CACHE or else
+        the user's cache folder, a folder, or False for nowhere.
+
+    Examples
+    --------
+    >>> load_dataset("digits")
+    Dataset('digits', n_samples=1797, n_labels=5, n_features=64)
+    """
+    check_nominal(nominal)
+    if source is not None and source not in SOURCES:
+        raise unknown_name("source", source, SOURCES)
+    folder = _data_folder(data_dir)
+    files = {stem.lower(): path for stem, path in _arff_files(folder).items()} if folder else {}
+    key = str(name).lower()
+    if key not in files and key not in ENTRIES:
+        raise unknown_name("data set", name, list_datasets(data_dir))
+    if key in files and source in (None, "file"):
+        data = read_dataset(files[key], nominal=nominal, cache=cache)
+    elif source == "file" or (source is None and data_dir is not None):
+        raise _not_in_folder(key, folder)
+    else:
+        data = _load_without_folder(ENTRIES.get(key, Entry(key, "")), source, nominal, cache)
+    return data if labels is None else data.select_labels(labels)
+
+
+def _load_without_folder(
+    entry: Entry, source: str | None, nominal: str, cache: bool | AnyPath
+) -> Dataset:
+    if entry.embedded is not None and source in (None, "embedded"):
+        return entry.embedded()
+    if entry.openml_id is not None and source in (None, "openml"):
+        return load_openml(entry.name, entry.openml_id, nominal, cache_folder(cache))
+    homes = {"embedded": entry.embedded, "openml": entry.openml_id}
+    elsewhere = [f'source="{home}"' for home, there in homes.items() if there is not None]
+    raise DataError(
+        f"{entry.name!r} must be read from a file{' or ' if elsewhere else ''}"
+        f"{' or '.join(elsewhere)}. Put {entry.name}.arff into a folder and name it with "
+        f"`data_dir` or the environment variable {DATA_VARIABLE}."
+    )
+
+
+def _data_folder(data_dir: AnyPath | None) -> Path | None:
+    if data_dir is not None:
+        return Path(data_dir).expanduser()
+    return Path(os.environ[DATA_VARIABLE]).expanduser() if os.environ.get(DATA_VARIABLE) else None
+
+
+def _arff_files(folder: Path) -> dict[str, Path]:
+    """Return the ARFF files of a folder by their names; as it is comes before compressed."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
+    except OSError as error:
+        raise DataError(
+            f"The data folder {str(folder)!r} cannot be read ({error.strerror or error}). Check "
+            f"`data_dir` or the environment variable {DATA_VARIABLE}."
+        ) from error
+    files: dict[str, Path] = {}
+    for path in paths:
+        files.setdefault(stem_of(path), path)
+    return files
+
+
+def _not_in_folder(name: str, folder: Path | None) -> DataError:
+    if folder is None:
+        return DataError(
+            f"{name!r} must be read from a folder, but none is named. Pass `data_dir`, or set the "
+            f"environment variable {DATA_VARIABLE}."
+        )
+    endings = ", ".join(["", *COMPRESSIONS]).replace(", ", f", {name}.arff")
+    return DataError(
+        f"{name!r} must be in the data folder {str(folder)!r}, but there is no {name}.arff"
+        f"{endings}. Leave `data_dir` out to take it from elsewhere."
+    )

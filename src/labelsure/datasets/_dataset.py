@@ -1,0 +1,195 @@
+"""`Dataset`: features, labelsets and their names, and where they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from labelsure.datasets._labels import LabelChoice, choose_labels
+from labelsure.errors import InputError
+from labelsure.labelsets import Labelsets, check_label_names, check_labelsets, code_keys, names_in
+
+Features = Any
+"""A DataFrame, or a scipy CSR matrix where the source is sparse."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Features, labelsets and their names.
+
+    Parameters
+    ----------
+    X
+        (n, d) features: a DataFrame or scipy sparse matrix; an array becomes a DataFrame.
+    Y
+        (n, L) zeros and ones.
+    label_names
+        One for each label; by default the columns of `Y`, or y0, y1, ...
+    feature_names
+        One for each feature; by default the columns of `X`, or x0, x1, ...
+    name
+        What the data set is called.
+    source
+        Where it comes from, for people.
+    checksum
+        SHA-256 of the source file, or of the values where there is no file. A part of a data set
+        keeps the checksum of the whole.
+
+    Examples
+    --------
+    >>> data = Dataset([[0.5], [1.5], [2.5]], [[1, 0], [1, 1], [0, 0]], ["sunny", "warm"])
+    >>> data
+    Dataset('unnamed', n_samples=3, n_labels=2, n_features=1)
+    >>> data.describe()["label_cardinality"]
+    1.0
+    """
+
+    X: Features
+    Y: Labelsets
+    label_names: tuple[str, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    name: str = "unnamed"
+    source: str = "memory"
+    checksum: str = ""
+
+    def __post_init__(self) -> None:
+        label_names = self.label_names or names_in(self.Y)
+        X = _check_features(self.X, self.feature_names)
+        Y = check_labelsets(self.Y, n_samples=X.shape[0])
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "Y", Y)
+        object.__setattr__(self, "label_names", check_label_names(label_names, Y.shape[1]))
+        object.__setattr__(self, "feature_names", _names_of_features(X, self.feature_names))
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return self.Y.shape[0]
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return self.Y.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of `X`."""
+        return len(self.feature_names)
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.name!r}, n_samples={self.n_samples}, n_labels={self.n_labels}, "
+            f"n_features={self.n_features})"
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """Return the numbers by which data sets are compared.
+
+        Returns
+        -------
+        dict
+            ``n_samples``, ``n_labels``, ``n_features``; ``label_cardinality``, the mean number of
+            labels of an instance; ``label_density``, the same divided by the number of labels;
+            ``n_labelsets``, how many different labelsets occur; ``constant_labels``, the names of
+            labels that all or no instances have.
+        """
+        counts = self.Y.sum(axis=0, dtype=np.int64)
+        cardinality = float(counts.sum() / self.n_samples) if self.n_samples else float("nan")
+        constant = (counts == 0) | (counts == self.n_samples)
+        return {
+            "n_samples": self.n_samples,
+            "n_labels": self.n_labels,
+            "n_features": self.n_features,
+            "label_cardinality": cardinality,
+            "label_density": cardinality / self.n_labels,
+            "n_labelsets": len(np.unique(code_keys(self.Y))),
+            "constant_labels": [self.label_names[j] for j in np.flatnonzero(constant)],
+        }
+
+    def take(self, rows: Any) -> Dataset:
+        """Return some of the instances.
+
+        Parameters
+        ----------
+        rows
+            Indices, a mask or a slice.
+        """
+        indices = np.arange(self.n_samples)[rows]
+        if indices.ndim != 1:
+            raise InputError(
+                f"`rows` must be indices, a mask or a slice of the rows, got {rows!r}. "
+                "For a single row write a list, e.g. `[3]`."
+            )
+        X = self.X[indices] if sparse.issparse(self.X) else self.X.iloc[indices]
+        return replace(self, X=X, Y=self.Y[indices])
+
+    def select_labels(self, labels: LabelChoice) -> Dataset:
+        """Return the same instances with some of the labels.
+
+        Parameters
+        ----------
+        labels
+            Names or patterns (a list, or one string with commas), or ``"first20"``, ``"last20"``,
+            ``"top20"``: the first, the last, the most frequent ones, in the order of the columns.
+
+        Examples
+        --------
+        >>> data = Dataset([[0], [0]], [[1, 0, 1], [0, 0, 1]], ["a", "b", "c"])
+        >>> data.select_labels("top2").label_names
+        ('a', 'c')
+        """
+        counts = self.Y.sum(axis=0, dtype=np.int64)
+        chosen = choose_labels(labels, self.label_names, what="label", counts=counts)
+        names = tuple(self.label_names[j] for j in chosen)
+        return replace(self, Y=self.Y[:, chosen], label_names=names)
+
+
+def _check_features(X: Features, feature_names: Any) -> Features:
+    if sparse.issparse(X):
+        return sparse.csr_matrix(X)
+    if isinstance(X, pd.DataFrame):
+        return X.set_axis([str(column) for column in X.columns], axis=1)
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise InputError(
+            f"`X` must have shape (n_samples, n_features), got shape {array.shape}. "
+            "A single feature is one column: `X.reshape(-1, 1)`."
+        )
+    columns = list(feature_names) or [f"x{j}" for j in range(array.shape[1])]
+    if len(columns) != array.shape[1]:
+        raise _wrong_names(array.shape[1], len(columns))
+    return pd.DataFrame(array, columns=[str(column) for column in columns])
+
+
+def _names_of_features(X: Features, feature_names: Any) -> tuple[str, ...]:
+    default = names_in(X) or [f"x{j}" for j in range(X.shape[1])]
+    names = tuple(str(name) for name in (feature_names or default))
+    if len(names) != X.shape[1]:
+        raise _wrong_names(X.shape[1], len(names))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"The names of features must be distinct, got {twice!r} twice. Rename it.")
+    return names
+
+
+def _wrong_names(n_features: int, n_names: int) -> InputError:
+    return InputError(
+        f"`feature_names` must have one name for each of the {n_features} columns of `X`, "
+        f"got {n_names}. Name every column, in order."
+    )
+
+
+def checksum_of(*arrays: Any) -> str:
+    """Return the SHA-256 of the values of some arrays, for data that comes from no file."""
+    digest = sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
