@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelsure.candidates import confidence
+    from labelsure.classifiers import (
+        BinaryRelevance,
+        ClassifierTrellis,
+        EnsembleOfClassifierChains,
+        ProbabilisticClassifierChain,
+        as_distribution,
+    )
     from labelsure.datasets import (
         Dataset,
         list_datasets,
@@ -30,7 +37,6 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         TrellisDistribution,
-        as_distribution,
     )
     from labelsure.errors import (
         DataError,
@@ -45,6 +51,13 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "candidates": ["confidence"],
+    "classifiers": [
+        "BinaryRelevance",
+        "ClassifierTrellis",
+        "EnsembleOfClassifierChains",
+        "ProbabilisticClassifierChain",
+        "as_distribution",
+    ],
     "datasets": [
         "Dataset",
         "list_datasets",
@@ -64,7 +77,6 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "TrellisDistribution",
-        "as_distribution",
     ],
     "errors": [
         "DataError",
@@ -78,10 +90,13 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BinaryRelevance",
     "ChainMixture",
+    "ClassifierTrellis",
     "DataError",
     "Dataset",
     "DenseDistribution",
+    "EnsembleOfClassifierChains",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
@@ -89,6 +104,7 @@ __all__ = [
     "LabelsureError",
     "LinearChain",
     "PrefixChain",
+    "ProbabilisticClassifierChain",
     "Profile",
     "TooLargeError",
     "TrellisDistribution",

@@ -1,0 +1,76 @@
+"""`BinaryRelevance`: one learner for each label, on its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from labelsure.classifiers._base import LabelsetClassifier
+from labelsure.classifiers._learners import (
+    MAX_SEED,
+    Features,
+    Floats,
+    LabelTask,
+    fit_learners,
+    positive_probability,
+)
+from labelsure.distributions import IndependentLabels
+from labelsure.labelsets import Labelsets
+
+
+class BinaryRelevance(LabelsetClassifier):
+    """Independent labels: one base learner for each.
+
+    Parameters
+    ----------
+    estimator
+        Base learner with `predict_proba`; None means logistic regression.
+    n_jobs
+        How many labels are fitted at a time, as in joblib.
+    random_state
+        Seeds base learners that are random and have no seed of their own.
+
+    Attributes
+    ----------
+    estimators_
+        The fitted learner of each label; a constant one's is the smoothed prior.
+    classes_
+        [0, 1] for each label, or the two values of a vector Y.
+    label_names_
+        The columns of a DataFrame Y, otherwise y0, y1, ...
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> Y = [[0, 1], [0, 1], [1, 1], [1, 0]]
+    >>> model = BinaryRelevance().fit(X, Y)
+    >>> model.predict([[0.0], [3.0]])
+    array([[0, 1],
+           [1, 1]])
+    >>> model.predict_distribution(X)
+    IndependentLabels(n_samples=4, n_labels=2)
+    """
+
+    def __init__(
+        self, estimator: Any = None, *, n_jobs: int | None = None, random_state: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit_checked(
+        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+    ) -> None:
+        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=Y.shape[1])
+        tasks = [LabelTask(label, (), seed) for label, seed in enumerate(seeds)]
+        self.estimators_ = fit_learners(
+            learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
+        )
+
+    def _distribution(self, X: Features) -> IndependentLabels:
+        marginals = [positive_probability(learner, X) for learner in self.estimators_]
+        return IndependentLabels(np.column_stack(marginals), self.label_names_)
