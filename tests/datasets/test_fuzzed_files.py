@@ -84,6 +84,7 @@ def test_csv(text, labels):
 @given(st.integers(0, 2**31), st.integers(0, 255), st.integers(0, 2**31))
 @example(1713, 43, 0)
 @example(14825, 89, 0)
+@example(313, 128, 0)
 def test_parquet(position, value, end):
     content = bytearray(parquet_bytes())
     content[position % len(content)] = value

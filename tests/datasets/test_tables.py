@@ -75,6 +75,11 @@ def test_quotes_newlines_and_a_byte_order_mark(tmp_path):
     assert data.X["note"].tolist() == ['one\ntwo, "three"', "NA"]
 
 
+def test_latin_1(tmp_path):
+    data = ls.read_dataset(write(tmp_path, "caf\xe9,y\n\xfc,1\n".encode("latin-1")), "y")
+    assert data.X.to_dict("list") == {"caf\xe9": ["\xfc"]}
+
+
 def test_a_parquet_file(tmp_path):
     frame = pd.DataFrame(
         {"x": [0.5, None], "text": ["a", "b"], "y0": [True, False], "y1": [0, 1]}, index=[7, 9]
@@ -111,6 +116,14 @@ def test_what_is_wrong_with_a_csv_file(tmp_path, text, labels, message):
 def test_what_is_wrong_with_a_parquet_file(tmp_path):
     with pytest.raises(ls.DataError, match=r"t.parquet cannot be read as Parquet"):
         ls.read_dataset(write(tmp_path, b"PAR1 is not enough", "t.parquet"), "y")
+
+
+def test_a_parquet_file_with_names_that_are_no_text(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"columnZ": [1.0], "y": [1]}).to_parquet(path)
+    path.write_bytes(path.read_bytes().replace(b"columnZ", b"column\x80"))
+    with pytest.raises(ls.DataError, match=r"columns of t.parquet must be UTF-8 text"):
+        ls.read_dataset(path, "y")
 
 
 def test_wrong_notes_of_pandas_in_a_parquet_file(tmp_path):

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
 from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._files import decoded
 from labelsure.datasets._labels import LabelChoice, choose_labels, labelsets_from
 from labelsure.datasets._nominal import check_distinct, encode_codes, encode_frame, indicators_of
 from labelsure.errors import DataError
@@ -67,7 +68,7 @@ def read_arff(
     where
         The name of the file, for the messages.
     """
-    lines = _text(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = decoded(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     header = read_header(lines, where)
     names = [attribute.name for attribute in header.attributes]
     if labels is None:
@@ -79,13 +80,6 @@ def read_arff(
     table = _read_rows(lines, header, where)
     build = _from_sparse if table.is_sparse else _from_dense
     return build(table, chosen, nominal)
-
-
-def _text(content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")  # what the field's older files are written in
 
 
 def _in_column_order(labels: frozenset[str], names: list[str], where: str) -> list[int]:

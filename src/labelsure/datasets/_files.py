@@ -80,6 +80,14 @@ def decompressed(content: bytes, path: Path) -> bytes:
         ) from error
 
 
+def decoded(content: bytes) -> str:
+    """Return text that is UTF-8, or else Latin-1, in which the field's older files are written."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def first_line(error: object) -> str:
     """Return what another library says, as short as our own messages."""
     lines = str(error).strip().splitlines()

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import first_line
+from labelsure.datasets._files import decoded, first_line
 from labelsure.datasets._labels import LabelChoice, choose_labels, labelsets_from
 from labelsure.errors import DataError, InputError
 
@@ -34,6 +34,7 @@ def read_csv(
     """
     from pyarrow import csv
 
+    text = decoded(content).encode()
     bad_rows: list[csv.InvalidRow] = []
 
     def stop_at(row: csv.InvalidRow) -> str:
@@ -42,10 +43,10 @@ def read_csv(
 
     try:
         table = csv.read_csv(
-            pa.BufferReader(content),
+            pa.BufferReader(text),
             # One block, so that the type of a column is inferred from all of it.
             read_options=csv.ReadOptions(
-                use_threads=False, block_size=min(len(content) + 1, 2**31 - 1)
+                use_threads=False, block_size=min(len(text) + 1, 2**31 - 1)
             ),
             parse_options=csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=stop_at
@@ -56,14 +57,14 @@ def read_csv(
         )
     except (pa.ArrowException, OSError, ValueError) as error:
         if bad_rows:
-            raise _wrong_length(bad_rows[0], content, where) from error
+            raise _wrong_length(bad_rows[0], text, where) from error
         raise DataError(f"{where} cannot be read as CSV: {first_line(error)}.") from error
     return _from_table(table, labels, where)
 
 
-def _wrong_length(row: Any, content: bytes, where: str) -> DataError:
+def _wrong_length(row: Any, text: bytes, where: str) -> DataError:
     # Arrow counts rows with the header and without blank lines.
-    filled = [number for number, line in enumerate(content.splitlines(), start=1) if line.strip()]
+    filled = [number for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     number = filled[row.number - 1] if row.number and row.number <= len(filled) else row.number
     return DataError(
         f"Line {number} of {where} must have {row.expected_columns} values like the header, it "
@@ -85,7 +86,10 @@ def read_parquet(content: bytes, labels: LabelChoice | None, where: str) -> Data
 
 
 def _from_table(table: pa.Table, labels: LabelChoice | None, where: str) -> Dataset:
-    names = [str(name) for name in table.column_names]
+    try:
+        names = [str(name) for name in table.column_names]
+    except UnicodeDecodeError as error:
+        raise DataError(f"The names of the columns of {where} must be UTF-8 text.") from error
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"The columns of {where} must have different names, {twice!r} is twice.")
