@@ -1,19 +1,29 @@
-"""Settings for all tests."""
+"""How all tests run: hypothesis profiles, and what is left out when the JIT is off."""
 
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("steady", derandomize=True, deadline=None)
-settings.load_profile("steady")
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
+settings.register_profile(
+    "thorough", settings.get_profile("repeatable"), derandomize=False, max_examples=1000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def pytest_collection_modifyitems(items):
-    """Skip what would take too long as plain Python."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
-        return
-    skip = pytest.mark.skip(reason="needs the compiled kernels (NUMBA_DISABLE_JIT is set)")
-    for item in items:
-        if "jit_only" in item.keywords:
-            item.add_marker(skip)
+    if JIT_IS_OFF:
+        skip = pytest.mark.skip(reason="too slow without compiled kernels (NUMBA_DISABLE_JIT)")
+        for item in items:
+            if item.get_closest_marker("jit_only"):
+                item.add_marker(skip)

@@ -17,7 +17,7 @@ second largest p2, entropy H and collision S:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -158,30 +158,35 @@ def confidence(
             f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
             "Wrap probabilities with `as_distribution`."
         )
-    chosen = _check_candidates(candidates)
-    return confidence_of_profile(dist.profile(**settings), chosen, bounds=bounds)
+    _check_candidates(candidates)  # before the profile, which may take a while
+    return confidence_of_profile(dist.profile(**settings), candidates, bounds=bounds)
 
 
 def confidence_of_profile(
-    profile: Profile, candidates: Sequence[str] = PAPER_CANDIDATES, *, bounds: bool = False
+    profile: Profile, candidates: str | Sequence[str] | None = None, *, bounds: bool = False
 ) -> pd.DataFrame:
     """Return the candidates of a profile, however it was come by."""
     import pandas as pd
 
     columns: dict[str, Floats] = {}
-    for name in candidates:
+    for name in _check_candidates(candidates):
         candidate = CANDIDATES[name]
         columns[name] = candidate.function(profile)
         if bounds:
             columns[f"{name}_low"], columns[f"{name}_high"] = candidate.bounds(profile)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(profile)))
 
 
 def _check_candidates(candidates: str | Sequence[str] | None) -> tuple[str, ...]:
     if candidates is None:
         return PAPER_CANDIDATES
+    if not isinstance(candidates, Iterable):
+        raise InputError(
+            f"`candidates` must be a name or names out of {', '.join(CANDIDATES)}, "
+            f"got {candidates!r}."
+        )
     names = (candidates,) if isinstance(candidates, str) else tuple(candidates)
     for name in names:
-        if name not in CANDIDATES:
+        if not isinstance(name, str) or name not in CANDIDATES:
             raise unknown_name("candidate", name, CANDIDATES)
     return names

@@ -122,6 +122,11 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple
             f"`label_names` must be a sequence of names, got the single string {label_names!r}. "
             "Split it, e.g. `label_names.split(',')`."
         )
+    if not isinstance(label_names, Iterable):
+        raise InputError(
+            f"`label_names` must be a sequence of names, got {label_names!r}. "
+            "Pass one name for each label, or None."
+        )
     names = tuple(str(name) for name in label_names)
     if len(names) != n_labels:
         raise InputError(
@@ -195,6 +200,11 @@ def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
             f"{array.shape}. Make them with `to_codes`."
         )
     bits = np.unpackbits(array.astype(np.uint8), axis=1, bitorder="little")
+    if (array != array.astype(np.uint8)).any() or bits[:, n_labels:].any():
+        raise InputError(
+            f"`codes` of {n_labels} labels must be bytes, from 0 to 255, that set no bit beyond "
+            "the last label. Make them with `to_codes`, and check the number of labels."
+        )
     return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
 
 

@@ -54,6 +54,10 @@ class Metric:
     name: str
     function: Callable[[Any, Any, Any, Any], Any]
 
+    def __hash__(self) -> int:
+        # Of the name alone: the function may be an object that has no hash.
+        return hash(self.name)
+
     def values(self, tp: Any, fp: Any, fn: Any, tn: Any, *, empty: float = 1.0) -> Floats:
         """Return the metric of each entry, two empty sets being worth `empty` where it is 0/0."""
         tp, fp, fn, tn = (np.asarray(count, dtype=np.float64) for count in (tp, fp, fn, tn))

@@ -30,7 +30,7 @@ def as_distribution(
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
-        - a `LabelsetDistribution`, returned as it is.
+        - a `LabelsetDistribution`, returned as it is, with its own label names.
     kind
         "marginal", "joint" or "logit". It is never guessed from sums.
     label_names
@@ -51,11 +51,14 @@ def as_distribution(
 
 
 def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
-    if isinstance(source, (list, tuple)) and source and np.ndim(source[0]) == 2:
+    if isinstance(source, (list, tuple)) and source and as_floats(source[0], "source").ndim == 2:
         source = _stack_pairs(source)
-    if np.ndim(source) == 3:
-        source = _second_of_pairs(source)
-    return IndependentLabels(source, label_names)
+    if label_names is None:
+        label_names = names_in(source)
+    marginals = as_floats(source, "source")
+    if marginals.ndim == 3:
+        marginals = _second_of_pairs(marginals)
+    return IndependentLabels(marginals, label_names)
 
 
 def _stack_pairs(source: Any) -> Any:
@@ -70,8 +73,7 @@ def _stack_pairs(source: Any) -> Any:
     return np.stack([as_floats(array, "source") for array in source], axis=1)
 
 
-def _second_of_pairs(source: Any) -> Any:
-    pairs = as_floats(source, "source")
+def _second_of_pairs(pairs: Any) -> Any:
     if pairs.shape[2] != 2:
         raise InputError(
             "`source` with three axes must have shape (n_samples, n_labels, 2), the last being "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self, Unpack
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 Rows = slice | NDArray[np.intp]
 
 MAX_DENSE_BYTES = 2**31
-"""How large an array of all probabilities `probabilities` makes unless it is told otherwise."""
+"""How large an array any method makes, unless `probabilities` is told otherwise."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -91,7 +92,12 @@ class LabelsetDistribution(ABC):
             return self._take(slice(first, first + 1))
         if isinstance(rows, slice):
             return self._take(rows)
-        return self._take(np.arange(len(self))[rows])
+        chosen = np.atleast_1d(np.arange(len(self))[rows])
+        if chosen.ndim > 1:
+            raise IndexError(
+                f"Rows must be an index, a slice, indices or a mask, got {chosen.ndim} axes."
+            )
+        return self._take(chosen)
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
@@ -135,6 +141,11 @@ class LabelsetDistribution(ABC):
                 f"`k` must be a whole number from 1 to 2**{self.n_labels}, got {k!r}. "
                 "There are no more labelsets than that."
             )
+        check_size(
+            len(self) * int(k) * (self.n_labels + 8),
+            f"The `k` most probable labelsets of {len(self)} instances",
+            "Ask for fewer, or for fewer instances (`dist[:10]`).",
+        )
         return self._top(int(k))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
@@ -149,6 +160,11 @@ class LabelsetDistribution(ABC):
         """
         if not isinstance(size, (int, np.integer)) or size < 0:
             raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
+        check_size(
+            len(self) * int(size) * self.n_labels,
+            f"`size` draws of {len(self)} instances",
+            "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
+        )
         return self._sample(int(size), _generator(random_state))
 
     def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Floats:
@@ -202,11 +218,23 @@ class LabelsetDistribution(ABC):
             raise InputError(
                 f"`metrics` must be a sequence of metrics, got {metrics!r}. Write [{metrics!r}]."
             )
-        told = self._told(settings)
-        return told._summary([get_metric(metric) for metric in metrics], check_empty(empty))
+        chosen = [get_metric(metric) for metric in metrics]
+        names = [metric.name for metric in dict.fromkeys(chosen)]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
+                "`Metric(name, function)` of `labelsure.metrics`."
+            )
+        return self._told(settings)._summary(chosen, check_empty(empty))
 
     def size_marginals(self) -> Floats:
         """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
+        check_size(
+            len(self) * 8 * self.n_labels**2,
+            f"P(y_j = 1 and |y| = s) of {len(self)} instances with {self.n_labels} labels",
+            "Ask for fewer instances (`dist[:10]`) at a time.",
+        )
         return self._size_marginals()
 
     def probabilities(self, max_bytes: int = MAX_DENSE_BYTES) -> Floats:
@@ -321,23 +349,31 @@ _EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]]
 
 def check_dense_size(n_samples: int, n_labels: int, max_bytes: int = MAX_DENSE_BYTES) -> None:
     """Refuse an (n_samples, 2**n_labels) array that is larger than `max_bytes`."""
-    needed = n_samples * 8 * 2**n_labels
+    needed = max(n_samples, 1) * 8 * 2**n_labels  # no array has that many columns, even empty
+    check_size(
+        needed,
+        f"All 2**{n_labels} probabilities of {n_samples} instances",
+        "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
+        "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
+        max_bytes,
+    )
+
+
+def check_size(needed: int, what: str, instead: str, max_bytes: int = MAX_DENSE_BYTES) -> None:
+    """Refuse to make an array of `needed` bytes where that is more than `max_bytes`."""
     if needed > max_bytes:
         raise TooLargeError(
-            f"All 2**{n_labels} probabilities of {n_samples} instances need {_size(needed)}, more "
-            f"than the {_size(max_bytes)} allowed. Use `marginals`, `log_prob`, `top`, `sample` or "
-            "`profile`, which need no such array, fewer instances (`dist[:10]`), or a larger "
-            "`max_bytes`."
+            f"{what} need {_size(needed)}, more than the {_size(max_bytes)} allowed. {instead}"
         )
 
 
 def _size(n_bytes: int) -> str:
     units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    power = min((max(n_bytes, 1).bit_length() - 1) // 10, len(units) - 1)
-    value = n_bytes // 1024**power if n_bytes > 2**1000 else n_bytes / 1024**power
-    return (
-        f"{value:.1f} {units[power]}" if value < 1e6 else f"over 10**{len(str(int(value))) - 1} TiB"
-    )
+    power = (max(n_bytes, 1).bit_length() - 1) // 10
+    if power > len(units):  # too large for a float, and perhaps for the digits of an int
+        return f"over 10**{int((n_bytes.bit_length() - 41) * math.log10(2))} TiB"
+    power = min(power, len(units) - 1)
+    return f"{n_bytes / 1024**power:.1f} {units[power]}"
 
 
 def _generator(random_state: RandomState) -> np.random.Generator:

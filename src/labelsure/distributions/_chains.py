@@ -190,6 +190,15 @@ class PrefixChain(Chain):
         probabilities. Asked for many pairs at once.
     n_samples
         The number of instances.
+
+    Examples
+    --------
+    A fair coin, and a second label that mostly follows it:
+
+    >>> def follows(position, rows, prefixes):
+    ...     return 0.1 + 0.8 * prefixes[:, 0] if position else np.full(len(rows), 0.5)
+    >>> PrefixChain([0, 1], follows, n_samples=1).joint()
+    array([[0.45, 0.05, 0.05, 0.45]])
     """
 
     def __init__(

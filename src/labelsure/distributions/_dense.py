@@ -74,12 +74,13 @@ class DenseDistribution(LabelsetDistribution):
         return new
 
     def _take(self, rows: Rows) -> Self:
-        return self._trusted(self._P[rows], self.label_names)
+        # In one piece, as kernels are compiled for: every other row would compile them anew.
+        return self._trusted(np.ascontiguousarray(self._P[rows]), self.label_names)
 
     def _marginals(self) -> Floats:
         marginals = np.empty((len(self), self.n_labels))
         for_rows(kernels.marginal_rows, len(self), self._P, marginals)
-        return marginals
+        return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return log(self._P[np.arange(len(self)), to_codes(Y)])

@@ -71,7 +71,8 @@ class IndependentLabels(LabelsetDistribution):
         self._p = array
 
     def _take(self, rows: Rows) -> Self:
-        return type(self)(self._p[rows], self.label_names)
+        # In one piece, as kernels are compiled for: every other row would compile them anew.
+        return type(self)(np.ascontiguousarray(self._p[rows]), self.label_names)
 
     def _marginals(self) -> Floats:
         return self._p.astype(np.float64)

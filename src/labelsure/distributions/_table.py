@@ -56,10 +56,9 @@ class LabelsetTable(LabelsetDistribution):
         instance = np.repeat(np.arange(len(lengths)), lengths)
         totals = np.bincount(instance, weights, minlength=len(self)).astype(np.float64)
         n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
-        check_row_sums(
-            totals, n_bad, np.dtype(np.float64), name="probabilities", normalise=normalise
-        )
-        self._set_rows(rows, weights / totals[instance] if normalise else weights, instance)
+        check_row_sums(totals, n_bad, weights.dtype, name="probabilities", normalise=normalise)
+        shares = weights / totals[instance] if normalise else weights
+        self._set_rows(rows, shares.astype(np.float64, copy=False), instance)
 
     @classmethod
     def _partial(
@@ -88,7 +87,14 @@ class LabelsetTable(LabelsetDistribution):
         >>> LabelsetTable.from_samples(votes).top(2).probabilities
         array([[0.75, 0.25]])
         """
-        array = np.asarray(samples)
+        try:
+            array = np.asarray(samples)
+        except ValueError as error:
+            raise InputError(
+                "`samples` must have shape (n_samples, size, n_labels), got lists of different "
+                "lengths. Where instances have different numbers of draws, use `LabelsetTable` "
+                "with `normalise=True`."
+            ) from error
         if array.ndim != 3 or 0 in array.shape[1:]:
             raise InputError(
                 "`samples` must have shape (n_samples, size, n_labels) with at least one draw and "
@@ -221,8 +227,12 @@ class LabelsetTable(LabelsetDistribution):
         return P
 
 
-def _flatten(labelsets: Any, probabilities: Any) -> tuple[Labelsets, Floats, NDArray[np.intp]]:
+def _flatten(
+    labelsets: Any, probabilities: Any
+) -> tuple[Labelsets, NDArray[np.floating[Any]], NDArray[np.intp]]:
     """Return all labelsets below each other, their weights, and how many each instance has."""
+    labelsets = _by_instance(labelsets, "labelsets")
+    probabilities = _by_instance(probabilities, "probabilities")
     if len(labelsets) != len(probabilities):
         raise InputError(
             "`labelsets` and `probabilities` must have one entry for each instance, got "
@@ -233,7 +243,7 @@ def _flatten(labelsets: Any, probabilities: Any) -> tuple[Labelsets, Floats, NDA
     for i, (block, weight) in enumerate(zip(labelsets, probabilities, strict=True)):
         rows = check_labelsets(block, name=f"labelsets[{i}]", n_labels=n_labels)
         n_labels = rows.shape[1]
-        values = as_floats(weight, f"probabilities[{i}]").astype(np.float64, copy=False)
+        values = as_floats(weight, f"probabilities[{i}]")
         if values.shape != (len(rows),) or len(rows) == 0:
             raise InputError(
                 f"`probabilities[{i}]` must have one value for each of the {len(rows)} labelsets "
@@ -251,3 +261,16 @@ def _flatten(labelsets: Any, probabilities: Any) -> tuple[Labelsets, Floats, NDA
         return np.empty((0, shape[2]), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp)
     lengths = np.array([len(block) for block in blocks], dtype=np.intp)
     return np.concatenate(blocks), np.concatenate(weights), lengths
+
+
+def _by_instance(values: Any, name: str) -> Any:
+    """Return something to go through instance by instance, which a DataFrame is not."""
+    values = np.asarray(values) if hasattr(values, "columns") else values
+    try:
+        len(values)
+    except TypeError as error:
+        raise InputError(
+            f"`{name}` must be a list with one array for each instance, or one array, "
+            f"got {type(values).__name__}."
+        ) from error
+    return values

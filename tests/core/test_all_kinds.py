@@ -1,0 +1,247 @@
+"""What every kind of distribution answers, against loops over all 2**L probabilities."""
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import KINDS, batches, n_labels, predictions
+
+import labelsure as ls
+
+for_each_kind = pytest.mark.parametrize("kind", KINDS)
+METRICS = tuple(oracles.METRICS)
+FEW_LABELS = n_labels(1, 4)
+
+
+def log(values):
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+@for_each_kind
+@given(st.data())
+def test_sizes(kind, data):
+    batch = data.draw(batches(kind))
+    dist = batch.dist
+    assert len(dist) == dist.n_samples == len(batch.P)
+    assert dist.n_labels == batch.n_labels
+    assert dist.label_names == tuple(f"y{j}" for j in range(batch.n_labels))
+    assert repr(dist) == (
+        f"{type(dist).__name__}(n_samples={len(batch)}, n_labels={batch.n_labels})"
+    )
+
+
+@for_each_kind
+@given(st.data())
+def test_probabilities(kind, data):
+    batch = data.draw(batches(kind))
+    P = batch.dist.probabilities()
+    assert P.dtype == np.float64
+    assert P.shape == (len(batch), 2**batch.n_labels)
+    assert_allclose(P, np.reshape(batch.P, P.shape), rtol=1e-14)
+    assert_allclose(P.sum(axis=1), 1, atol=1e-4 if "32" in kind else 1e-12)
+
+
+@for_each_kind
+@given(st.data())
+def test_marginals(kind, data):
+    batch = data.draw(batches(kind))
+    marginals = batch.dist.marginals()
+    assert marginals.dtype == np.float64
+    expected = [oracles.marginals(P) for P in batch.P]
+    assert_allclose(
+        marginals,
+        np.reshape(expected, (len(batch), batch.n_labels)),
+        atol=1e-6 if "32" in kind else 1e-14,
+    )
+    # They are probabilities themselves, rounding or not.
+    assert ((marginals >= 0) & (marginals <= 1)).all()
+    ls.IndependentLabels(marginals)
+
+
+@for_each_kind
+@given(st.data())
+def test_log_prob(kind, data):
+    batch = data.draw(batches(kind))
+    Y = data.draw(predictions(batch))
+    expected = [P[oracles.code_of(y)] for P, y in zip(batch.P, Y, strict=True)]
+    assert_allclose(batch.dist.log_prob(Y), log(expected), rtol=1e-13, atol=1e-14)
+
+
+@for_each_kind
+@given(st.data())
+def test_profile(kind, data):
+    batch = data.draw(batches(kind))
+    profile = batch.dist.profile()
+    top, runner_up, entropy, collision = np.reshape(
+        [oracles.profile(P) for P in batch.P], (len(batch), 4)
+    ).T
+    assert len(profile) == len(batch)
+    assert_allclose(profile.top, top, rtol=1e-13)
+    assert_allclose(profile.runner_up, runner_up, rtol=1e-12)
+    assert_allclose(profile.entropy, entropy, rtol=1e-12, atol=1e-14)
+    assert_allclose(profile.collision, collision, rtol=1e-13)
+    assert_allclose(profile.log_top, log(top), rtol=1e-13, atol=1e-14)
+    assert_allclose(profile.log_runner_up, log(runner_up), rtol=1e-13, atol=1e-14)
+    assert_allclose(profile.log_collision, log(collision), rtol=1e-13, atol=1e-14)
+    assert profile.n_labels == batch.n_labels
+    assert (profile.method == "exact").all()
+    assert profile.method.shape == (len(batch),)
+    assert profile.low is profile
+    assert profile.high is profile
+
+
+@for_each_kind
+@given(st.data())
+def test_mode_is_the_lowest_code_of_the_most_probable(kind, data):
+    batch = data.draw(batches(kind))
+    mode = batch.dist.mode()
+    assert mode.dtype == np.int8
+    expected = [oracles.mode(P) for P in batch.P]
+    assert_array_equal(mode, np.reshape(expected, (len(batch), batch.n_labels)))
+
+
+@for_each_kind
+@given(st.data())
+def test_top(kind, data):
+    batch = data.draw(batches(kind, labels=n_labels(1, 5)))
+    k = data.draw(st.integers(1, 2**batch.n_labels))
+    best = batch.dist.top(k)
+    assert best.labelsets.shape == (len(batch), k, batch.n_labels)
+    assert best.labelsets.dtype == np.int8
+    assert best.probabilities.shape == (len(batch), k)
+    for labelsets, probabilities, P in zip(
+        best.labelsets.tolist(), best.probabilities, batch.P, strict=True
+    ):
+        codes = [oracles.code_of(y) for y in labelsets]
+        assert len(set(codes)) == k
+        assert_allclose(probabilities, oracles.top(P, k)[1], rtol=1e-12)
+        assert_allclose(probabilities, [P[code] for code in codes], rtol=1e-12)
+        if not kind.startswith("independent"):  # there, products that tie differ by rounding
+            assert codes == [oracles.code_of(y) for y in oracles.top(P, k)[0]]
+
+
+@for_each_kind
+@given(st.data())
+def test_size_marginals(kind, data):
+    batch = data.draw(batches(kind, labels=n_labels(1, 5)))
+    by_size = batch.dist.size_marginals()
+    expected = [oracles.size_marginals(P) for P in batch.P]
+    assert_allclose(by_size, np.reshape(expected, by_size.shape), atol=1e-14)
+    assert by_size.shape == (len(batch), batch.n_labels, batch.n_labels)
+
+
+@for_each_kind
+@pytest.mark.parametrize("metric", METRICS)
+@given(st.data())
+def test_expected_accuracy(kind, metric, data):
+    batch = data.draw(batches(kind))
+    Y_pred = data.draw(predictions(batch))
+    empty = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
+    expected = [
+        oracles.expected_accuracy(P, tuple(y), metric, empty)
+        for P, y in zip(batch.P, Y_pred.tolist(), strict=True)
+    ]
+    values = ls.expected_accuracy(batch.dist, Y_pred, metric=metric, empty=empty)
+    assert values.shape == (len(batch),)
+    assert_allclose(values, expected, atol=2e-7 if kind == "dense32" else 1e-13)
+
+
+def f_two(tp, fp, fn, tn):
+    """F-beta with beta = 2; two empty sets are worth one."""
+    return (5 * tp + (tp + fp + fn == 0)) / (5 * tp + fp + 4 * fn + (tp + fp + fn == 0))
+
+
+def any_hit(tp, fp, fn, tn):
+    return (tp > 0) * 1.0
+
+
+def lopsided(tp, fp, fn, tn):
+    return (tp + 3 * tn - fp * fn) / (1 + tp + fp + fn + tn)
+
+
+CUSTOM = (f_two, any_hit, lopsided)
+
+
+@for_each_kind
+@pytest.mark.parametrize("metric", CUSTOM, ids=lambda metric: metric.__name__)
+@given(st.data())
+def test_expected_accuracy_of_a_function(kind, metric, data):
+    batch = data.draw(batches(kind, labels=n_labels(1, 5)))
+    Y_pred = data.draw(predictions(batch))
+    expected = [
+        oracles.expected_accuracy(P, tuple(y), metric)
+        for P, y in zip(batch.P, Y_pred.tolist(), strict=True)
+    ]
+    values = ls.expected_accuracy(batch.dist, Y_pred, metric=metric)
+    assert_allclose(values, expected, atol=1e-6 if kind == "dense32" else 1e-12)
+
+
+def check_decision(batch, metric, empty, *, rounded):
+    decisions, gaps = ls.decide(batch.dist, metric, empty=empty, return_gap=True)
+    assert decisions.dtype == np.int8
+    assert_array_equal(gaps, np.zeros(len(batch)))
+    assert_array_equal(decisions, ls.decide(batch.dist, metric, empty=empty))
+    best = [oracles.best_prediction(P, metric, empty) for P in batch.P]
+    if rounded:  # rows of float32 sum to one only nearly, which may break ties
+        of_decisions = ls.expected_accuracy(batch.dist, decisions, metric=metric, empty=empty)
+        assert_allclose(of_decisions, [value for _, value in best], atol=1e-6)
+    else:
+        expected = np.reshape([y for y, _ in best], (len(batch), batch.n_labels))
+        assert_array_equal(decisions, expected)
+
+
+@for_each_kind
+@pytest.mark.parametrize("metric", METRICS)
+@given(st.data())
+def test_decide_finds_the_best_of_all_predictions(kind, metric, data):
+    batch = data.draw(batches(kind, labels=FEW_LABELS, most=3))
+    empty = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
+    check_decision(batch, metric, empty, rounded=kind == "dense32")
+
+
+@for_each_kind
+@pytest.mark.parametrize("metric", CUSTOM, ids=lambda metric: metric.__name__)
+@given(st.data())
+def test_decide_under_a_function(kind, metric, data):
+    batch = data.draw(batches(kind, labels=FEW_LABELS, most=3))
+    check_decision(batch, metric, 1.0, rounded=kind == "dense32")
+
+
+@for_each_kind
+@given(st.data())
+def test_summary_is_the_separate_answers(kind, data):
+    batch = data.draw(batches(kind))
+    summary = batch.dist.summary(metrics=["exact", "jaccard", any_hit], empty=0.5)
+    assert_array_equal(summary.mode, batch.dist.mode())
+    for name in ("log_top", "log_runner_up", "entropy", "log_collision"):
+        assert_array_equal(getattr(summary.profile, name), getattr(batch.dist.profile(), name))
+    assert list(summary.expected) == ["exact", "jaccard", "any_hit"]
+    for name, metric in (("exact", "exact"), ("jaccard", "jaccard"), ("any_hit", any_hit)):
+        expected = ls.expected_accuracy(batch.dist, metric=metric, empty=0.5)
+        assert_allclose(summary.expected[name], expected, rtol=1e-14)
+
+
+@for_each_kind
+@given(st.data())
+def test_samples_are_possible_labelsets_and_follow_the_seed(kind, data):
+    batch = data.draw(batches(kind))
+    size = data.draw(st.integers(0, 5))
+    seed = data.draw(st.integers(0, 100))
+    draws = batch.dist.sample(size, random_state=seed)
+    assert draws.shape == (len(batch), size, batch.n_labels)
+    assert draws.dtype == np.int8
+    assert_array_equal(draws, batch.dist.sample(size, random_state=np.random.default_rng(seed)))
+    for s in range(size):
+        assert np.isfinite(batch.dist.log_prob(draws[:, s])).all()
+
+
+@for_each_kind
+@given(st.data())
+def test_sampling_accepts_every_usual_random_state(kind, data):
+    dist = data.draw(batches(kind, least=1)).dist
+    legacy = [dist.sample(9, random_state=np.random.RandomState(3)) for _ in range(2)]
+    assert_array_equal(*legacy)
+    assert dist.sample(9).shape == dist.sample(9, random_state=None).shape

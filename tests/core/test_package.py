@@ -1,0 +1,137 @@
+"""The package as a whole: its names, its imports, its documentation."""
+
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import labelsure
+from labelsure._kernels.threads import for_rows, n_threads
+
+PUBLIC = [name for name in labelsure.__all__ if name[0] != "_"]
+
+
+def test_all_is_sorted_and_can_be_imported():
+    assert labelsure.__all__ == sorted(labelsure.__all__)
+    assert len(set(labelsure.__all__)) == len(labelsure.__all__)
+    assert set(labelsure._HOME_OF) == set(labelsure.__all__)
+    for name in labelsure.__all__:
+        assert getattr(labelsure, name).__name__ == name
+    assert set(labelsure.__all__) <= set(dir(labelsure))
+
+
+def test_a_star_import_brings_exactly_these_names():
+    code = "names = {}; exec('from labelsure import *', names); print(sorted(names))"
+    assert run(code).strip() == str(sorted([*labelsure.__all__, "__builtins__"]))
+
+
+def test_what_is_not_there():
+    with pytest.raises(AttributeError, match="module 'labelsure' has no attribute 'nonsense'"):
+        labelsure.nonsense  # noqa: B018
+
+
+def test_no_submodule_has_the_name_of_something_public():
+    """A lazy import of such a name would be overwritten by its submodule, or the reverse."""
+    modules = {module.name for module in pkgutil.iter_modules(labelsure.__path__)}
+    assert "decisions" in modules
+    assert not modules & set(labelsure.__all__)
+
+
+def test_every_modules_all_exists():
+    for module in pkgutil.walk_packages(labelsure.__path__, "labelsure."):
+        loaded = __import__(module.name, fromlist=["_"])
+        for name in getattr(loaded, "__all__", []):
+            assert hasattr(loaded, name), f"{module.name}.{name}"
+
+
+def run(code):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    heavy = ["sklearn", "numba", "pandas", "numpy", "scipy", "matplotlib"]
+    loaded = run(f"import labelsure, sys; print([m for m in {heavy} if m in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+def test_errors_and_metrics_need_no_kernels():
+    code = "import labelsure as ls, sys; ls.accuracy, ls.InputError; print('numba' in sys.modules)"
+    assert run(code).strip() == "False"
+
+
+def test_confidence_needs_pandas_only_when_it_is_called():
+    code = (
+        "import labelsure as ls, sys; d = ls.IndependentLabels([[0.5]]); d.profile();"
+        "ls.decide(d, 'f1'); print('pandas' in sys.modules, 'sklearn' in sys.modules)"
+    )
+    assert run(code).strip() == "False False"
+
+
+def documented():
+    for name in PUBLIC:
+        thing = getattr(labelsure, name)
+        is_error = inspect.isclass(thing) and issubclass(thing, Exception)
+        is_made_by_others = name in ("LabelsetDistribution", "Profile")
+        if not is_error and not is_made_by_others:
+            yield name
+
+
+@pytest.mark.parametrize("name", list(documented()))
+def test_everything_public_has_an_example(name):
+    text = inspect.getdoc(getattr(labelsure, name))
+    assert "Parameters\n----------" in text
+    assert "Examples\n--------" in text
+    assert ">>> " in text
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_method_says_what_it_does(name):
+    thing = getattr(labelsure, name)
+    assert inspect.getdoc(thing)
+    for attribute, member in inspect.getmembers(thing):
+        if not attribute.startswith("_") and callable(member) and not hasattr(Exception, attribute):
+            assert inspect.getdoc(member), f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize(("told", "expected"), [("1", 1), ("3", 3)])
+def test_the_number_of_threads_can_be_told(told, expected, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", told)
+    assert n_threads() == expected
+
+
+@pytest.mark.parametrize("told", ["", "0", "-2", "many"])
+def test_otherwise_all_cores_are_used(told, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", told)
+    assert n_threads() >= 1
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    assert n_threads() == 7
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 7, 100])
+@pytest.mark.parametrize("threads", ["1", "2", "8"])
+def test_blocks_cover_every_row_once(n_rows, threads, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", threads)
+    seen = [0] * n_rows
+
+    def kernel(start, stop, seen):
+        for i in range(start, stop):
+            seen[i] += 1
+
+    for_rows(kernel, n_rows, seen)
+    assert seen == [1] * n_rows
+
+
+def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "2")
+
+    def kernel(start, stop):
+        raise RuntimeError("in a thread")
+
+    with pytest.raises(RuntimeError, match="in a thread"):
+        for_rows(kernel, 10)
