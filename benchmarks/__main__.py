@@ -7,10 +7,15 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chains, core, trellis
+from benchmarks import chains, classifiers, core, trellis
 from benchmarks.measure import Benchmark
 
-BENCHMARKS: dict[str, Benchmark] = {**core.BENCHMARKS, **chains.BENCHMARKS, **trellis.BENCHMARKS}
+BENCHMARKS: dict[str, Benchmark] = {
+    **core.BENCHMARKS,
+    **chains.BENCHMARKS,
+    **trellis.BENCHMARKS,
+    **classifiers.BENCHMARKS,
+}
 
 
 def main(names: list[str]) -> int:

@@ -104,34 +104,37 @@ def fit_learners(
     n_jobs: int | None = None,
 ) -> list[Any]:
     """Return one fitted learner for each task, the same whatever `n_jobs` is."""
+    unset = [
+        name
+        for name, value in sorted(estimator.get_params().items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
     with one_blas_thread():
         return Parallel(n_jobs=n_jobs)(
-            delayed(_fit_learner)(estimator, X, Y, task, sample_weight) for task in tasks
+            delayed(_fit_learner)(estimator, X, Y, task, unset, sample_weight) for task in tasks
         )
 
 
 def _fit_learner(
-    estimator: Any, X: Features, Y: Labelsets, task: LabelTask, sample_weight: Floats | None
+    estimator: Any,
+    X: Features,
+    Y: Labelsets,
+    task: LabelTask,
+    unset: list[str],
+    sample_weight: Floats | None,
 ) -> Any:
+    """Fit one learner; `unset` names its random states that are to be seeded."""
     y = Y[:, task.label]
     if y.min() == y.max():
         return smoothed_prior(y, X.shape[1] + len(task.given), sample_weight)
-    learner = _seeded(clone(estimator), task.seed)
+    learner = clone(estimator)
+    if unset:
+        seeds = np.random.RandomState(task.seed).randint(MAX_SEED, size=len(unset))
+        learner.set_params(**dict(zip(unset, seeds.tolist(), strict=True)))
     argument = weight_argument(learner)
     weights = {} if sample_weight is None or argument is None else {argument: sample_weight}
     with one_blas_thread():  # again, because this may be another process
         return learner.fit(append_labels(X, Y[:, task.given]), y.astype(np.int64), **weights)
-
-
-def _seeded(learner: Any, seed: int) -> Any:
-    """Give every part of the learner that has an unset `random_state` one of its own."""
-    generator = np.random.RandomState(seed)
-    unset = {
-        name: int(generator.randint(MAX_SEED))
-        for name, value in sorted(learner.get_params().items())
-        if value is None and name.split("__")[-1] == "random_state"
-    }
-    return learner.set_params(**unset) if unset else learner
 
 
 def positive_probability(learner: Any, features: Features) -> Floats:
