@@ -7,14 +7,12 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chains, classifiers, core, trellis
+from benchmarks import chains, classifiers, core, estimation, trellis
 from benchmarks.measure import Benchmark
 
+MODULES = (core, chains, trellis, classifiers, estimation)
 BENCHMARKS: dict[str, Benchmark] = {
-    **core.BENCHMARKS,
-    **chains.BENCHMARKS,
-    **trellis.BENCHMARKS,
-    **classifiers.BENCHMARKS,
+    name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }
 
 

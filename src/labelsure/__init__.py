@@ -45,7 +45,10 @@ if TYPE_CHECKING:
         TooLargeError,
         UnknownNameError,
     )
+    from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
     from labelsure.metrics import accuracy
+    from labelsure.monitoring import monitor
+    from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
 
 __version__ = "0.1.0.dev0"
 
@@ -85,11 +88,16 @@ _HOMES = {
         "TooLargeError",
         "UnknownNameError",
     ],
+    "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
     "metrics": ["accuracy"],
+    "monitoring": ["monitor"],
+    "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AcceptPolicy",
+    "AccuracyEstimator",
     "BinaryRelevance",
     "ChainMixture",
     "ClassifierTrellis",
@@ -97,6 +105,7 @@ __all__ = [
     "Dataset",
     "DenseDistribution",
     "EnsembleOfClassifierChains",
+    "Estimate",
     "IndependentLabels",
     "InputError",
     "LabelsetDistribution",
@@ -106,9 +115,12 @@ __all__ = [
     "PrefixChain",
     "ProbabilisticClassifierChain",
     "Profile",
+    "Reliability",
+    "TargetWarning",
     "TooLargeError",
     "TrellisDistribution",
     "UnknownNameError",
+    "accept_curve",
     "accuracy",
     "as_distribution",
     "confidence",
@@ -117,7 +129,9 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "make_labelsets",
+    "monitor",
     "read_dataset",
+    "reliability",
     "split_dataset",
 ]
 

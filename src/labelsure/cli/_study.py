@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,8 +60,8 @@ def study(
         chosen = chosen.with_repeats(repeats)
 
     def write_report(run: StudyRun) -> None:
-        if len(run.scores) and find_spec("labelsure.report"):
-            report = import_module("labelsure.report")
+        report = import_module("labelsure.report")
+        if len(run.scores) and hasattr(report, "write_report_files"):
             report.write_report_files(run.scores, run.features, run.plan.to_dict(), run.folder)
 
     with CellLines(quiet=as_json) as lines:

@@ -1,0 +1,123 @@
+"""The columns of a ridge model, kept as dense blocks of rows that share a slope group.
+
+With slopes by group most columns are zero in most rows: a row of one data set touches only that
+data set's slopes and offset. Blocks of the columns that are not zero make a Newton step some
+twenty times cheaper than one dense matrix would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+BLOCK_ROWS = 2**12  # so that a block with all folds fits a core's cache
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each coefficient is: slopes by group, offsets of these groups, offsets, intercept.
+
+    Parameters
+    ----------
+    n_features
+        Slopes of each slope group.
+    n_slope_groups, n_offset_groups
+        0 where there are no groups: one slope for each feature, no offsets.
+    """
+
+    n_features: int
+    n_slope_groups: int
+    n_offset_groups: int
+
+    @property
+    def n_columns(self) -> int:
+        """All coefficients; the last is the intercept, the only one without a penalty."""
+        n_slopes = self.n_features * max(1, self.n_slope_groups)
+        return n_slopes + self.n_slope_groups + self.n_offset_groups + 1
+
+    def columns(self, slope_group: int) -> Codes:
+        """Return the columns that are not zero in the rows of a slope group."""
+        first = slope_group * self.n_features
+        slopes = np.arange(first, first + self.n_features)
+        n_slopes = self.n_features * max(1, self.n_slope_groups)
+        own_offset = [n_slopes + slope_group] if self.n_slope_groups else []
+        rest = np.arange(n_slopes + self.n_slope_groups, self.n_columns)
+        return np.concatenate([slopes, own_offset, rest]).astype(np.intp)
+
+    def penalised(self) -> Floats:
+        """Return 1 for each column that the penalty holds back, 0 for the intercept."""
+        return np.append(np.ones(self.n_columns - 1), 0.0)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows and the columns that are not zero in them.
+
+    Parameters
+    ----------
+    rows
+        Indices of the instances, or a slice.
+    columns
+        (c,) indices of the coefficients.
+    values
+        (number of rows, c)
+    """
+
+    rows: Codes | slice
+    columns: Codes
+    values: Floats
+
+
+def blocks(features: Floats, slope: Codes, offset: Codes, layout: Layout) -> Iterator[Block]:
+    """Yield all rows, at most `BLOCK_ROWS` at a time, each block of one slope group."""
+    for group in range(max(1, layout.n_slope_groups)):
+        columns = layout.columns(group)
+        if layout.n_slope_groups:
+            members = np.flatnonzero(slope == group)
+        for first in range(0, len(members) if layout.n_slope_groups else len(slope), BLOCK_ROWS):
+            rows = slice(first, min(first + BLOCK_ROWS, len(slope)))
+            chosen = members[first : first + BLOCK_ROWS] if layout.n_slope_groups else rows
+            values = _local_values(features[chosen], offset[chosen], columns.size, layout)
+            yield Block(chosen, columns, values)
+
+
+def _local_values(features: Floats, offset: Codes, n_columns: int, layout: Layout) -> Floats:
+    values = np.zeros((len(features), n_columns))
+    values[:, : layout.n_features] = features
+    if layout.n_slope_groups:
+        values[:, layout.n_features] = 1.0
+    if layout.n_offset_groups:
+        first = n_columns - 1 - layout.n_offset_groups
+        values[np.arange(len(features)), first + offset] = 1.0
+    values[:, -1] = 1.0
+    return values
+
+
+def column_scales(design: list[Block], weights: Floats, layout: Layout) -> Floats:
+    """Return each column's weighted standard deviation, infinite for a constant one.
+
+    A column divided by infinity is zero, and so is its coefficient. Columns are not centred: with
+    a free intercept that would change nothing but the intercept, and the zeros would be lost.
+    """
+    total = weights.sum()
+    mean, square = np.zeros(layout.n_columns), np.zeros(layout.n_columns)
+    for block in design:
+        mean[block.columns] += weights[block.rows] @ block.values / total
+        square[block.columns] += weights[block.rows] @ block.values**2 / total
+    variance = square - mean**2
+    scales = np.full(layout.n_columns, np.inf)
+    varies = variance > 1e-14 * square
+    scales[varies] = np.sqrt(variance[varies])
+    scales[-1] = 1.0
+    return scales
+
+
+def scaled(design: list[Block], scales: Floats) -> list[Block]:
+    """Return the blocks with every column divided by its scale."""
+    return [Block(b.rows, b.columns, b.values / scales[b.columns]) for b in design]

@@ -1,0 +1,284 @@
+"""`AccuracyEstimator`: from what is known of a prediction to its estimated accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._coefficients import coefficient_table
+from labelsure.estimation._evidence import Evidence, as_evidence
+from labelsure.estimation._features import EXPECTED, check_features, feature_matrix
+from labelsure.estimation._groups import Levels, check_groups
+from labelsure.estimation._interval import Dispersion, Estimate, mean_interval
+from labelsure.estimation._models import MODELS, Inputs, Model, Outcomes, RidgeModel, Settings
+from labelsure.estimation._responses import check_values, response_of
+from labelsure.metrics import Metric, MetricLike, check_empty, get_metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+N_FOLDS = 10
+
+
+class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
+    """Estimate how accurate predicted labelsets are, from labelled examples of how they did.
+
+    Parameters
+    ----------
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn) with values in
+        [0, 1].
+    candidates
+        What the estimate is made from: one candidate (HP, SE, CE, ...), "mix" (HP, TG, SE, CE, ME
+        and CS together, the paper's), "full" (those, the expected accuracy of the decision and its
+        number of labels), or several names. None means "full" for `ridge` and the expected
+        accuracy for `isotonic`: `docs/calibration.md` shows why.
+    model
+        "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
+        one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    paper
+        Model Jaccard and F1 as the paper does, by rates of true and false positives and negatives,
+        instead of by their realised value.
+    penalty
+        Of the ridge, on standardised columns, as glmnet has it; None chooses it out of 20 by
+        10-fold cross-validated deviance.
+    random_state
+        Seed of the folds.
+
+    Attributes
+    ----------
+    candidates_
+        Names of the features used.
+    penalty_
+        The ridge's, chosen or given; None for other models.
+    reference_
+        The `Estimate` for the instances that it was fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import AccuracyEstimator, IndependentLabels
+    >>> rng = np.random.default_rng(0)
+    >>> dist = IndependentLabels(rng.uniform(size=(2000, 3)))
+    >>> Y = dist.sample(1, random_state=0)[:, 0]
+    >>> estimator = AccuracyEstimator("exact").fit(dist[:1000], Y[:1000])
+    >>> estimator.predict(dist[1000:1003]).round(2)
+    array([0.72, 0.29, 0.43])
+    >>> batch = estimator.estimate(dist[1000:])
+    >>> print(f"{batch.mean:.2f}, from {batch.low:.2f} to {batch.high:.2f}")
+    0.42, from 0.38 to 0.46
+    """
+
+    def __init__(
+        self,
+        metric: MetricLike = "jaccard",
+        candidates: str | Sequence[str] | None = None,
+        model: str = "ridge",
+        empty: float = 1.0,
+        paper: bool = False,
+        penalty: float | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.metric = metric
+        self.candidates = candidates
+        self.model = model
+        self.empty = empty
+        self.paper = paper
+        self.penalty = penalty
+        self.random_state = random_state
+
+    def fit(
+        self,
+        dist: Any,
+        Y_true: Any = None,
+        Y_pred: Any = None,
+        *,
+        slope_groups: Any = None,
+        offset_groups: Any = None,
+    ) -> Self:
+        """Fit to predictions whose truth is known, on data that the classifier has not seen.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`, or a table as `labelsure.estimation.score_table` writes it.
+        Y_true
+            (n, L) the truth; None with a table, which has tp, fp, fn and tn.
+        Y_pred
+            (n, L) what was predicted; None means the mode, or what the table was made for.
+        slope_groups
+            (n,) groups (e.g. data sets) with slopes and an offset of their own, or the name of a
+            column of the table.
+        offset_groups
+            (n,) groups (e.g. classifiers) with an offset of their own.
+        """
+        metric, empty = get_metric(self.metric), check_empty(self.empty)
+        model_class = self._model_class()
+        names = self._features()
+        model_class.check(names, slope=slope_groups is not None, offset=offset_groups is not None)
+        response = response_of(metric, bool(self.paper))
+        evidence = as_evidence(dist, Y_pred, metric if EXPECTED in names else None)
+        counts = evidence.counts(Y_true)
+        _check_size(len(evidence))
+        slope = check_groups(slope_groups, dist, len(evidence), "slope_groups")
+        offset = check_groups(offset_groups, dist, len(evidence), "offset_groups")
+        self.slope_levels_ = Levels("slope_groups", slope)
+        self.offset_levels_ = Levels("offset_groups", offset)
+        inputs = self._inputs(evidence, names, slope, offset)
+        values = check_values(metric.values(*counts, empty=empty), metric)
+        settings = Settings(
+            response,
+            len(self.slope_levels_),
+            len(self.offset_levels_),
+            self._checked_penalty(),
+            self._folds(len(values)),
+        )
+        self.model_ = model_class().fit(
+            inputs, Outcomes(response.targets(counts, values), values), settings
+        )
+        self.candidates_ = names
+        self.penalty_ = getattr(self.model_, "penalty", None)
+        estimated = self.model_.predict(inputs)
+        self.dispersion_ = Dispersion.of_residuals(estimated, values)
+        self.reference_ = self._interval(inputs, estimated, 0.95)
+        return self
+
+    def predict(
+        self, dist: Any, Y_pred: Any = None, *, slope_groups: Any = None, offset_groups: Any = None
+    ) -> Floats:
+        """Return the estimated accuracy of each prediction, (n,) in [0, 1].
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`, a table, or, where no expected accuracies are needed, a
+            `Profile`.
+        Y_pred
+            What was predicted; None means the mode, or what the table was made for.
+        slope_groups, offset_groups
+            As when fitting; a group that was not there then is an error.
+        """
+        inputs = self._asked(dist, Y_pred, slope_groups, offset_groups)
+        return self._fitted().predict(inputs)
+
+    def estimate(
+        self,
+        dist: Any,
+        Y_pred: Any = None,
+        *,
+        slope_groups: Any = None,
+        offset_groups: Any = None,
+        level: float = 0.95,
+    ) -> Estimate:
+        """Return the mean accuracy of a batch that nobody has labelled, with an interval.
+
+        The interval is for the mean accuracy that will come out: it holds the chance in the batch
+        and in the instances that the model was fitted to. It does not hold a drift of the labels.
+
+        Parameters
+        ----------
+        dist, Y_pred, slope_groups, offset_groups
+            As for `predict`.
+        level
+            How often such an interval covers.
+        """
+        inputs = self._asked(dist, Y_pred, slope_groups, offset_groups)
+        return self._interval(inputs, self._fitted().predict(inputs), level)
+
+    def coefficients(self) -> pd.DataFrame:
+        """Return the ridge's coefficients, in the features' own units.
+
+        One row for each: `kind` (slope, slope offset, offset, intercept), `group`, `feature`,
+        `response` (the class whose rate it raises) and `value`.
+        """
+        model = self._fitted()
+        if not isinstance(model, RidgeModel):
+            raise InputError(
+                f"Only model='ridge' has coefficients, got model={self.model!r}. Use `predict`."
+            )
+        return coefficient_table(model, self.candidates_, self.slope_levels_, self.offset_levels_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_") or not self._model_class().learns
+
+    def _model_class(self) -> type[Model]:
+        if self.model not in MODELS:
+            raise unknown_name("model", self.model, MODELS)
+        return MODELS[self.model]
+
+    def _features(self) -> tuple[str, ...]:
+        chosen = self._model_class().default if self.candidates is None else self.candidates
+        return check_features(chosen)
+
+    def _fitted(self) -> Model:
+        if hasattr(self, "model_"):
+            model: Model = self.model_
+            return model
+        if self._model_class().learns:
+            raise NotFittedError(
+                "This AccuracyEstimator must be fitted first: call `fit(dist, Y_true)` with "
+                "labelled instances that the classifier has not seen."
+            )
+        return self._model_class()()
+
+    def _asked(self, dist: Any, Y_pred: Any, slope_groups: Any, offset_groups: Any) -> Inputs:
+        self._fitted()
+        names = getattr(self, "candidates_", None) or self._features()
+        metric: Metric | None = get_metric(self.metric) if EXPECTED in names else None
+        evidence = as_evidence(dist, Y_pred, metric)
+        slope = check_groups(slope_groups, dist, len(evidence), "slope_groups")
+        offset = check_groups(offset_groups, dist, len(evidence), "offset_groups")
+        return self._inputs(evidence, names, slope, offset)
+
+    def _inputs(
+        self,
+        evidence: Evidence,
+        names: tuple[str, ...],
+        slope: NDArray[Any] | None,
+        offset: NDArray[Any] | None,
+    ) -> Inputs:
+        n_samples = len(evidence)
+        features = feature_matrix(evidence, names, get_metric(self.metric), check_empty(self.empty))
+        by_slope = getattr(self, "slope_levels_", Levels("slope_groups", None))
+        by_offset = getattr(self, "offset_levels_", Levels("offset_groups", None))
+        return Inputs(
+            features, by_slope.encode(slope, n_samples), by_offset.encode(offset, n_samples)
+        )
+
+    def _interval(self, inputs: Inputs, estimated: Floats, level: float) -> Estimate:
+        model = self._fitted()
+        dispersion = getattr(self, "dispersion_", Dispersion())
+        fit_variance = model.mean_variance(inputs) if model.learns else None
+        return mean_interval(estimated, dispersion, fit_variance, level)
+
+    def _folds(self, n_samples: int) -> NDArray[np.intp]:
+        folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
+        return np.random.default_rng(self.random_state).permutation(folds)
+
+    def _checked_penalty(self) -> float | None:
+        if self.penalty is None:
+            return None
+        if not isinstance(self.penalty, (int, float, np.number)) or not self.penalty > 0:
+            raise InputError(
+                f"`penalty` must be a number greater than 0, or None to choose it by "
+                f"cross-validation, got {self.penalty!r}."
+            )
+        return float(self.penalty)
+
+
+def _check_size(n_samples: int) -> None:
+    if n_samples < 2:
+        raise InputError(
+            f"At least two instances are needed to fit, got {n_samples}. A few hundred give "
+            "estimates worth having."
+        )

@@ -1,0 +1,292 @@
+"""The models of accuracy: each is fitted to features and outcomes and predicts the accuracy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+from threadpoolctl import ThreadpoolController
+
+from labelsure.errors import InputError
+from labelsure.estimation._design import Layout, blocks, column_scales, scaled
+from labelsure.estimation._features import EXPECTED
+from labelsure.estimation._responses import RESPONSES, Response
+from labelsure.estimation._ridge import (
+    TOLERANCE,
+    Problem,
+    covariance,
+    fit_path,
+    log_rates,
+    minimise,
+    penalty_path,
+)
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model predicts from.
+
+    Parameters
+    ----------
+    features
+        (n, number of features)
+    slope, offset
+        (n,) numbers of each instance's groups, 0 where there are none.
+    """
+
+    features: Floats
+    slope: Codes
+    offset: Codes
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What a model is fitted to.
+
+    Parameters
+    ----------
+    targets
+        (n, K) counts of the response's classes.
+    values
+        (n,) accuracies.
+    """
+
+    targets: Floats
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is fitted.
+
+    Parameters
+    ----------
+    response
+        How the accuracy is modelled.
+    n_slope_groups, n_offset_groups
+        0 where there are no groups.
+    penalty
+        Of the ridge; None chooses it by cross-validation.
+    folds
+        (n,) the fold of each instance.
+    """
+
+    response: Response
+    n_slope_groups: int
+    n_offset_groups: int
+    penalty: float | None
+    folds: Codes
+
+
+class Model(ABC):
+    """A model of accuracy.
+
+    `learns` says whether fitting changes what it predicts, `default` which features it uses unless
+    told otherwise.
+    """
+
+    learns = True
+    default: str
+
+    @classmethod
+    @abstractmethod
+    def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
+        """Say so if the model cannot use these features or groups."""
+
+    @abstractmethod
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+        """Fit, and return itself."""
+
+    @abstractmethod
+    def predict(self, inputs: Inputs) -> Floats:
+        """Return the estimated accuracies, (n,)."""
+
+    @abstractmethod
+    def mean_variance(self, inputs: Inputs) -> float:
+        """Return the variance that fitting leaves in the mean of the estimates."""
+
+
+@cache
+def _blas() -> Any:
+    """Return the handle on BLAS's threads; to look for its library takes milliseconds."""
+    return ThreadpoolController()
+
+
+class RidgeModel(Model):
+    """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
+
+    default = "full"
+
+    @classmethod
+    def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
+        """Take any features and groups."""
+
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+        """Fit along a path of penalties, and keep the fit at the best one."""
+        response = settings.response
+        self.response = response.name
+        self.layout = Layout(
+            inputs.features.shape[1], settings.n_slope_groups, settings.n_offset_groups
+        )
+        design = list(blocks(inputs.features, inputs.slope, inputs.offset, self.layout))
+        self.scales = column_scales(design, outcomes.targets.sum(axis=1), self.layout)
+        design = scaled(design, self.scales)
+        problem = Problem(design, outcomes.targets, response.n_free, self.layout)
+        everything = np.ones((len(inputs), 1))
+        # Products of small blocks: threads that wait for each other cost more than they do.
+        with _blas().limit(limits=1, user_api="blas"):
+            start = self._choose_penalty(problem, settings)
+            self.coefficients = minimise(problem, start, everything, self.penalty, TOLERANCE)[0]
+            self.covariance = covariance(problem, self.coefficients, self.penalty)
+        return self
+
+    def _choose_penalty(self, problem: Problem, settings: Settings) -> Floats:
+        self.path: dict[str, Floats] = {}
+        if settings.penalty is not None:
+            self.penalty = settings.penalty
+            return problem.start(1)
+        fit = fit_path(problem, penalty_path(problem), settings.folds)
+        self.path = {"penalty": fit.penalties, "deviance": fit.deviances}
+        self.penalty = float(fit.penalties[fit.best])
+        return fit.coefficients[[fit.best]]
+
+    def predict(self, inputs: Inputs) -> Floats:
+        """Return the estimated accuracies, (n,)."""
+        estimates = np.empty(len(inputs))
+        for block, rates in self._rates(inputs):
+            estimates[block.rows] = RESPONSES[self.response].accuracy(rates)
+        return estimates
+
+    def mean_variance(self, inputs: Inputs) -> float:
+        """Return the delta method's variance of the mean estimate."""
+        response = RESPONSES[self.response]
+        gradient = np.zeros((response.n_free, self.layout.n_columns))
+        for block, rates in self._rates(inputs):
+            local = response.slopes(rates).T @ block.values
+            gradient[:, block.columns] += local / self.scales[block.columns] / len(inputs)
+        flat = gradient.ravel()
+        return float(flat @ self.covariance @ flat)
+
+    def _rates(self, inputs: Inputs) -> Any:
+        raw = self.coefficients / self.scales
+        n_classes = RESPONSES[self.response].n_classes
+        for block in blocks(inputs.features, inputs.slope, inputs.offset, self.layout):
+            yield block, np.exp(log_rates(block, raw[np.newaxis], n_classes))[:, :, 0].T
+
+
+class IsotonicModel(Model):
+    """A step function of one feature that never falls, one for each slope group."""
+
+    default = EXPECTED
+
+    @classmethod
+    def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
+        """Say so if there is more than one feature, or offsets."""
+        if len(features) > 1:
+            raise InputError(
+                "`candidates` must name one feature for model='isotonic', which can only follow "
+                f"one, got {', '.join(features)}. Use {EXPECTED!r}, a candidate such as 'SE', or "
+                "model='ridge'."
+            )
+        if offset:
+            raise InputError(
+                "`offset_groups` must be None for model='isotonic', which has no offsets. Use "
+                "`slope_groups` for a curve for each group."
+            )
+
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+        """Fit a curve for each slope group."""
+        self.curves = []
+        self.n_samples = []
+        for group in range(max(1, settings.n_slope_groups)):
+            mine = inputs.slope == group
+            curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+            curve.fit(inputs.features[mine, 0], outcomes.values[mine])
+            self.curves.append(curve)
+            self.n_samples.append(int(mine.sum()))
+        self._keep_steps(inputs)
+        return self
+
+    def _keep_steps(self, inputs: Inputs) -> None:
+        """Keep each curve's levels and how many instances each rests on."""
+        estimates = self.predict(inputs)
+        self.levels, self.sizes = [], []
+        for group in range(len(self.curves)):
+            levels, sizes = np.unique(estimates[inputs.slope == group], return_counts=True)
+            self.levels.append(levels)
+            self.sizes.append(sizes)
+
+    def predict(self, inputs: Inputs) -> Floats:
+        """Return the estimated accuracies, (n,)."""
+        estimates = np.empty(len(inputs))
+        for group, curve in enumerate(self.curves):
+            mine = inputs.slope == group
+            if mine.any():
+                estimates[mine] = curve.predict(inputs.features[mine, 0])
+        return estimates
+
+    def mean_variance(self, inputs: Inputs) -> float:
+        """Return the variance from the steps, each the mean of the instances it rests on.
+
+        The variance within a step is taken as Bernoulli's, the largest there is for its level.
+        """
+        estimates = self.predict(inputs)
+        total = 0.0
+        for group, (levels, sizes) in enumerate(zip(self.levels, self.sizes, strict=True)):
+            mine = estimates[inputs.slope == group]
+            step = np.abs(np.subtract.outer(mine, levels)).argmin(axis=1) if mine.size else []
+            share = np.bincount(step, minlength=levels.size) / max(len(inputs), 1)
+            total += float((share**2 * levels * (1 - levels) / sizes).sum())
+        return total
+
+
+class PluginModel(Model):
+    """The expected accuracy under the distribution itself; nothing is fitted."""
+
+    learns = False
+    default = EXPECTED
+
+    @classmethod
+    def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
+        """Say so if anything else is asked for."""
+        if features != (EXPECTED,):
+            raise InputError(
+                f"`candidates` must be None or {EXPECTED!r} for model='plugin', which is the "
+                f"expected accuracy itself, got {', '.join(features)}. Use model='ridge'."
+            )
+        if slope or offset:
+            raise InputError(
+                "`slope_groups` and `offset_groups` must be None for model='plugin', which fits "
+                "nothing. Use model='ridge'."
+            )
+
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+        """Do nothing."""
+        return self
+
+    def predict(self, inputs: Inputs) -> Floats:
+        """Return the expected accuracies, (n,)."""
+        return np.clip(inputs.features[:, 0], 0.0, 1.0)
+
+    def mean_variance(self, inputs: Inputs) -> float:
+        """Return 0: nothing was fitted."""
+        return 0.0
+
+
+MODELS: dict[str, type[Model]] = {
+    "ridge": RidgeModel,
+    "isotonic": IsotonicModel,
+    "plugin": PluginModel,
+}
+"""The models by name. A new one is a class and an entry here."""

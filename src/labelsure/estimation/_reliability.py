@@ -1,0 +1,142 @@
+"""Reliability: whether predictions with an estimated accuracy of 0.8 have one of 0.8."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+
+from labelsure.errors import InputError
+from labelsure.estimation._interval import Dispersion, check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The interval table and its summary.
+
+    Parameters
+    ----------
+    table
+        One row for each interval (low, high] of the estimate, the first with its lower end:
+        `n_samples` in it, mean `estimated`, mean `accuracy`, and the interval of that mean from
+        `accuracy_low` to `accuracy_high`; missing where there are no instances.
+    expected_calibration_error
+        The mean over instances of the distance between estimated and actual accuracy of their
+        interval.
+    """
+
+    table: pd.DataFrame
+    expected_calibration_error: float
+
+
+def reliability(
+    estimated: ArrayLike,
+    accuracy: ArrayLike,
+    bins: int | ArrayLike = 10,
+    *,
+    level: float = 0.95,
+) -> Reliability:
+    """Compare estimated with actual accuracies, interval by interval.
+
+    Parameters
+    ----------
+    estimated, accuracy
+        (n,) numbers in [0, 1].
+    bins
+        A number of intervals of equal width on [0, 1], or their edges from 0 to 1.
+    level
+        Of the intervals for the mean accuracy (Wilson's, with the variance that is there).
+
+    Returns
+    -------
+    Reliability
+
+    Examples
+    --------
+    >>> result = reliability([0.1, 0.2, 0.9, 0.8], [0, 0, 1, 0.5], bins=2)
+    >>> result.table[["low", "high", "n_samples", "estimated", "accuracy"]]
+       low  high  n_samples  estimated  accuracy
+    0  0.0   0.5          2       0.15      0.00
+    1  0.5   1.0          2       0.85      0.75
+    >>> round(result.expected_calibration_error, 3)
+    0.125
+    """
+    import pandas as pd
+
+    estimated, accuracy = check_pairs(estimated, accuracy, "estimated")
+    check_level(level)
+    edges = _edges(bins)
+    bin_of = np.clip(np.searchsorted(edges, estimated, side="left") - 1, 0, len(edges) - 2)
+    rows = []
+    for b, (low, high) in enumerate(pairwise(edges)):
+        mine = bin_of == b
+        rows.append((low, high, int(mine.sum()), *_row(estimated[mine], accuracy[mine], level)))
+    columns = ["low", "high", "n_samples", "estimated", "accuracy", "accuracy_low"]
+    table = pd.DataFrame(rows, columns=[*columns, "accuracy_high"])
+    gaps = (table["estimated"] - table["accuracy"]).abs()
+    error = float((gaps * table["n_samples"]).sum() / max(len(accuracy), 1))
+    return Reliability(table, error)
+
+
+def _row(estimated: Floats, accuracy: Floats, level: float) -> tuple[float, float, float, float]:
+    if estimated.size == 0:
+        return (np.nan,) * 4
+    return float(estimated.mean()), float(accuracy.mean()), *_wilson(accuracy, level)
+
+
+def _wilson(accuracy: Floats, level: float) -> tuple[float, float]:
+    """Return Wilson's interval, for as many coins as would scatter as these values do."""
+    mean = float(accuracy.mean())
+    ratio = Dispersion.of_residuals(np.full(accuracy.size, mean), accuracy).ratio
+    n_coins = accuracy.size / ratio
+    z2 = float(norm.ppf((1 + level) / 2)) ** 2
+    centre = (mean + z2 / (2 * n_coins)) / (1 + z2 / n_coins)
+    margin = np.sqrt(z2 * (mean * (1 - mean) / n_coins + z2 / (4 * n_coins**2)))
+    margin /= 1 + z2 / n_coins
+    return max(0.0, centre - margin), min(1.0, centre + margin)
+
+
+def _edges(bins: int | ArrayLike) -> Floats:
+    if isinstance(bins, (int, np.integer)) and bins >= 1:
+        # Rounded so that 0.3 as an estimate and as an edge are the same number.
+        return np.round(np.linspace(0, 1, int(bins) + 1), 12)
+    edges = np.asarray(bins, dtype=np.float64)
+    proper = edges.ndim == 1 and edges.size >= 2 and edges[0] == 0 and edges[-1] == 1
+    if not proper or not (np.diff(edges) > 0).all():
+        raise InputError(
+            f"`bins` must be a number of intervals >= 1, or rising edges from 0 to 1, got {bins!r}."
+        )
+    return edges
+
+
+def check_pairs(first: Any, accuracy: Any, name: str) -> tuple[Floats, Floats]:
+    """Return two arrays of one length, numbers in [0, 1], or say what is wrong."""
+    pair = []
+    for argument, given in ((name, first), ("accuracy", accuracy)):
+        values = np.asarray(given, dtype=np.float64)
+        if values.ndim != 1:
+            raise InputError(
+                f"`{argument}` must be one number for each instance, got shape {values.shape}."
+            )
+        outside = ~((values >= 0) & (values <= 1))
+        if outside.any():
+            raise InputError(
+                f"`{argument}` must lie in [0, 1], got {values[outside][0]} in row "
+                f"{np.flatnonzero(outside)[0]}."
+            )
+        pair.append(values)
+    if len(pair[0]) != len(pair[1]):
+        raise InputError(
+            f"`{name}` and `accuracy` must have one entry for each instance, got "
+            f"{len(pair[0])} and {len(pair[1])}."
+        )
+    return pair[0], pair[1]

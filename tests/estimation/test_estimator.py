@@ -1,0 +1,243 @@
+"""`AccuracyEstimator` as people use it: sources of evidence, groups, models, messages, disk."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import labelsure as ls
+from labelsure.errors import InputError, UnknownNameError
+from labelsure.estimation import AccuracyEstimator, score_table
+
+from .simulated import random_dist
+
+N = 400
+METRICS = ("exact", "hamming", "jaccard", "f1")
+
+
+@pytest.fixture(scope="module")
+def dist():
+    return random_dist(N)
+
+
+@pytest.fixture(scope="module")
+def Y(dist):
+    return dist.sample(1, random_state=3)[:, 0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("empty", [0.0, 0.3, 1.0])
+def test_a_table_says_the_same_as_the_distribution(dist, Y, metric, empty):
+    direct = AccuracyEstimator(metric, "full", empty=empty).fit(dist, Y)
+    by_table = AccuracyEstimator(metric, "full", empty=empty).fit(score_table(dist, Y))
+    np.testing.assert_allclose(direct.predict(dist), by_table.predict(score_table(dist)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("empty", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("decided", [False, True])
+def test_plugin_is_the_expected_accuracy(dist, metric, empty, decided):
+    Y_pred = ls.decide(dist, metric, empty=empty) if decided else None
+    expected = ls.expected_accuracy(dist, Y_pred, metric=metric, empty=empty)
+    plugin = AccuracyEstimator(metric, model="plugin", empty=empty)
+    if not (decided and empty == 0):  # empty decisions occur
+        assert (Y_pred if decided else dist.mode()).sum(axis=1).min() == 0
+    np.testing.assert_allclose(plugin.predict(dist, Y_pred), expected, atol=1e-12)
+    table = score_table(dist, Y_pred=Y_pred)
+    np.testing.assert_allclose(plugin.predict(table), expected, atol=1e-12)
+
+
+def test_plugin_estimates_without_fitting(dist):
+    batch = AccuracyEstimator("exact", model="plugin").estimate(dist)
+    assert batch.low < batch.mean < batch.high
+
+
+def test_a_metric_of_ones_own(dist, Y):
+    def precision(tp, fp, fn, tn):
+        return tp / np.maximum(tp + fp, 1)
+
+    estimator = AccuracyEstimator(precision).fit(dist, Y)
+    actual = ls.accuracy(Y, dist.mode(), precision)
+    assert abs(estimator.predict(dist).mean() - actual.mean()) < 0.01
+
+
+@pytest.mark.parametrize("model", ["ridge", "isotonic", "plugin"])
+def test_estimates_lie_in_the_unit_interval_and_have_the_right_mean(dist, Y, model):
+    for metric in METRICS:
+        estimator = AccuracyEstimator(metric, model=model).fit(dist, Y)
+        estimated = estimator.predict(dist)
+        assert ((estimated >= 0) & (estimated <= 1)).all()
+        actual = ls.accuracy(Y, dist.mode(), metric)
+        assert abs(estimated.mean() - actual.mean()) < (0.06 if model == "plugin" else 0.005)
+
+
+def test_isotonic_never_falls_with_its_candidate(dist, Y):
+    estimator = AccuracyEstimator("jaccard", "SE", model="isotonic").fit(dist, Y)
+    order = np.argsort(ls.confidence(dist, "SE")["SE"])
+    assert (np.diff(estimator.predict(dist)[order]) >= -1e-12).all()
+
+
+def test_isotonic_has_a_curve_for_each_group(dist, Y):
+    groups = np.repeat(["a", "b"], N // 2)
+    both = AccuracyEstimator("exact", "SE", model="isotonic").fit(dist, Y, slope_groups=groups)
+    alone = AccuracyEstimator("exact", "SE", model="isotonic").fit(dist[: N // 2], Y[: N // 2])
+    np.testing.assert_allclose(
+        both.predict(dist, slope_groups=groups)[: N // 2], alone.predict(dist[: N // 2])
+    )
+    assert both.estimate(dist, slope_groups=groups).high < 1
+
+
+def test_other_decisions_than_the_mode(dist, Y):
+    Y_pred = ls.decide(dist, "jaccard")
+    estimator = AccuracyEstimator("jaccard").fit(dist, Y, Y_pred)
+    actual = ls.accuracy(Y, Y_pred, "jaccard").mean()
+    assert abs(estimator.predict(dist, Y_pred).mean() - actual) < 0.005
+
+
+def test_a_profile_is_enough_for_candidates(dist, Y):
+    estimator = AccuracyEstimator("exact", "mix").fit(dist.profile(), Y, dist.mode())
+    np.testing.assert_allclose(estimator.predict(dist.profile()), estimator.predict(dist))
+
+
+def test_rows_of_different_numbers_of_labels(dist, Y):
+    small = random_dist(50, n_labels=3)
+    pooled = pd.concat([score_table(dist, Y), score_table(small, small.mode())])
+    estimator = AccuracyEstimator("exact", "mix", penalty=0.01).fit(pooled)
+    np.testing.assert_allclose(estimator.predict(pooled)[N:], estimator.predict(small))
+
+
+def test_plain_profile_columns_do(dist, Y):
+    table = score_table(dist, Y)
+    plain = table.drop(columns=["log_top", "log_runner_up", "log_collision", "n_predicted"])
+    for candidates in ("mix", "full"):
+        estimator = AccuracyEstimator("jaccard", candidates).fit(table)
+        np.testing.assert_allclose(estimator.predict(plain), estimator.predict(table), rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["ridge", "isotonic", "plugin"])
+def test_clone_pickle_and_skops(dist, Y, model, tmp_path):
+    groups = None if model == "plugin" else np.repeat(["a", "b"], N // 2)
+    estimator = AccuracyEstimator("jaccard", model=model).fit(dist, Y, slope_groups=groups)
+    expected = estimator.predict(dist, slope_groups=groups)
+    again = clone(estimator)
+    assert again.get_params() == estimator.get_params()
+    assert not hasattr(again, "model_")
+    restored = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(restored.predict(dist, slope_groups=groups), expected)
+    skops.io.dump(estimator, tmp_path / "estimator.skops")
+    types = skops.io.get_untrusted_types(file=tmp_path / "estimator.skops")
+    assert all(name.startswith("labelsure.") for name in types)
+    loaded = skops.io.load(tmp_path / "estimator.skops", trusted=types)
+    np.testing.assert_array_equal(loaded.predict(dist, slope_groups=groups), expected)
+    assert loaded.estimate(dist, slope_groups=groups) == estimator.estimate(
+        dist, slope_groups=groups
+    )
+
+
+def test_the_same_seed_gives_the_same_fit(dist, Y):
+    first, second = (AccuracyEstimator("exact").fit(dist, Y).predict(dist) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_larger_batch_has_a_narrower_interval(dist, Y):
+    estimator = AccuracyEstimator("jaccard").fit(dist, Y)
+    small, large = estimator.estimate(dist[:50]), estimator.estimate(dist)
+    assert small.high - small.low > large.high - large.low
+    wider = estimator.estimate(dist, level=0.99)
+    assert wider.low < large.low
+    assert wider.high > large.high
+    assert wider.n_samples == N
+
+
+# Messages.
+
+
+def fails(message, error=InputError):
+    return pytest.raises(error, match=message)
+
+
+def test_messages_of_what_was_asked_for(dist, Y):
+    with fails("Unknown model 'rigde'. Did you mean 'ridge'", UnknownNameError):
+        AccuracyEstimator(model="rigde").fit(dist, Y)
+    with fails("Unknown candidate 'PH'.* Known: HP", UnknownNameError):
+        AccuracyEstimator(candidates="PH").fit(dist, Y)
+    with fails("`candidates` must name at least one"):
+        AccuracyEstimator(candidates=()).fit(dist, Y)
+    with fails("must name one feature for model='isotonic'.*got HP, TG"):
+        AccuracyEstimator(candidates="mix", model="isotonic").fit(dist, Y)
+    with fails("`candidates` must be None or 'expected' for model='plugin'.*got SE"):
+        AccuracyEstimator(candidates="SE", model="plugin").fit(dist, Y)
+    with fails("`penalty` must be a number greater than 0.*got -1"):
+        AccuracyEstimator(penalty=-1).fit(dist, Y)
+    with fails("`paper=True` needs a metric that the paper's models cover.*got 'always'"):
+        AccuracyEstimator(always, paper=True).fit(dist, Y)
+    with fails(r"'always' must have values in \[0, 1\] to be estimated, got 2"):
+        AccuracyEstimator(always, candidates="SE").fit(dist, Y)
+    with fails("must be fitted first: call `fit", NotFittedError):
+        AccuracyEstimator().predict(dist)
+    with fails("Only model='ridge' has coefficients, got model='plugin'"):
+        AccuracyEstimator(model="plugin").coefficients()
+    with fails("`level` must be a probability between 0 and 1.*got 95"):
+        AccuracyEstimator(model="plugin").estimate(dist, level=95)
+    with fails("A batch must hold at least one instance"):
+        AccuracyEstimator(model="plugin").estimate(dist[:0])
+
+
+def always(tp, fp, fn, tn):
+    return np.full(tp.shape, 2.0)
+
+
+def test_messages_of_what_came(dist, Y):
+    table = score_table(dist, Y)
+    with fails("`dist` must be a LabelsetDistribution, a Profile or a DataFrame.*got ndarray"):
+        AccuracyEstimator().fit(dist.marginals(), Y)
+    with fails("`Y_true` must be given to fit on a distribution"):
+        AccuracyEstimator().fit(dist)
+    with fails("`Y_true` must be None with a table"):
+        AccuracyEstimator().fit(table, Y)
+    with fails("`Y_pred` must be None with a table"):
+        AccuracyEstimator().fit(table, Y_pred=Y)
+    with fails("`Y_pred` must be given with a Profile"):
+        AccuracyEstimator(candidates="SE").fit(dist.profile(), Y)
+    with fails("a table with the expected accuracies.*got a Profile"):
+        AccuracyEstimator(candidates="full").fit(dist.profile(), Y, dist.mode())
+    with fails("must have a column 'entropy', got columns n_labels"):
+        AccuracyEstimator(candidates="mix").fit(table.drop(columns="entropy"))
+    with fails("column 'entropy' must hold finite numbers, got nan in row 0"):
+        AccuracyEstimator(candidates="mix").fit(table.assign(entropy=table["entropy"][3:]))
+    with fails("At least two instances are needed to fit, got 1"):
+        AccuracyEstimator().fit(dist[:1], Y[:1])
+    with fails("`Y_true` must have 400 rows, got 5"):
+        AccuracyEstimator().fit(dist, Y[:5])
+
+
+def test_a_feature_that_is_not_finite():
+    wide = ls.IndependentLabels(np.full((5, 2000), 0.5))
+    with fails("feature 'ESS' must be finite"):
+        AccuracyEstimator("exact", "ESS").fit(wide, np.zeros((5, 2000)))
+
+
+def test_messages_of_groups(dist, Y):
+    groups = np.repeat(["Emotions", "Scene"], N // 2)
+    estimator = AccuracyEstimator("exact", "SE", penalty=0.1)
+    estimator.fit(dist, Y, slope_groups=groups, offset_groups=groups)
+    with fails("Unknown slope group 'scene'. Did you mean 'Scene'. Known: Emotions, Scene"):
+        estimator.predict(dist[:1], slope_groups=["scene"], offset_groups=["Scene"])
+    with fails("Unknown offset group 'Yeast'.* Known: Emotions, Scene"):
+        estimator.predict(dist[:1], slope_groups=["Scene"], offset_groups=["Yeast"])
+    with fails("`slope_groups` must be given as when fitting, which was with groups, got no"):
+        estimator.predict(dist)
+    with fails("`slope_groups` must have one group for each of the 400 instances, got shape"):
+        estimator.predict(dist, slope_groups=groups[:3])
+    with fails("`slope_groups` must be one group for each instance.*got 'dataset', which is no"):
+        estimator.predict(score_table(dist), slope_groups="dataset")
+    with fails("`slope_groups` must be given as when fitting, which was without groups"):
+        AccuracyEstimator("exact").fit(dist, Y).predict(dist, slope_groups=groups)
+    with fails("`offset_groups` must be None for model='isotonic'"):
+        AccuracyEstimator(model="isotonic").fit(dist, Y, offset_groups=groups)
+    with fails("must be None for model='plugin', which fits nothing"):
+        AccuracyEstimator(model="plugin").fit(dist, Y, slope_groups=groups)

@@ -1,0 +1,113 @@
+"""The statistical claims themselves, on simulated truth."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import labelsure as ls
+from labelsure.estimation import AccuracyEstimator
+from labelsure.metrics import get_metric
+from labelsure.selection import AcceptPolicy, TargetWarning
+
+from .simulated import Population
+
+N_REPEATS = 500
+
+pytestmark = pytest.mark.jit_only
+
+
+def values_of(table, metric):
+    counts = (table[name].to_numpy() for name in ("tp", "fp", "fn", "tn"))
+    return get_metric(metric).values(*counts, empty=1.0)
+
+
+def coverage(estimator, population, n_fit, n_batch):
+    rng = np.random.default_rng(0)
+    for_fits = population.draw(N_REPEATS * n_fit, rng)
+    batches = population.draw(N_REPEATS * n_batch, rng)
+    means = values_of(batches, estimator.metric).reshape(N_REPEATS, n_batch).mean(axis=1)
+    covered = 0
+    for repeat, mean in enumerate(means):
+        estimator.fit(for_fits[repeat * n_fit : (repeat + 1) * n_fit])
+        found = estimator.estimate(batches[repeat * n_batch : (repeat + 1) * n_batch])
+        covered += found.low <= mean <= found.high
+    return covered / N_REPEATS
+
+
+@pytest.mark.parametrize(
+    ("metric", "settings", "n_fit", "n_batch"),
+    [
+        ("jaccard", {}, 300, 200),
+        ("jaccard", {"candidates": "mix", "penalty": 1e-3}, 150, 300),
+        ("exact", {"candidates": "mix", "penalty": 1e-3}, 200, 50),
+        ("hamming", {"candidates": "SE", "penalty": 1e-3}, 100, 100),
+        ("f1", {"model": "isotonic", "candidates": "SE"}, 200, 200),
+        ("exact", {"model": "plugin"}, 100, 100),
+    ],
+)
+def test_the_interval_covers_the_mean_accuracy_of_the_batch(metric, settings, n_fit, n_batch):
+    estimator = AccuracyEstimator(metric, **settings)
+    covered = coverage(estimator, Population(metric), n_fit, n_batch)
+    assert covered >= 0.92
+    # Nor is it so wide that it says nothing.
+    assert covered <= 0.995
+
+
+def failures(population, scores, target, make_policy, n_fit):
+    """How often the accepted have a true mean accuracy below the target."""
+    rng = np.random.default_rng(1)
+    failed = reached = 0
+    for _ in range(N_REPEATS):
+        rows = rng.integers(len(scores), size=n_fit)
+        draws = rng.integers(len(population.counts), size=n_fit)
+        values = get_metric(population.metric).values(
+            *population.counts[draws, :, rows].T, empty=1.0
+        )
+        policy = make_policy(target).fit(scores[rows], values)
+        accepted = policy.accept(scores)
+        reached += policy.reached_
+        failed += bool(accepted.any()) and population.true[accepted].mean() < target
+    return failed, reached
+
+
+@pytest.mark.parametrize("family", ["sequences", "bonferroni"])
+@pytest.mark.parametrize(
+    ("metric", "outcome", "target"),
+    [("jaccard", "bounded", 0.75), ("exact", "binary", 0.6), ("hamming", "bounded", 0.87)],
+)
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, target, family):
+    population = Population(metric)
+    rng = np.random.default_rng(0)
+    estimator = AccuracyEstimator(metric, "SE", penalty=1e-3).fit(population.draw(300, rng))
+    scores = estimator.predict(population.table)
+    level = 0.9
+    failed, reached = failures(
+        population,
+        scores,
+        target,
+        lambda target: AcceptPolicy(target, level, outcome, family),
+        n_fit=3000,
+    )
+    assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
+    assert reached > N_REPEATS / 2  # else nothing was tested
+
+
+@pytest.mark.parametrize("family", ["sequences", "bonferroni"])
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+def test_scores_that_know_nothing_fail_no_more_often_either(family):
+    # The hardest null: at every threshold the true mean is a hair below the target.
+    level, target = 0.9, 0.7
+    rng = np.random.default_rng(0)
+    failed = 0
+    for _ in range(N_REPEATS):
+        score = rng.uniform(size=500)
+        value = (rng.uniform(size=500) < target - 1e-9).astype(float)
+        failed += AcceptPolicy(target, level, "binary", family).fit(score, value).reached_
+    assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
+    assert failed > 0  # the test has a chance to fail
+
+
+def test_the_default_level_is_the_promised_one():
+    assert AcceptPolicy().level == 0.95
+    assert ls.TargetWarning is TargetWarning

@@ -1,0 +1,120 @@
+"""`monitor`: chunks, bands and alerts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import labelsure as ls
+from labelsure.errors import InputError
+from labelsure.estimation import score_table
+
+from .simulated import random_dist
+
+
+@pytest.fixture(scope="module")
+def dist():
+    return random_dist(1200)
+
+
+@pytest.fixture(scope="module")
+def estimator(dist):
+    Y = dist.sample(1, random_state=0)[:, 0]
+    return ls.AccuracyEstimator("jaccard").fit(dist[:600], Y[:600])
+
+
+def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
+    table = ls.monitor(dist[600:], estimator, chunk_size=250)
+    assert table["n_samples"].tolist() == [250, 250, 100]
+    second = estimator.estimate(dist[850:1100])
+    assert table.loc[1, ["estimated", "low", "high"]].tolist() == [
+        second.mean,
+        second.low,
+        second.high,
+    ]
+    assert (table["alert"] == "none").all()
+    width = table["band_high"] - table["band_low"]
+    assert width[2] > width[0] == width[1]
+
+
+def test_sources_of_chunks_agree(dist, estimator):
+    whole = ls.monitor(dist[600:], estimator, chunk_size=200)
+    parts = ls.monitor((dist[a : a + 200] for a in (600, 800, 1000)), estimator)
+    frame = ls.monitor(score_table(dist[600:]), estimator, chunk_size=200)
+    pd.testing.assert_frame_equal(whole, parts)
+    pd.testing.assert_frame_equal(whole, frame)
+
+
+def test_chunks_by_time(dist, estimator):
+    days = pd.date_range("2024-01-01", periods=600, freq="h")
+    table = ls.monitor(dist[600:], estimator, times=days, every="7D")
+    assert table["n_samples"].sum() == 600
+    assert table["chunk"].is_monotonic_increasing
+    frame = score_table(dist[600:]).assign(day=days)
+    pd.testing.assert_frame_equal(ls.monitor(frame, estimator, times="day", every="7D"), table)
+    numbers = ls.monitor(dist[600:], estimator, times=np.arange(600)[::-1], every=200)
+    assert numbers["chunk"].tolist() == [0, 200, 400]
+    assert numbers["estimated"][0] == estimator.estimate(dist[1000:]).mean
+
+
+def test_harder_inputs_raise_an_alert_and_easier_ones_too(dist, estimator):
+    harder, easier = random_dist(300, spread=0.7), random_dist(300, spread=9.0)
+    table = ls.monitor([dist[600:900], harder, easier], estimator)
+    assert table["alert"].tolist() == ["none", "below", "above"]
+
+
+def test_labels_that_drift_while_inputs_do_not_are_not_seen(dist, estimator):
+    # The promise is about inputs. Whatever the labels do, the table is the same.
+    unseen = ls.monitor([dist[600:]], estimator)
+    wrong = 1 - dist[600:].mode()
+    assert unseen["alert"].tolist() == ["none"]
+    assert ls.accuracy(wrong, dist[600:].mode(), "jaccard").mean() < unseen["low"][0]
+
+
+def test_false_alarms_are_as_rare_as_the_band_says(estimator):
+    many = random_dist(40_000, seed=9)
+    table = ls.monitor(many, estimator, chunk_size=200, band_level=0.9, reference=many)
+    assert 0.03 < (table["alert"] != "none").mean() < 0.18
+
+
+def test_references(dist, estimator):
+    limits = ls.monitor([dist[600:]], estimator, reference=(0.1, 0.2))
+    assert limits.loc[0, ["band_low", "band_high", "alert"]].tolist() == [0.1, 0.2, "above"]
+    batch = ls.monitor([dist[600:]], estimator, reference=dist[:300])
+    mean = estimator.estimate(dist[:300]).mean
+    assert (batch["band_low"][0] + batch["band_high"][0]) / 2 == pytest.approx(mean)
+    default = ls.monitor([dist[600:]], estimator)
+    assert (default["band_low"][0] + default["band_high"][0]) / 2 == pytest.approx(
+        estimator.reference_.mean
+    )
+
+
+def test_groups_by_name_of_column(dist):
+    Y = dist.sample(1, random_state=0)[:, 0]
+    frame = score_table(dist, Y).assign(site=np.arange(1200) % 2)
+    fitted = ls.AccuracyEstimator("exact", "SE").fit(frame, slope_groups="site")
+    table = ls.monitor(frame, fitted, chunk_size=600, slope_groups="site")
+    assert len(table) == 2
+
+
+def test_messages(dist, estimator):
+    def fails(message):
+        return pytest.raises(InputError, match=message)
+
+    with fails("`chunks` must be several chunks.*got one ChainMixture"):
+        ls.monitor(dist, estimator)
+    with fails("`chunks` must be several chunks.*got one DataFrame"):
+        ls.monitor(score_table(dist), estimator)
+    with fails("`chunk_size` must be a whole number >= 1, got 0"):
+        ls.monitor(dist, estimator, chunk_size=0)
+    with fails("`chunk_size` and `times` must not both be given"):
+        ls.monitor(dist, estimator, chunk_size=5, times=np.arange(1200))
+    with fails("`every` must be the length of a chunk"):
+        ls.monitor(dist, estimator, times=np.arange(1200))
+    with fails("`times` must have one time for each of the 1200 rows, got 3"):
+        ls.monitor(dist, estimator, times=[1, 2, 3], every=1)
+    with fails("`times` must be one time for each row.*got 'day', which is no column"):
+        ls.monitor(dist, estimator, times="day", every=1)
+    with fails("`reference` must be given for an estimator that was not fitted"):
+        ls.monitor([dist], ls.AccuracyEstimator(model="plugin"))
+    with fails("`reference` must be limits .low, high. with low <= high"):
+        ls.monitor([dist], estimator, reference=(0.9, 0.1))

@@ -1,0 +1,93 @@
+"""Reliability tables and acceptance curves against loops."""
+
+import numpy as np
+import oracles_estimation as oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import labelsure as ls
+from labelsure.errors import InputError
+
+shares = st.integers(0, 20).map(lambda k: k / 20)
+pairs = st.lists(st.tuples(shares, shares), min_size=1, max_size=40)
+
+
+@given(pairs, st.sampled_from([1, 2, 5, 10]))
+def test_calibration_error_is_that_of_the_loop(pairs, bins):
+    estimated, accuracy = zip(*pairs, strict=True)
+    edges = [round(b / bins, 12) for b in range(bins + 1)]
+    result = ls.reliability(estimated, accuracy, bins)
+    expected = oracles.calibration_error(estimated, accuracy, edges)
+    assert result.expected_calibration_error == pytest.approx(expected, abs=1e-12)
+    assert result.table["n_samples"].sum() == len(pairs)
+    assert ls.reliability(estimated, accuracy, edges).table.equals(result.table)
+
+
+@given(pairs)
+def test_intervals_hold_their_mean(pairs):
+    estimated, accuracy = zip(*pairs, strict=True)
+    table = ls.reliability(estimated, accuracy, 4).table.dropna()
+    assert (table["accuracy_low"] <= table["accuracy"] + 1e-12).all()
+    assert (table["accuracy_high"] >= table["accuracy"] - 1e-12).all()
+
+
+def test_an_edge_belongs_to_the_interval_below_it():
+    table = ls.reliability([0.0, 0.3, 0.30001, 1.0], [0, 0, 0, 0], 10).table
+    assert table["n_samples"].tolist() == [1, 0, 1, 1, 0, 0, 0, 0, 0, 1]
+
+
+def test_binary_intervals_are_about_wilsons():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        y = (rng.uniform(size=80) < 0.9).astype(float)
+        row = ls.reliability(np.full(80, 0.9), y, 1).table.iloc[0]
+        covered += row["accuracy_low"] <= 0.9 <= row["accuracy_high"]
+    assert binom.ppf(0.001, 300, 0.95) <= covered <= binom.ppf(0.999, 300, 0.96)
+
+
+@given(pairs)
+def test_accept_curve_is_that_of_the_loop(pairs):
+    score, accuracy = zip(*pairs, strict=True)
+    curve = ls.accept_curve(score, accuracy)
+    expected = np.array(oracles.accept_curve(score, accuracy))
+    got = curve[["threshold", "n_accepted", "accuracy", "area"]].to_numpy()
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+    assert curve["coverage"].iloc[-1] == 1
+
+
+@given(pairs, st.randoms(use_true_random=False))
+def test_accept_curve_does_not_depend_on_the_order_of_rows(pairs, random):
+    shuffled = random.sample(pairs, len(pairs))
+    first, second = (ls.accept_curve(*zip(*p, strict=True)) for p in (pairs, shuffled))
+    np.testing.assert_allclose(first, second, atol=1e-12)
+
+
+def test_no_rows_at_all():
+    assert len(ls.accept_curve([], [])) == 0
+    assert ls.reliability([], []).expected_calibration_error == 0
+
+
+def test_messages():
+    with pytest.raises(InputError, match=r"`bins` must be a number of intervals >= 1.*got 0"):
+        ls.reliability([0.5], [1], 0)
+    with pytest.raises(InputError, match=r"`bins` must be.*rising edges from 0 to 1"):
+        ls.reliability([0.5], [1], [0, 0.7, 0.5, 1])
+    with pytest.raises(InputError, match=r"`estimated` must lie in \[0, 1\], got 1.5 in row 0"):
+        ls.reliability([1.5], [1])
+    with pytest.raises(
+        InputError, match=r"`estimated` and `accuracy` must have one entry.*2 and 1"
+    ):
+        ls.reliability([0.5, 0.5], [1])
+    with pytest.raises(InputError, match=r"`accuracy` must be one number.*got shape \(1, 1\)"):
+        ls.reliability([0.5], [[1]])
+    with pytest.raises(InputError, match=r"`accuracy` must lie in \[0, 1\], got -1.0 in row 0"):
+        ls.accept_curve([3], [-1])
+    with pytest.raises(InputError, match="`accuracy` must have one entry for each of the 1 scores"):
+        ls.accept_curve([3], [1, 1])
+    with pytest.raises(InputError, match="`score` must not be missing, got NaN in row 1"):
+        ls.accept_curve([3, np.nan], [1, 1])
+    with pytest.raises(InputError, match="`score` must be one number for each instance"):
+        ls.accept_curve([[3]], [1])

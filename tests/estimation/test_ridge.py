@@ -1,0 +1,197 @@
+"""The ridge fit: glmnet's objective is minimised, and scikit-learn agrees."""
+
+import numpy as np
+import oracles_estimation as oracles
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import labelsure as ls
+from labelsure.estimation import AccuracyEstimator, score_table
+from labelsure.estimation._design import blocks
+from labelsure.estimation._responses import RESPONSES
+
+from .simulated import random_dist
+
+CASES = [("exact", False), ("hamming", False), ("jaccard", False), ("jaccard", True), ("f1", True)]
+
+
+@pytest.fixture(scope="module")
+def table():
+    dist = random_dist(300)
+    table = score_table(dist, dist.sample(1, random_state=1)[:, 0])
+    rng = np.random.default_rng(2)
+    return table.assign(
+        dataset=rng.choice(["emotions", "scene", "yeast"], size=300),
+        classifier=rng.choice(["Indep", "ECC"], size=300),
+    )
+
+
+def groups_of(grouped):
+    return {"slope_groups": "dataset", "offset_groups": "classifier"} if grouped else {}
+
+
+def written_out(estimator, table):
+    """Standardised dense columns, intercept last, made without the package's blocks."""
+    features = np.column_stack(
+        [ls.confidence(random_dist(300), [name])[name] for name in estimator.candidates_]
+    )
+    columns = []
+    if estimator.slope_levels_.names is None:
+        columns += list(features.T)
+    else:
+        for name in ("emotions", "scene", "yeast"):
+            columns += list((features * (table["dataset"] == name).to_numpy()[:, None]).T)
+        columns += [(table["dataset"] == n).to_numpy(float) for n in ("emotions", "scene", "yeast")]
+        columns += [(table["classifier"] == n).to_numpy(float) for n in ("ECC", "Indep")]
+    return np.column_stack(columns)
+
+
+def targets_of(estimator, table):
+    tp, fp, fn, tn = (table[name].to_numpy(float) for name in ("tp", "fp", "fn", "tn"))
+    value = ls.metrics.get_metric(estimator.metric).values(tp, fp, fn, tn, empty=1.0)
+    if estimator.model_.response == "fractional":
+        return np.column_stack([value, 1 - value])
+    if estimator.model_.response == "binomial":
+        return np.column_stack([tp + tn, fp + fn])
+    return np.column_stack([tp, fp, fn, tn])
+
+
+def standardised(X, targets):
+    w = targets.sum(axis=1)
+    mean = np.average(X, axis=0, weights=w)
+    return X / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=w))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("metric", "paper"), CASES)
+def test_coefficients_minimise_glmnets_objective(table, metric, paper, grouped):
+    estimator = AccuracyEstimator(metric, "mix", paper=paper).fit(table, **groups_of(grouped))
+    targets = targets_of(estimator, table)
+    X = np.column_stack([standardised(written_out(estimator, table), targets), np.ones(300)])
+    model = estimator.model_
+    gradient = oracles.ridge_gradient(
+        X.tolist(),
+        targets.tolist(),
+        model.coefficients.tolist(),
+        estimator.penalty_,
+        RESPONSES[model.response].n_free,
+    )
+    assert np.abs(gradient).max() < 1e-6
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("metric", "paper"), CASES)
+def test_agrees_with_scikit_learn_on_the_same_c(table, metric, paper, grouped):
+    penalty = 3e-3
+    estimator = AccuracyEstimator(metric, ("HP", "SE"), paper=paper, penalty=penalty)
+    estimator.fit(table, **groups_of(grouped))
+    targets = targets_of(estimator, table)
+    X = standardised(written_out(estimator, table), targets)
+    n_classes = targets.shape[1]
+    C = 1 / (penalty * targets.sum())
+    peer = LogisticRegression(C=C, tol=1e-12, max_iter=500, solver="newton-cholesky")
+    peer.fit(
+        np.repeat(X, n_classes, axis=0),
+        np.tile(np.arange(n_classes)[::-1], 300),
+        sample_weight=targets.ravel(),
+    )
+    ours = estimator.model_.coefficients
+    theirs = np.column_stack([peer.coef_, peer.intercept_])[::-1]
+    if n_classes > 2:  # a common shift of the intercepts changes nothing
+        ours, theirs = ours.copy(), theirs.copy()
+        ours[:, -1] -= ours[:, -1].mean()
+        theirs[:, -1] -= theirs[:, -1].mean()
+    np.testing.assert_allclose(ours, theirs, atol=1e-7)
+
+
+def test_predictions_follow_from_the_coefficient_table(table):
+    estimator = AccuracyEstimator("exact", ("HP", "SE")).fit(table, **groups_of(True))
+    c = estimator.coefficients().set_index(["kind", "group", "feature"])["value"]
+    row = table.iloc[[7]]
+    data, clf = row["dataset"].item(), row["classifier"].item()
+    candidates = ls.confidence(random_dist(300), ["HP", "SE"]).iloc[7]
+    logit = sum(c["slope", data, name] * candidates[name] for name in ("HP", "SE"))
+    logit += c["slope offset", data, ""] + c["offset", clf, ""] + c["intercept", "", ""]
+    np.testing.assert_allclose(
+        estimator.predict(row, **groups_of(True)), 1 / (1 + np.exp(-logit)), rtol=1e-9
+    )
+
+
+def test_the_paper_predicts_the_ratio_of_rates(table):
+    estimator = AccuracyEstimator("jaccard", "SE", paper=True, penalty=1e-3).fit(table)
+    c = estimator.coefficients().pivot(index="response", columns="feature", values="value")
+    se = ls.confidence(random_dist(300), "SE")["SE"].to_numpy()[:5]
+    e = {r: np.exp(c.loc[r, ""] + c.loc[r, "SE"] * se) for r in ("tp", "fp", "fn", "tn")}
+    expected = e["tp"] / (e["tp"] + e["fp"] + e["fn"])
+    np.testing.assert_allclose(estimator.predict(table[:5]), expected, rtol=1e-9)
+
+
+def test_the_penalty_has_the_least_held_out_deviance(table):
+    path = AccuracyEstimator("exact", "mix").fit(table).model_.path
+    chosen = AccuracyEstimator("exact", "mix").fit(table).penalty_
+    assert len(path["penalty"]) == 20
+    assert chosen == path["penalty"][np.argmin(path["deviance"])]
+    assert (np.diff(path["penalty"]) < 0).all()
+
+
+def test_held_out_deviance_is_that_of_scikit_learn_folds(table):
+    # One fold of the path redone by a peer: the deviance must be about the same for each fold.
+    estimator = AccuracyEstimator("exact", ("HP", "SE")).fit(table)
+    folds = estimator._folds(300)
+    targets = targets_of(estimator, table)
+    X = standardised(written_out(estimator, table), targets)
+    y = targets[:, 0]
+    for position in (5, 15):
+        penalty = estimator.model_.path["penalty"][position]
+        deviance = 0.0
+        for fold in range(10):
+            train = folds != fold
+            peer = LogisticRegression(C=1 / (penalty * train.sum()), solver="newton-cholesky")
+            p = peer.fit(X[train], y[train]).predict_proba(X[~train])[:, 1]
+            deviance -= 2 * (y[~train] * np.log(p) + (1 - y[~train]) * np.log(1 - p)).sum()
+        np.testing.assert_allclose(
+            estimator.model_.path["deviance"][position], deviance / 300, rtol=1e-4
+        )
+
+
+def test_a_row_of_many_labels_weighs_as_many_trials(table):
+    # Hamming of 4 labels is four trials: doubling every count changes no rate.
+    estimator = AccuracyEstimator("hamming", "SE", penalty=0.01).fit(table)
+    assert estimator.model_.response == "binomial"
+    doubled = table.assign(**{name: 2 * table[name] for name in ("tp", "fp", "fn", "tn")})
+    twice = AccuracyEstimator("hamming", "SE", penalty=0.01).fit(doubled)
+    np.testing.assert_allclose(twice.model_.coefficients, estimator.model_.coefficients, atol=1e-9)
+
+
+def test_a_constant_feature_gets_no_coefficient(table):
+    constant = table.assign(entropy=0.3)
+    estimator = AccuracyEstimator("exact", ("SE", "HP"), penalty=1e-3).fit(constant)
+    assert estimator.coefficients().query("feature == 'SE'")["value"].item() == 0
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_accuracies_that_are_all_alike(table, value):
+    alike = table.assign(tp=2 * value, fp=2 * (1 - value), fn=0, tn=2)
+    estimator = AccuracyEstimator("exact", "mix").fit(alike)
+    np.testing.assert_allclose(estimator.predict(table), value, atol=1e-6)
+    batch = estimator.estimate(table)
+    assert batch.high - batch.low > 0.005  # 300 of 300 do not prove certainty
+
+
+def test_blocks_cover_all_rows_once():
+    rng = np.random.default_rng(0)
+    from labelsure.estimation._design import Layout
+
+    for n_slopes in (0, 3):
+        features, slope = rng.normal(size=(9000, 2)), rng.integers(3, size=9000)
+        offset = rng.integers(2, size=9000)
+        layout = Layout(2, n_slopes, 2)
+        seen = np.zeros(9000)
+        dense = np.zeros((9000, layout.n_columns))
+        for block in blocks(features, slope, offset, layout):
+            seen[block.rows] += 1
+            rows = np.arange(9000)[block.rows]
+            dense[np.ix_(rows, block.columns)] = block.values
+        assert (seen == 1).all()
+        assert (dense[:, -1] == 1).all()
+        assert (dense.sum(axis=1) - features.sum(axis=1) - (2 + bool(n_slopes)) < 1e-9).all()
