@@ -43,6 +43,7 @@ def test_columns_are_those_of_the_score_table(quick):
         *("best_jaccard_tp", "best_jaccard_fp", "best_jaccard_fn", "best_jaccard_tn"),
         "best_jaccard_expected",
         *("true_expected_exact", "true_expected_hamming", "true_expected_jaccard"),
+        "true_p_empty",
     ]
     for scores in quick[2].values():
         assert list(scores.columns) == columns
@@ -76,6 +77,7 @@ def test_rows_against_brute_force(quick, classifier):
         worth = np.array([jaccard(mode, labelset) for labelset in everything])
         assert np.isclose(row.expected_jaccard, worth @ P)
         assert np.isclose(row.true_expected_jaccard, worth @ true[i])
+        assert np.isclose(row.true_p_empty, true[i][0])
         assert np.isclose(row.true_expected_exact, true[i][int(np.argmax(P))])
         y = data.Y[test[i]]
         found = [(y == a) & (np.array(mode) == b) for a, b in ((1, 1), (0, 1), (1, 0), (0, 0))]

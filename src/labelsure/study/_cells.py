@@ -21,7 +21,7 @@ from labelsure.metrics import METRICS, counts
 from labelsure.study._plan import Plan
 from labelsure.study._sources import StudyData
 
-CELL_FORMAT = 1
+CELL_FORMAT = 2
 """Raised when cells of an older version must be computed again."""
 
 COUNTS = ("tp", "fp", "fn", "tn")
@@ -211,12 +211,14 @@ def _best_columns(
 
 def _true_columns(data: StudyData, test: Any, mode: Labelsets) -> Iterator[tuple[str, Any]]:
     """Yield the expected accuracy of the mode under the true distribution, where it is known."""
-    truth = None if data.truth is None else data.truth[test]
+    names = [*(f"true_expected_{metric}" for metric in TRUE_METRICS), "true_p_empty"]
+    if data.truth is None:
+        yield from ((name, np.full(len(test), np.nan)) for name in names)
+        return
+    truth = data.truth[test]
     for metric in TRUE_METRICS:
-        if truth is None:
-            yield f"true_expected_{metric}", np.full(len(test), np.nan)
-        else:
-            yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0)
+        yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0)
+    yield "true_p_empty", np.exp(truth.log_prob(np.zeros_like(mode)))
 
 
 def _as_text(labelsets: Labelsets) -> list[str]:
