@@ -92,9 +92,10 @@ def widest(bounds, n_labels):
 def meets(bounds, n_labels, goals):
     """Say whether the bounds are good enough for the goals of `enumerate_row`."""
     unseen = bounds[UNSEEN_MASS]
-    if 1.0 - unseen >= goals[2]:
+    if 1.0 - unseen >= goals[3]:
         return True
-    return unseen <= goals[1] and widest(bounds, n_labels) <= goals[0]
+    certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
+    return certain and unseen <= goals[1] and widest(bounds, n_labels) <= goals[0]
 
 
 @njit(**FAST)
@@ -233,8 +234,9 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     orders
         (m, L) the label at each position.
     goals
-        Width that the candidates' intervals may have and mass that may stay unseen, both to be
-        met; or, instead of them, a mass that is enough to have seen.
+        Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
+        or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
+        enough to have seen.
     keys, P
         (budget, n_words) and (budget,), written.
     bounds

@@ -66,6 +66,9 @@ class _Dense:
 
 
 View = _Dense | Enumeration | Sampled
+Views = Iterator[tuple[NDArray[np.intp], View]]
+
+ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
 
 
 class ChainMixture(LabelsetDistribution):
@@ -176,47 +179,80 @@ class ChainMixture(LabelsetDistribution):
 
     # Views: who answers for which instances.
 
-    def _views(self, *, unseen: float = 1.0, k: int = 1) -> Iterator[tuple[NDArray[np.intp], View]]:
+    def _goals(
+        self, *, width: float | None = None, unseen: float = ANY, certain: bool = False
+    ) -> Floats:
+        """Return when the search may stop, as `enumerate_row` takes it.
+
+        Parameters
+        ----------
+        width
+            Of the candidates' intervals; None means the engine's tolerance.
+        unseen
+            Mass that may stay unseen.
+        certain
+            Whether the mode must be certain.
+        """
+        width = self._engine.tolerance if width is None else width
+        return np.array([width, unseen, float(certain), self._engine.mass or ANY])
+
+    def _views(self, goals: Floats, *, k: int = 1, draw: bool = True) -> Views:
         """Yield all instances, some at a time, with what answers for them.
 
         Parameters
         ----------
-        unseen
-            The mass that "auto" may leave unseen without asking a better engine.
+        goals
+            When a search may stop.
         k
             How many of the most probable labelsets "auto" has to be certain of, where it can.
+        draw
+            Whether draws would answer what is asked better than the labelsets seen.
         """
-        engine = self._engine
-        affordable = self.n_labels <= self.max_exact_labels
-        auto = engine.name == "auto"
-        if engine.name == "dense" or (auto and affordable and self.n_labels <= ALWAYS_DENSE_LABELS):
-            yield from self._dense_views(np.arange(len(self)))
-            return
-        budget = engine.budget
-        if auto and affordable:  # a search that costs more than the dense engine is no use
+        everything = np.arange(len(self))
+        if self._engine.name == "dense":
+            yield from self._dense_views(everything)
+        elif self._engine.name == "certified":
+            for rows in self._seen_blocks(self._engine.budget):
+                yield rows, self._search(rows, goals, self._engine.budget)
+        elif self._engine.name == "sampled":
+            for rows in self._seen_blocks(0):
+                yield rows, self._draw(rows, self._search(rows, goals, 0))
+        elif self._is_affordable and self.n_labels <= ALWAYS_DENSE_LABELS:
+            yield from self._dense_views(everything)
+        else:
+            yield from self._auto_views(goals, k, draw)
+
+    def _auto_views(self, goals: Floats, k: int, draw: bool) -> Views:
+        """Search first; what that does not answer well enough goes to a better engine."""
+        budget = self._engine.budget
+        if self._is_affordable:  # a search that costs more than the dense engine is no use
             budget = min(budget, 2**self.n_labels // DENSE_PER_ENUMERATED)
         for rows in self._seen_blocks(budget):
-            chains = [chain.take(rows) for chain in self._chains]
-            if engine.name == "sampled":
-                goals, budget = np.array([2.0, 2.0, 0.0]), 0
-            else:
-                goals = np.array([engine.tolerance, unseen, engine.mass or 2.0])
-            found = enumerate_chains(chains, goals, budget)
-            if engine.name == "certified":
-                yield rows, found
-                continue
-            good = np.zeros(len(rows), dtype=bool)
-            if auto:
-                good = found.meets(goals) & found.top_is_certain(k)
-                if good.any():
-                    yield rows[good], found[np.flatnonzero(good)]
+            found = self._search(rows, goals, budget)
+            good = found.meets(goals)
+            if k > 1:
+                good &= found.top_is_certain(k)
             rest = np.flatnonzero(~good)
-            if auto and affordable:
+            if not self._is_affordable and not draw:
+                good[:], rest = True, rest[:0]
+            if good.any():
+                yield rows[good], found[np.flatnonzero(good)]
+            if self._is_affordable:
                 yield from self._dense_views(rows[rest])
             elif rest.size:
-                generator = np.random.default_rng([self._random_state, int(rows[0])])
-                taken = [chain.take(rest) for chain in chains]
-                yield rows[rest], sample_chains(taken, found[rest], engine.budget, generator)
+                yield rows[rest], self._draw(rows[rest], found[rest])
+
+    @property
+    def _is_affordable(self) -> bool:
+        return self.n_labels <= self.max_exact_labels
+
+    def _search(self, rows: NDArray[np.intp], goals: Floats, budget: int) -> Enumeration:
+        return enumerate_chains([chain.take(rows) for chain in self._chains], goals, budget)
+
+    def _draw(self, rows: NDArray[np.intp], found: Enumeration) -> Sampled:
+        generator = np.random.default_rng([self._random_state, int(rows[0])])
+        chains = [chain.take(rows) for chain in self._chains]
+        return sample_chains(chains, found, self._engine.budget, generator)
 
     def _seen_blocks(self, budget: int) -> Iterator[NDArray[np.intp]]:
         drawn = 8 * self.n_chains * self._engine.budget
@@ -224,8 +260,8 @@ class ChainMixture(LabelsetDistribution):
         for first in range(0, len(self), step):
             yield np.arange(first, min(first + step, len(self)))
 
-    def _dense_views(self, rows: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], View]]:
-        if self.n_labels > self.max_exact_labels:
+    def _dense_views(self, rows: NDArray[np.intp]) -> Views:
+        if not self._is_affordable:
             raise TooLargeError(
                 f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
                 f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
@@ -267,8 +303,8 @@ class ChainMixture(LabelsetDistribution):
         return summary.profile, summary.mode
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        unseen = self._engine.tolerance if metrics else 1.0
-        parts = [(rows, view.summary(metrics, empty)) for rows, view in self._views(unseen=unseen)]
+        goals = self._goals(unseen=self._engine.tolerance if metrics else ANY, certain=True)
+        parts = [(rows, view.summary(metrics, empty)) for rows, view in self._views(goals)]
         return Summary.assemble(parts) if parts else self._summary_of_nothing(metrics)
 
     def _summary_of_nothing(self, metrics: list[Metric]) -> Summary:
@@ -278,18 +314,29 @@ class ChainMixture(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         marginals = np.empty((len(self), self.n_labels))
-        if self.n_labels <= self.max_exact_labels and self._engine.name in ("auto", "dense"):
+        if self._is_affordable and self._engine.name in ("auto", "dense"):
             for rows, dense in self._exact_blocks():
                 marginals[rows] = dense._marginals()
             return marginals
-        for rows, view in self._views(unseen=self._engine.tolerance):
+        goals = self._goals(width=ANY, unseen=self._engine.tolerance)
+        for rows, view in self._views(goals):
             marginals[rows] = view.marginals()
         return marginals
+
+    def mode(self) -> Labelsets:
+        """Return the most probable labelsets, (n, L); on a tie the lowest code.
+
+        Beyond dense computation the best that the search found, see `profile().high.top`.
+        """
+        mode = np.empty((len(self), self.n_labels), dtype=np.int8)
+        for rows, view in self._views(self._goals(width=ANY, certain=True), draw=False):
+            mode[rows] = view.mode()
+        return mode
 
     def _top(self, k: int) -> TopLabelsets:
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
-        for rows, view in self._views(k=k):
+        for rows, view in self._views(self._goals(certain=True), k=k, draw=False):
             best = view.top(k)
             labelsets[rows], probabilities[rows] = best.labelsets, best.probabilities
             high[rows] = best.high
@@ -299,7 +346,8 @@ class ChainMixture(LabelsetDistribution):
         if metric == EXACT:
             return Expected.exactly(np.exp(self._log_prob(Y_pred)))
         value, low, high = (np.empty(len(self)) for _ in range(3))
-        for rows, view in self._views(unseen=self._engine.tolerance):
+        goals = self._goals(width=ANY, unseen=self._engine.tolerance)
+        for rows, view in self._views(goals):
             part = view.expected(metric, Y_pred[rows], empty)
             value[rows], low[rows], high[rows] = part.value, part.low, part.high
         return Expected(value, low, high)
@@ -317,13 +365,13 @@ class ChainMixture(LabelsetDistribution):
 
     @property
     def _goes_by_part(self) -> bool:
-        return self.n_labels > self.max_exact_labels or self._engine.name == "certified"
+        return not self._is_affordable or self._engine.name == "certified"
 
     def partial_table(self) -> Enumeration | None:
         """Return the enumerated labelsets where there are too many labels to see all."""
         if not self._goes_by_part:
             return None
-        goals = np.array([self._engine.tolerance, self._engine.tolerance, self._engine.mass or 2.0])
+        goals = self._goals(width=ANY, unseen=self._engine.tolerance, certain=True)
         return enumerate_chains(self._chains, goals, self._engine.budget)
 
     def _size_marginals(self) -> Floats:
