@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labelsure.aware import AccuracyAwareClassifier
     from labelsure.candidates import confidence
     from labelsure.classifiers import (
         BinaryRelevance,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "aware": ["AccuracyAwareClassifier"],
     "candidates": ["confidence"],
     "classifiers": [
         "BinaryRelevance",
@@ -97,6 +99,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AcceptPolicy",
+    "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "BinaryRelevance",
     "ChainMixture",

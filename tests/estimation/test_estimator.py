@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from simulated_population import random_dist
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.estimation import AccuracyEstimator, score_table
-
-from .simulated import random_dist
 
 N = 400
 METRICS = ("exact", "hamming", "jaccard", "f1")

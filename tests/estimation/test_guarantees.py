@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 from scipy.stats import binom
+from simulated_population import Population
 
 import labelsure as ls
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import get_metric
 from labelsure.selection import AcceptPolicy, TargetWarning
-
-from .simulated import Population
 
 N_REPEATS = 500
 

@@ -3,14 +3,13 @@
 import numpy as np
 import oracles_estimation as oracles
 import pytest
+from simulated_population import random_dist
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
 from labelsure.estimation import AccuracyEstimator, score_table
 from labelsure.estimation._design import blocks
 from labelsure.estimation._responses import RESPONSES
-
-from .simulated import random_dist
 
 CASES = [("exact", False), ("hamming", False), ("jaccard", False), ("jaccard", True), ("f1", True)]
 
@@ -195,3 +194,18 @@ def test_blocks_cover_all_rows_once():
         assert (seen == 1).all()
         assert (dense[:, -1] == 1).all()
         assert (dense.sum(axis=1) - features.sum(axis=1) - (2 + bool(n_slopes)) < 1e-9).all()
+
+
+@pytest.mark.parametrize("n_samples", [2, 3, 5, 12])
+@pytest.mark.parametrize("paper", [False, True])
+def test_few_instances_and_perfect_separation(table, n_samples, paper):
+    # Rates of 0 and 1 to rounding on the way must not stop the fit.
+    few = table[:n_samples].assign(fn=0, tn=2)
+    right = few["top"] >= few["top"].median()
+    few = few.assign(tp=np.where(right, 2, 0), fp=np.where(right, 0, 2))
+    for metric in ("exact", "jaccard"):
+        estimator = AccuracyEstimator(metric, "mix", paper=paper).fit(few)
+        estimated = estimator.predict(few)
+        assert ((estimated >= 0) & (estimated <= 1)).all()
+        batch = estimator.estimate(few)
+        assert 0 <= batch.low <= batch.mean <= batch.high <= 1

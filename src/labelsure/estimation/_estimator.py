@@ -70,7 +70,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
     >>> from labelsure import AccuracyEstimator, IndependentLabels
     >>> rng = np.random.default_rng(0)
     >>> dist = IndependentLabels(rng.uniform(size=(2000, 3)))
-    >>> Y = dist.sample(1, random_state=0)[:, 0]
+    >>> Y = dist.sample(1, random_state=1)[:, 0]
     >>> estimator = AccuracyEstimator("exact").fit(dist[:1000], Y[:1000])
     >>> estimator.predict(dist[1000:1003]).round(2)
     array([0.72, 0.29, 0.43])

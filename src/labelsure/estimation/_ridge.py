@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 TOLERANCE = 1e-10  # of the gradient of the final fit; Newton gets there in one step from 1e-5
 PATH_TOLERANCE = 1e-6
 MAX_STEPS = 100
+CURVATURE_FLOOR = 1e-10
 N_PENALTIES = 20
 PATH_START, PATH_END = 10.0, 1e-6  # times the steepest slope at which nothing but offsets remains
 
@@ -128,6 +129,8 @@ def _penalised(terms: Terms, coefficients: Floats, totals: Floats, ridge: Floats
     for k in range(n_free):
         columns = np.arange(n_columns)
         hessian[:, k, columns, k, columns] += ridge
+        # Where all rates are 0 or 1 to rounding the intercept has no curvature; the step needs one.
+        hessian[:, k, -1, k, -1] += CURVATURE_FLOOR
     if n_free > 1:
         # The same number added to every intercept changes no rate: without this the Hessian has
         # no inverse. The gradient is zero that way, so the step is the same.

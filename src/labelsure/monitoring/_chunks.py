@@ -81,7 +81,7 @@ def monitor(
     >>> rng = np.random.default_rng(0)
     >>> usual, harder = rng.beta(0.3, 0.3, size=(900, 4)), rng.uniform(size=(300, 4))
     >>> dist = IndependentLabels(np.concatenate([usual, harder]))
-    >>> Y = dist.sample(1, random_state=0)[:, 0]
+    >>> Y = dist.sample(1, random_state=1)[:, 0]
     >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
     >>> table = monitor(dist[600:], estimator, chunk_size=300)
     >>> table[["estimated", "band_low", "band_high", "alert"]].round(2)

@@ -33,7 +33,8 @@ class Population:
         self.metric = metric
         self.true = ls.expected_accuracy(dist, metric=metric, empty=empty)
         self.table = score_table(dist)
-        Y = dist.sample(n_draws, random_state=seed)
+        # Another seed: the same one would draw the truth from the bits that made the distribution.
+        Y = dist.sample(n_draws, random_state=seed + 1)
         self.truths = np.swapaxes(Y, 0, 1)
         self.modes = dist.mode()
         drawn = [np.stack(_counts(self.truths[d], self.modes)) for d in range(n_draws)]

@@ -1,0 +1,319 @@
+"""`AccuracyAwareClassifier`: a classifier that knows how accurate its predictions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from labelsure.classifiers import EnsembleOfClassifierChains
+from labelsure.classifiers._targets import label_names_of, read_targets
+from labelsure.decisions import decide
+from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation import AccuracyEstimator, Estimate, score_table
+from labelsure.labelsets import Labelsets
+from labelsure.metrics import EXACT, MetricLike, accuracy, check_empty, get_metric
+from labelsure.selection import AcceptPolicy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AccuracyAwareClassifier", "Assessment"]
+
+Floats = NDArray[np.float64]
+
+N_FOLDS = 5
+MIN_SAMPLES = 4  # two to train on and two to compare with
+CALIBRATIONS = ("cross", "split")
+DECISIONS = ("mode", "best")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Predictions and what they are worth.
+
+    Parameters
+    ----------
+    Y_pred
+        (n, L) predicted labelsets.
+    accuracy
+        (n,) estimated accuracies.
+    accepted
+        (n,) whether the policy accepts each; None without a target.
+    """
+
+    Y_pred: Labelsets
+    accuracy: Floats
+    accepted: NDArray[np.bool_] | None
+
+
+class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A multi-label classifier, an estimator of its accuracy and a policy, fitted together.
+
+    Parameters
+    ----------
+    classifier
+        Any with `predict_distribution`, such as `BinaryRelevance`; None means
+        `EnsembleOfClassifierChains`.
+    metric
+        The accuracy to estimate: "exact", "hamming", "jaccard", "f1", or a function of
+        (tp, fp, fn, tn) with values in [0, 1].
+    target
+        The mean accuracy that accepted predictions shall reach; None for no policy.
+    level
+        The probability with which they do, and that of the intervals of `estimate`.
+    calibration
+        Where the labelled predictions come from that estimator and policy are fitted to. "cross":
+        from five-fold cross-fitting, so that every instance serves every purpose; the target is
+        then reached as a rule, not guaranteed. "split": from instances held out for it, as the
+        guarantee needs.
+    calibration_size
+        The share of instances held out by "split"; with a target one half of them is for the
+        estimator, the other for the policy.
+    decision
+        "mode" predicts the most probable labelset, "best" the one with the highest expected
+        accuracy.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    candidates, model
+        As of `AccuracyEstimator`.
+    random_state
+        Seed of folds and splits.
+
+    Attributes
+    ----------
+    classifier_, estimator_, policy_
+        What was fitted; `policy_` is None without a target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 4))
+    >>> Y = (X[:, :3] + 0.5 * rng.normal(size=(600, 3)) > 0).astype(int)
+    >>> model = AccuracyAwareClassifier(BinaryRelevance(), metric="hamming", random_state=0)
+    >>> model.fit(X[:500], Y[:500]).predict(X[500:502])
+    array([[1, 0, 1],
+           [0, 1, 0]])
+    >>> model.predict_accuracy(X[500:502]).round(2)
+    array([0.92, 0.87])
+    >>> round(model.estimate(X[500:]).mean, 2)
+    0.86
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        metric: MetricLike = "jaccard",
+        target: float | None = None,
+        level: float = 0.95,
+        calibration: str = "cross",
+        *,
+        calibration_size: float = 0.4,
+        decision: str = "mode",
+        empty: float = 1.0,
+        candidates: Any = None,
+        model: str = "ridge",
+        random_state: int | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.metric = metric
+        self.target = target
+        self.level = level
+        self.calibration = calibration
+        self.calibration_size = calibration_size
+        self.decision = decision
+        self.empty = empty
+        self.candidates = candidates
+        self.model = model
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier, the estimator of its accuracy and, with a target, the policy.
+
+        Parameters
+        ----------
+        X
+            (n, d) features.
+        y
+            (n, L) zeros and ones, a DataFrame (whose columns name the labels) or sparse; or a
+            vector of two classes, which is the case of one label.
+        """
+        self._check()
+        X, Y = validate_data(
+            self, X, y, multi_output=True, ensure_min_samples=MIN_SAMPLES, **self._accepted()
+        )
+        targets = read_targets(Y)
+        self.classes_ = targets.classes
+        self.label_names_ = label_names_of(y, targets.labelsets.shape[1])
+        fit_parts = self._fit_cross if self.calibration == "cross" else self._fit_split
+        for_estimator, for_policy = fit_parts(X, targets.labelsets)
+        self.estimator_ = AccuracyEstimator(
+            self.metric, self.candidates, self.model, self.empty
+        ).fit(for_estimator)
+        self.policy_ = None if self.target is None else self._fit_policy(for_policy, self.target)
+        return self
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return the classifier's P(Y|x) of each instance."""
+        check_is_fitted(self, "estimator_")
+        X = validate_data(self, X, reset=False, **self._accepted())
+        dist: LabelsetDistribution = self.classifier_.predict_distribution(X)
+        return dist
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
+        decisions = self._decide(self.predict_distribution(X))
+        if isinstance(self.classes_, list):
+            return decisions.astype(self.classes_[0].dtype)
+        return self.classes_[decisions[:, 0]]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the marginals of the distribution, (n, L), or (n, 2) for two classes."""
+        marginals = self.predict_distribution(X).marginals()
+        if isinstance(self.classes_, list):
+            return marginals
+        return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
+
+    def predict_accuracy(self, X: Any) -> Floats:
+        """Return the estimated accuracy of each prediction, (n,)."""
+        dist = self.predict_distribution(X)
+        return self.estimator_.predict(dist, self._decisions(dist))
+
+    def accept(self, X: Any) -> NDArray[np.bool_]:
+        """Return which predictions the policy accepts, (n,); needs a target."""
+        check_is_fitted(self, "estimator_")
+        if self.policy_ is None:
+            raise InputError(
+                "`accept` needs a target, got target=None when fitting. Fit with e.g. target=0.9."
+            )
+        return self.policy_.accept(self.predict_accuracy(X))
+
+    def estimate(self, X: Any, *, level: float | None = None) -> Estimate:
+        """Return the mean accuracy of a batch that nobody has labelled, with an interval."""
+        dist = self.predict_distribution(X)
+        level = self.level if level is None else level
+        return self.estimator_.estimate(dist, self._decisions(dist), level=level)
+
+    def assess(self, X: Any) -> Assessment:
+        """Return predictions, their estimated accuracies and acceptance, in one sweep over X."""
+        dist = self.predict_distribution(X)
+        Y_pred = self._decide(dist)
+        estimated = self.estimator_.predict(dist, Y_pred)
+        accepted = None if self.policy_ is None else self.policy_.accept(estimated)
+        return Assessment(Y_pred, estimated, accepted)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean accuracy under the metric, once the truth is known."""
+        Y_pred = self._decide(self.predict_distribution(X))
+        if not isinstance(self.classes_, list):
+            y = (np.asarray(y) == self.classes_[1])[:, np.newaxis]
+        return float(accuracy(y, Y_pred, self.metric, empty=self.empty).mean())
+
+    @property
+    def reference_(self) -> Estimate:
+        """The `Estimate` for the instances that the estimator was fitted to."""
+        check_is_fitted(self, "estimator_")
+        reference: Estimate = self.estimator_.reference_
+        return reference
+
+    def _check(self) -> None:
+        get_metric(self.metric)
+        check_empty(self.empty)
+        if self.calibration not in CALIBRATIONS:
+            raise unknown_name("calibration", self.calibration, CALIBRATIONS)
+        if self.decision not in DECISIONS:
+            raise unknown_name("decision", self.decision, DECISIONS)
+        if self.classifier is not None and not hasattr(self.classifier, "predict_distribution"):
+            raise InputError(
+                "`classifier` must have `predict_distribution`, such as `BinaryRelevance` or "
+                f"`EnsembleOfClassifierChains`, got {type(self.classifier).__name__}. Pass a "
+                "scikit-learn classifier as their `estimator`."
+            )
+        if not 0 < self.calibration_size < 1:
+            raise InputError(
+                "`calibration_size` must be a share between 0 and 1, both excluded, got "
+                f"{self.calibration_size!r}."
+            )
+
+    def _accepted(self) -> dict[str, Any]:
+        allow_nan = get_tags(self).input_tags.allow_nan
+        return {
+            "accept_sparse": "csr",
+            "dtype": np.float64,
+            "ensure_all_finite": "allow-nan" if allow_nan else True,
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        tags.input_tags.sparse = True
+        if hasattr(self.classifier, "__sklearn_tags__"):
+            tags.input_tags = get_tags(self.classifier).input_tags
+        return tags
+
+    def _new_classifier(self) -> Any:
+        if self.classifier is None:
+            return EnsembleOfClassifierChains(random_state=self.random_state)
+        return clone(self.classifier)
+
+    def _decide(self, dist: LabelsetDistribution) -> Labelsets:
+        decisions = self._decisions(dist)
+        return dist.mode() if decisions is None else decisions
+
+    def _decisions(self, dist: LabelsetDistribution) -> Labelsets | None:
+        """Return the decisions, None for the mode, which comes with the profile anyway."""
+        if self.decision == "mode":
+            return None
+        return decide(dist, self.metric, empty=self.empty)
+
+    def _table(self, classifier: Any, X: Any, Y: Any) -> pd.DataFrame:
+        dist = classifier.predict_distribution(X)
+        return score_table(dist, Y, self._decisions(dist), metrics=[self.metric])
+
+    def _fitted(self, X: Any, Y: Labelsets) -> Any:
+        import pandas as pd
+
+        return self._new_classifier().fit(X, pd.DataFrame(Y, columns=list(self.label_names_)))
+
+    def _fit_cross(self, X: Any, Y: Labelsets) -> tuple[pd.DataFrame, pd.DataFrame]:
+        import pandas as pd
+
+        self.classifier_ = self._fitted(X, Y)
+        folds = KFold(min(N_FOLDS, len(Y)), shuffle=True, random_state=self.random_state)
+        tables = [
+            self._table(self._fitted(X[train], Y[train]), X[test], Y[test])
+            for train, test in folds.split(Y)
+        ]
+        table = pd.concat(tables, ignore_index=True)
+        return table, table
+
+    def _fit_split(self, X: Any, Y: Labelsets) -> tuple[pd.DataFrame, pd.DataFrame]:
+        order = check_random_state(self.random_state).permutation(len(Y))
+        held_out = round(self.calibration_size * len(order))
+        train, rest = order[held_out:], order[:held_out]
+        self.classifier_ = self._fitted(X[train], Y[train])
+        table = self._table(self.classifier_, X[rest], Y[rest])
+        if self.target is None:
+            return table, table
+        half = len(table) // 2
+        return table.iloc[:half], table.iloc[half:]
+
+    def _fit_policy(self, table: pd.DataFrame, target: float) -> AcceptPolicy:
+        metric = get_metric(self.metric)
+        counts = (table[name].to_numpy() for name in ("tp", "fp", "fn", "tn"))
+        outcome = "binary" if metric == EXACT else "bounded"
+        return AcceptPolicy(target, self.level, outcome).fit(
+            self.estimator_.predict(table), metric.values(*counts, empty=self.empty)
+        )
