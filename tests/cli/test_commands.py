@@ -10,6 +10,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.cli import main
+from labelsure.errors import InputError
 from labelsure.study import load_plan
 from labelsure.study._folder import RunFolder
 from labelsure.study._toml import to_toml
@@ -20,6 +21,18 @@ SMALL = {
     "repeats": 1,
     "classifiers": {"Indep": {"class": "BinaryRelevance"}},
 }
+
+
+@pytest.fixture(autouse=True)
+def reports(monkeypatch):
+    """Keep tables and figures, which take seconds, for the tests that are about them."""
+    asked = []
+
+    def write(scores, features, settings, out_dir, **others):
+        asked.append((len(scores), len(features), settings, out_dir, others))
+
+    monkeypatch.setattr("labelsure.report.write_report_files", write, raising=False)
+    return asked
 
 
 @pytest.fixture
@@ -85,8 +98,9 @@ def test_study_prints_results_and_tells_progress(capsys, tmp_path, plan_file):
     assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 0
     captured = capsys.readouterr()
     lines = captured.err.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert lines[0].startswith("[1/2] independent.Indep.0 ")
+    assert lines[2] == "Writing tables and figures"
     assert "dependent" in captured.out
     assert "2 cells computed, 0 kept, 0 failed" in captured.out
     assert str(out / "scores.parquet") in captured.out
@@ -95,7 +109,8 @@ def test_study_prints_results_and_tells_progress(capsys, tmp_path, plan_file):
     exact = ((one["fp"] + one["fn"]) == 0).mean()
     assert f"{exact:.3f} ({one['expected_exact'].mean():.3f})" in captured.out
     assert main(["study", plan_file(), "--out", str(out)]) == 0
-    assert capsys.readouterr().err == "2 cells kept from an earlier run\n"
+    told = "2 cells kept from an earlier run\nWriting tables and figures\n"
+    assert capsys.readouterr().err == told
 
 
 def test_expected_accuracies_in_the_summary_have_the_empty_term(tmp_path, capsys, plan_file):
@@ -158,6 +173,12 @@ WRONG = [
         ["study", "paper", "--out", "{}/run", "--data", "{}"],
         "'emotions' must be in the data folder",
     ),
+    (["check"], "Missing argument 'DIR"),
+    (["check", "{}/no"], "must hold scores.parquet"),
+    (["check", "{}"], "must hold scores.parquet"),
+    (["check", "{}", "--against", "papers"], "--against"),
+    (["check", "{}/a/run", "{}/b/run"], "must be in folders with distinct names, got run, run"),
+    (["demo", "extra"], "extra"),
     (["data"], "Missing command"),
     (["data", "info"], "Missing argument 'NAME'"),
     (["data", "info", "digit"], "Unknown data set 'digit'. Did you mean 'digits'?"),
@@ -192,6 +213,37 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
     monkeypatch.setattr("labelsure.study.run_study", interrupted)
     assert main(["study", plan_file(), "--out", str(tmp_path / "run")]) == 130
     assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
+
+
+def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
+    out = tmp_path / "run"
+    assert main(["study", plan_file(replicates=7), "--out", str(out), "--jobs", "1"]) == 0
+    n_scores, n_features, settings, folder, others = reports[0]
+    assert (n_scores, n_features, folder) == (160, 2, out)
+    assert (settings["name"], settings["replicates"]) == ("quick", 7)
+    assert others == {"n_replicates": 7, "n_jobs": 1}
+
+
+def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp_path, plan_file):
+    def refuse(*arguments, **settings):
+        raise InputError("`correlations` must hold at least one that is defined, got none.")
+
+    monkeypatch.setattr("labelsure.report.write_report_files", refuse)
+    out = tmp_path / "run"
+    assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
+    captured = capsys.readouterr()
+    last = captured.err.splitlines()[-1]
+    assert last.startswith("labelsure: Not all tables and figures could be made: `correlations`")
+    assert "2 cells computed" in captured.out
+    assert (out / "scores.parquet").is_file()
+
+
+def test_nothing_to_report(capsys, reports, tmp_path, plan_file):
+    chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
+    out = ["--out", str(tmp_path / "run"), "--jobs", "1"]
+    assert main(["study", plan_file(classifiers={"Broken": chains}), *out]) == 3
+    assert reports == []
+    assert "0 cells computed, 0 kept, 2 failed" in capsys.readouterr().out
 
 
 def test_data_list(capsys, tmp_path):

@@ -71,6 +71,7 @@ TOP_LEVEL = [
     ("repeats = true", r"`repeats` must be a whole number >= 1, got True"),
     ("seed = -1", r"`seed` must be a whole number >= 0, got -1"),
     ("best_labels = 1.5", r"`best_labels` must be a whole number >= 0, got 1.5"),
+    ("replicates = 0", r"`replicates` must be a whole number >= 1, got 0"),
     ("test_share = 1.0", r"`test_share` must be a number between 0 and 1, got 1.0"),
     ('test_share = "x"', r"`test_share` must be a number between 0 and 1, got 'x'"),
     ('metrics = ["jacard"]', r"Unknown entry of `metrics` 'jacard'. Did you mean 'jaccard'\?"),

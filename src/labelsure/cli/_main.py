@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from labelsure.cli._check import check
 from labelsure.cli._codes import INTERRUPTED, WRONG_INPUT
 from labelsure.cli._data import data_app
+from labelsure.cli._demo import demo
 from labelsure.cli._study import study
 from labelsure.errors import LabelsureError
 
@@ -25,6 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("study")(study)
+app.command("check")(check)
+app.command("demo")(demo)
 app.add_typer(data_app, name="data")
 
 

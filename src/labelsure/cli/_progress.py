@@ -57,6 +57,10 @@ class CellLines:
         if event.state != "kept":
             self._console.print(_line(event), markup=False)
 
+    def note(self, text: str) -> None:
+        """Tell what happens beside the cells."""
+        self._console.print(text, markup=False)
+
     def _tell_kept(self) -> None:
         if self._n_kept:
             self._console.print(f"{self._n_kept} cells kept from an earlier run")

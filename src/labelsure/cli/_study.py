@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure.cli._codes import CELLS_FAILED, FINE
+from labelsure.cli._codes import CELLS_FAILED, FINE, WRONG_INPUT
+from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
     from labelsure.study import StudyRun
@@ -53,16 +54,30 @@ def study(
     labelsure study my-plan.toml --out runs/mine --jobs 4
     """
     from labelsure.cli._progress import CellLines
+    from labelsure.report import write_report_files
     from labelsure.study import load_plan, run_study
 
     chosen = load_plan(plan)
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
 
+    problems: list[str] = []
+
     def write_report(run: StudyRun) -> None:
-        report = import_module("labelsure.report")
-        if len(run.scores) and hasattr(report, "write_report_files"):
-            report.write_report_files(run.scores, run.features, run.plan.to_dict(), run.folder)
+        if run.scores.empty:
+            return
+        lines.note("Writing tables and figures")
+        try:
+            write_report_files(
+                run.scores,
+                run.features,
+                run.plan.to_dict(),
+                run.folder,
+                n_replicates=run.plan.replicates,
+                n_jobs=jobs,
+            )
+        except LabelsureError as error:  # the scores are there all the same
+            problems.append(f"Not all tables and figures could be made: {error}")
 
     with CellLines(quiet=as_json) as lines:
         run = run_study(
@@ -74,7 +89,9 @@ def study(
         from labelsure.cli._summary import print_summary
 
         print_summary(run)
-    raise typer.Exit(CELLS_FAILED if run.failures else FINE)
+    for problem in problems:
+        print(f"labelsure: {problem}", file=sys.stderr)
+    raise typer.Exit(CELLS_FAILED if run.failures else WRONG_INPUT if problems else FINE)
 
 
 def _as_dict(run: StudyRun) -> dict[str, Any]:

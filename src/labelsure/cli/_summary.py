@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from labelsure.metrics import get_metric
-from labelsure.study import StudyRun
+from labelsure.study import StudyRun, accuracies
 
 Floats = NDArray[np.float64]
+
+CORRELATIONS = "tables/values_kendall.csv"
 
 NO_EMPTY_TERM = ("exact", "hamming")
 """Metrics for which two empty labelsets are no special case."""
@@ -27,7 +28,9 @@ def print_summary(run: StudyRun) -> None:
     """
     console = Console(highlight=False, soft_wrap=True)
     if len(run.scores):
-        console.print(_table(accuracy_table(run), run.plan.metrics))
+        console.print(_accuracies(accuracy_table(run), run.plan.metrics))
+    if (run.folder / CORRELATIONS).is_file():
+        console.print(_correlations(pd.read_csv(run.folder / CORRELATIONS)))
     for name, failure in run.failures.items():
         console.print(f"FAILED {name}: {failure['message'].splitlines()[0]}", markup=False)
     cells = f"{run.n_computed} cells computed, {run.n_kept} kept, {len(run.failures)} failed"
@@ -50,16 +53,10 @@ def accuracy_table(run: StudyRun) -> pd.DataFrame:
     """
     columns = {}
     for metric in run.plan.metrics:
-        columns[metric] = actual(run.scores, metric, run.plan.empty)
+        columns[metric] = accuracies(run.scores, metric, run.plan.empty)
         columns[f"expected {metric}"] = expected(run.scores, metric, run.plan.empty)
     keys = [run.scores["dataset"], run.scores["classifier"]]
     return pd.DataFrame(columns).groupby(keys, sort=False).mean()
-
-
-def actual(scores: pd.DataFrame, metric: str, empty: float) -> Floats:
-    """Return the accuracy of each row."""
-    counts = (scores[name].to_numpy() for name in ("tp", "fp", "fn", "tn"))
-    return get_metric(metric).values(*counts, empty=empty)
 
 
 def expected(scores: pd.DataFrame, metric: str, empty: float) -> Floats:
@@ -71,7 +68,7 @@ def expected(scores: pd.DataFrame, metric: str, empty: float) -> Floats:
     return values + empty * np.where(nothing, scores["p_empty"].to_numpy(), 0.0)
 
 
-def _table(means: pd.DataFrame, metrics: tuple[str, ...]) -> Table:
+def _accuracies(means: pd.DataFrame, metrics: tuple[str, ...]) -> Table:
     table = Table(title="Mean accuracy of the most probable labelset: actual (expected)")
     for name in ("data set", "classifier"):
         table.add_column(name, no_wrap=True)
@@ -80,4 +77,15 @@ def _table(means: pd.DataFrame, metrics: tuple[str, ...]) -> Table:
     for names, row in zip(means.index, means.to_numpy(), strict=True):
         pairs = row.reshape(-1, 2)
         table.add_row(*names, *(f"{value:.3f} ({hoped:.3f})" for value, hoped in pairs))
+    return table
+
+
+def _correlations(values: pd.DataFrame) -> Table:
+    """Return how well each candidate ranks predictions, over all cells."""
+    means = values.pivot_table("correlation", "candidate", "metric", sort=False)
+    table = Table("candidate", title="Mean rank correlation of candidates and accuracy")
+    for metric in means.columns:
+        table.add_column(str(metric), justify="right")
+    for candidate, row in zip(means.index, means.to_numpy(), strict=True):
+        table.add_row(str(candidate), *(f"{value:.3f}" for value in row))
     return table

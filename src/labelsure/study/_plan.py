@@ -55,6 +55,8 @@ class Plan:
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
     best_labels
         Up to how many labels the Jaccard-optimal decision is computed beside the mode.
+    replicates
+        Splits of the mixture analysis.
     description
         For people.
     """
@@ -72,12 +74,14 @@ class Plan:
     empty: float = 1.0
     engine: str = "auto"
     best_labels: int = 16
+    replicates: int = 20
     description: str = ""
 
     def __post_init__(self) -> None:
         _check_whole("repeats", self.repeats, 1)
         _check_whole("seed", self.seed, 0)
         _check_whole("best_labels", self.best_labels, 0)
+        _check_whole("replicates", self.replicates, 1)
         if not _is_number(self.test_share) or not 0 < self.test_share < 1:
             raise InputError(
                 f"`test_share` must be a number between 0 and 1, got {self.test_share!r}. Usual "

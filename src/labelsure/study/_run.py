@@ -149,10 +149,11 @@ def run_study(
         folder.write_text("plan.toml", to_toml(plan.to_dict()))
         manifest = Manifest.start(folder, plan, sets, n_jobs)
         run = _Run(plan, sets, folder, manifest, progress or (lambda event: None))
-        result = replace(run.compute(n_jobs), seconds=time.monotonic() - started)
+        result = run.compute(n_jobs)
         if finish is not None:
             finish(result)
-        manifest.complete(result.failures, time.monotonic() - started)
+        result = replace(result, seconds=time.monotonic() - started)
+        manifest.complete(result.failures, result.seconds)
         return result
 
 
