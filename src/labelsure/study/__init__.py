@@ -1,4 +1,4 @@
-"""The study: from a score table to every analysis of the paper, each a function of frames."""
+"""Studies: a plan becomes cells, cells become the score table, every analysis comes from it."""
 
 from labelsure.study._agreement import (
     MEASURES,
@@ -14,6 +14,7 @@ from labelsure.study._analyses import (
     CorrelationAnalyses,
     run_analyses,
 )
+from labelsure.study._cells import Cell, plan_cells, score_cell
 from labelsure.study._claims import Claim
 from labelsure.study._conclusions import (
     FAILS,
@@ -39,7 +40,9 @@ from labelsure.study._numbers import (
     compare_numbers,
     describe_datasets,
 )
+from labelsure.study._plan import Plan, load_plan, shipped_plans
 from labelsure.study._published import published_table
+from labelsure.study._run import CellEvent, StudyRun, run_study
 from labelsure.study._scores import accuracies, candidate_values, rank_keys
 
 __all__ = [
@@ -52,10 +55,14 @@ __all__ = [
     "UNDECIDED",
     "Analyses",
     "AnalysisSettings",
+    "Cell",
+    "CellEvent",
     "Claim",
     "Conclusion",
     "CorrelationAnalyses",
+    "Plan",
     "RepeatedAnalyses",
+    "StudyRun",
     "accuracies",
     "agreement",
     "candidate_values",
@@ -67,16 +74,21 @@ __all__ = [
     "fit_statistics",
     "interval_table",
     "kendall",
+    "load_plan",
     "mark_intervals",
     "mixture",
     "mixture_replicates",
     "optimal_decisions",
     "own_agreement",
     "pearson",
+    "plan_cells",
     "published_table",
     "rank_keys",
     "robustness",
     "run_analyses",
+    "run_study",
+    "score_cell",
+    "shipped_plans",
     "spread",
     "trivial_agreement",
     "trivial_effects",
