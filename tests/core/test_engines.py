@@ -667,6 +667,8 @@ def test_right_settings_are_taken_by_every_kind(kind):
         ({"tolerance": -1}, "`tolerance` must be"),
         ({"mass": 1.1}, "`mass` must be"),
         ({"budget": None}, "`budget` must be"),
+        ({"random_state": -1}, "`random_state` must be a whole number >= 0, got -1"),
+        ({"random_state": None}, "`random_state` must be a whole number >= 0, got None"),
     ],
 )
 def test_wrong_defaults_are_refused_when_they_are_set(told, message):
@@ -691,7 +693,10 @@ def test_a_mass_that_was_seen_is_enough():
     for mass in (0.3, 0.8, 0.99):
         partial = ls.ChainMixture(dist._chains, engine="certified", tolerance=0.0, mass=mass)
         assert (partial.partial_table().unseen_mass <= 1 - mass + ROUNDING).all()
+    none = dist.profile(mass=0.0).high.entropy  # any is enough: one round
     few = dist.profile(mass=0.3).high.entropy
+    assert (dist.profile(mass=None).high.entropy < none).all()
+    assert (few <= none).all()
     assert (dist.profile(mass=0.99).high.entropy < few).all()
 
 

@@ -17,7 +17,6 @@ from labelsure.estimation._design import Layout, blocks, column_scales, scaled
 from labelsure.estimation._features import EXPECTED
 from labelsure.estimation._responses import RESPONSES, Response
 from labelsure.estimation._ridge import (
-    TOLERANCE,
     Problem,
     covariance,
     fit_path,
@@ -147,7 +146,7 @@ class RidgeModel(Model):
         # Products of small blocks: threads that wait for each other cost more than they do.
         with _blas().limit(limits=1, user_api="blas"):
             start = self._choose_penalty(problem, settings)
-            self.coefficients = minimise(problem, start, everything, self.penalty, TOLERANCE)[0]
+            self.coefficients = minimise(problem, start, everything, self.penalty)[0]
             self.covariance = covariance(problem, self.coefficients, self.penalty)
         return self
 

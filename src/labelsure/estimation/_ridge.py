@@ -19,7 +19,7 @@ from labelsure.estimation._design import Block, Layout
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-10  # of the gradient of the final fit; Newton gets there in one step from 1e-5
-PATH_TOLERANCE = 1e-6
+PATH_STEP = 0.01  # along the path a smaller Newton step is the last: its error is about the square
 MAX_STEPS = 100
 CURVATURE_FLOOR = 1e-10
 N_PENALTIES = 20
@@ -139,7 +139,7 @@ def _penalised(terms: Terms, coefficients: Floats, totals: Floats, ridge: Floats
 
 
 def minimise(
-    problem: Problem, start: Floats, used: Floats, penalty: float, tolerance: float
+    problem: Problem, start: Floats, used: Floats, penalty: float, *, last_step: float = 0.0
 ) -> Floats:
     """Return the coefficients of each fit, (fits, n_free, columns), from those of a start.
 
@@ -153,8 +153,9 @@ def minimise(
         (n, fits) 1 for the rows that a fit sees, 0 for the others.
     penalty
         Greater than 0.
-    tolerance
-        Of the largest entry of the gradient.
+    last_step
+        A step smaller than this in every coefficient ends the search unchecked; 0 goes on until
+        the gradient is below `TOLERANCE`.
     """
     ridge = penalty * problem.layout.penalised()
     totals = used.T @ problem.targets.sum(axis=1)
@@ -164,7 +165,7 @@ def minimise(
     for _ in range(MAX_STEPS):
         terms = _penalised(_terms(problem, coefficients, used), coefficients, totals, ridge)
         worse = terms.loss > best + 1e-12 * np.abs(best)
-        if not worse.any() and np.abs(terms.gradient).max() < tolerance:
+        if not worse.any() and np.abs(terms.gradient).max() < TOLERANCE:
             return coefficients
         newton = np.linalg.solve(
             terms.hessian.reshape(-1, size, size), terms.gradient.reshape(-1, size, 1)
@@ -174,6 +175,8 @@ def minimise(
         best = np.where(worse, best, terms.loss)
         step = np.where(halve, step / 2, -newton)
         coefficients = kept + step
+        if not worse.any() and np.abs(step).max() < last_step:
+            return coefficients
     warnings.warn(
         f"The fit at penalty {penalty:.3g} did not converge in {MAX_STEPS} steps; its largest "
         f"slope is {np.abs(terms.gradient).max():.1e}. Check the features for extreme values.",
@@ -230,7 +233,7 @@ def fit_path(problem: Problem, penalties: Floats, folds: NDArray[np.intp]) -> Pa
     coefficients = problem.start(n_folds + 1)
     deviances, whole = [], []
     for penalty in penalties:
-        coefficients = minimise(problem, coefficients, used, penalty, PATH_TOLERANCE)
+        coefficients = minimise(problem, coefficients, used, penalty, last_step=PATH_STEP)
         deviances.append(2 * _loss(problem, coefficients[:-1], held_out))
         whole.append(coefficients[-1])
     return PathFit(penalties, np.array(deviances), np.array(whole))

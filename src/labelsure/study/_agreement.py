@@ -55,7 +55,7 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
         "n": float(len(both)),
         **_values(x, y),
         **_directions(_above_baseline(both)),
-        **effects_agreement(effects(both[[*KEYS, "correlation"]]), effects(reference)),
+        **effects_agreement(*(effects(both[KEYS].assign(correlation=values)) for values in (x, y))),
     }
 
 
