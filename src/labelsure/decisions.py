@@ -19,6 +19,7 @@ from labelsure.metrics import (
     F1,
     HAMMING,
     JACCARD,
+    METRICS,
     Metric,
     MetricLike,
     check_empty,
@@ -165,12 +166,12 @@ def _decide_block(
 ) -> tuple[Labelsets, Floats]:
     partial = dist.partial_table()
     if partial is not None:
-        decisions, gaps = _decide_block(partial.table, metric, empty)
+        decisions, gaps = _decide_block(partial.given_seen, metric, empty)
         if metric == EXACT:
             seen = np.exp(partial.table.log_prob(decisions))
             return decisions, np.maximum(partial.largest_unseen - seen, 0.0)
-        # Whatever the unseen labelsets add, they add no more than their mass to any decision.
-        return decisions, gaps + partial.unseen_mass
+        # Whatever the unseen labelsets add, it differs between two decisions by no more than this.
+        return decisions, gaps + partial.unseen_mass * _spread(metric, dist.n_labels, empty)
     if metric in _SHARED_RULES:
         return _SHARED_RULES[metric](dist), np.zeros(len(dist))
     best: Labelsets | None = dist.optimum(metric, empty=empty)
@@ -181,6 +182,14 @@ def _decide_block(
     if best is None:
         best = _dense_optimum(dist, metric, empty)
     return best, np.zeros(len(dist))
+
+
+def _spread(metric: Metric, n_labels: int, empty: float) -> float:
+    """Return how far apart two values of a metric can be; named ones lie in [0, 1]."""
+    if metric in METRICS.values():
+        return 1.0
+    tables = [metric.table(n_labels, k, empty=empty) for k in range(n_labels + 1)]
+    return float(max(table.max() for table in tables) - min(table.min() for table in tables))
 
 
 def _marginal_majority(dist: LabelsetDistribution) -> Labelsets:

@@ -131,10 +131,14 @@ def mixture_probability(members, odds, factors, work):
 @njit(**PLAIN)
 def _slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
-    h = np.uint64(1469598103934665603)
+    # Half a word at a time: products of 32 bits fit, also as plain Python.
+    half, spread = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
+    h = np.uint64(0)
     for word in key:
-        h = (h ^ word) * np.uint64(1099511628211)
-        h ^= h >> np.uint64(29)
+        h = ((h ^ (word & half)) * spread) & half
+        h ^= h >> np.uint64(15)
+        h = ((h ^ (word >> np.uint64(32))) * spread) & half
+        h ^= h >> np.uint64(15)
     mask = slots.size - 1
     at = np.int64(h & np.uint64(mask))
     while slots[at] >= 0:

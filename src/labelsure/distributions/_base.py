@@ -33,6 +33,10 @@ class PartialTable(Protocol):
         """The labelsets that were seen; their probabilities need not sum to one."""
 
     @property
+    def given_seen(self) -> LabelsetDistribution:
+        """The same, divided by their sum: what decisions, which assume a sum of one, can ask."""
+
+    @property
     def unseen_mass(self) -> Floats:
         """The most that all others can have together, (n,)."""
 

@@ -50,6 +50,13 @@ class Enumeration:
         """The most that a single unseen labelset can have, (n,)."""
         return self.bounds[:, search.LARGEST_UNSEEN]
 
+    @property
+    def given_seen(self) -> LabelsetTable:
+        """The distribution if it is one of the labelsets seen."""
+        given = self.table[:]
+        given._weights = given._weights / given._sum(given._weights)[given._instance]
+        return given
+
     def top_is_certain(self, k: int) -> NDArray[np.bool_]:
         """Whether no unseen labelset can be more probable than the k best seen, (n,)."""
         return self.table._top(k).probabilities[:, -1] >= self.largest_unseen

@@ -124,6 +124,8 @@ class ChainMixture(LabelsetDistribution):
                 "`chains` must all have the same instances and labels, got (n_samples, n_labels) "
                 f"of {sorted(shapes)}."
             )
+        if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+            raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
         super().__init__(*shapes.pop(), label_names)
         self._chains = chains
         self._max_exact_labels = max_exact_labels
@@ -194,7 +196,8 @@ class ChainMixture(LabelsetDistribution):
             Whether the mode must be certain.
         """
         width = self._engine.tolerance if width is None else width
-        return np.array([width, unseen, float(certain), self._engine.mass or ANY])
+        mass = ANY if self._engine.mass is None else self._engine.mass
+        return np.array([width, unseen, float(certain), mass])
 
     def _views(self, goals: Floats, *, k: int = 1, draw: bool = True) -> Views:
         """Yield all instances, some at a time, with what answers for them.

@@ -27,6 +27,7 @@ from labelsure.metrics import Metric, counts
 
 LEVEL = 0.95
 QUANTILE = float(norm.ppf(0.5 + LEVEL / 2))
+MIN_NEW_DRAWS = 30  # fewer give no interval
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,25 @@ class Sampled:
     log_prob: Floats
     is_new: NDArray[np.bool_]
 
-    def mean_of_rest(self, values: Floats, centre: Floats | float = 0.0) -> tuple[Floats, Floats]:
+    def mean_of_rest(self, values: Floats, guess: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """Estimate the sum over labelsets not enumerated of P(y) value(y), with standard error.
 
         The mass of the rest is known, so a constant taken off the values of the draws and put back
-        exactly leaves the estimate unbiased and takes variance away.
+        exactly takes variance away: their mean, as far as possible. That of one half of the draws
+        is used for the other half, which leaves the estimate unbiased. A guess that does not come
+        from the draws counts as one more of them.
         """
-        rest = self.enumeration.unseen_mass
-        centre = np.broadcast_to(np.asarray(centre, dtype=np.float64), rest.shape)
-        shifted = np.where(self.is_new, values - centre[:, np.newaxis, np.newaxis], 0.0)
-        size, n_chains = shifted.shape[2], shifted.shape[1]
+        size, n_chains = values.shape[2], values.shape[1]
+        first, second = slice(None, size // 2), slice(size // 2, None)
+        estimate = np.zeros(len(values))
+        for mine, other in ((first, second), (second, first)):
+            centre = _mean_where(self.is_new[:, :, other], values[:, :, other], guess)
+            shifted = _shifted(self.is_new[:, :, mine], values[:, :, mine], centre)
+            part = self.enumeration.unseen_mass * centre + shifted.mean(axis=(1, 2))
+            estimate += part * (shifted.shape[2] / size)
+        shifted = _shifted(self.is_new, values, _mean_where(self.is_new, values, guess))
         variance = shifted.var(axis=2, ddof=1).sum(axis=1) / (size * n_chains**2)
-        return rest * centre + shifted.mean(axis=(1, 2)), np.sqrt(variance)
+        return estimate, np.sqrt(variance)
 
     def profile(self) -> Profile:
         """Return unbiased entropy and collision; intervals of 95% within the certified bounds."""
@@ -69,15 +77,15 @@ class Sampled:
         certain = seen.profile()
         known = self.enumeration.table
         surprise = np.where(self.is_new, -self.log_prob, 0.0)
-        # Unseen labelsets have at least this surprise: a good constant to take off.
-        centre = -log(np.maximum(self.enumeration.largest_unseen, 1e-300))
-        entropy, entropy_error = self.mean_of_rest(surprise, centre)
+        # Unseen labelsets have at least this surprise.
+        least = -log(np.maximum(self.enumeration.largest_unseen, 1e-300))
+        entropy, entropy_error = self.mean_of_rest(surprise, least)
         collision, collision_error = self.mean_of_rest(np.exp(self.log_prob))
         entropy += known._sum(-known._weights * np.log(known._weights))
         collision += known._sum(known._weights**2)
         low, high = certain.low, certain.high
-        entropies = _interval(entropy, entropy_error, low.entropy, high.entropy)
-        collisions = _interval(collision, collision_error, low.collision, high.collision)
+        entropies = self._interval(entropy, entropy_error, low.entropy, high.entropy)
+        collisions = self._interval(collision, collision_error, low.collision, high.collision)
         return replace(
             certain,
             entropy=entropy,
@@ -116,7 +124,20 @@ class Sampled:
         rest, error = self.mean_of_rest(values.reshape(self.log_prob.shape))
         value = self.enumeration.table._expected_by_counts(metric, Y_pred, empty) + rest
         certain = self._with_draws().expected(metric, Y_pred, empty)
-        return Expected(value, *_interval(value, error, certain.low, certain.high))
+        return Expected(value, *self._interval(value, error, certain.low, certain.high))
+
+    def _interval(
+        self, value: Floats, error: Floats, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the sampling interval cut to the certified one.
+
+        The latter where the two do not meet, and where so few draws are new that their spread
+        says nothing: without a single one the standard error is 0.
+        """
+        left = np.maximum(value - QUANTILE * error, low)
+        right = np.minimum(value + QUANTILE * error, high)
+        told = (left <= right) & (self.is_new.sum(axis=(1, 2)) >= MIN_NEW_DRAWS)
+        return np.where(told, left, low), np.where(told, right, high)
 
     def _method(self) -> NDArray[np.str_]:
         some = self.enumeration.table._lengths > 0
@@ -148,12 +169,15 @@ class Sampled:
         return Enumeration(table, bounds)
 
 
-def _interval(value: Floats, error: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the sampling interval cut to the certified one; the latter where they do not meet."""
-    left = np.maximum(value - QUANTILE * error, low)
-    right = np.minimum(value + QUANTILE * error, high)
-    meet = left <= right
-    return np.where(meet, left, low), np.where(meet, right, high)
+def _mean_where(chosen: NDArray[np.bool_], values: Floats, guess: Floats | float) -> Floats:
+    """Return the mean of each instance's chosen values and one guess, (n,)."""
+    total = np.where(chosen, values, 0.0).sum(axis=(1, 2)) + guess
+    return total / (chosen.sum(axis=(1, 2)) + 1)
+
+
+def _shifted(chosen: NDArray[np.bool_], values: Floats, centre: Floats) -> Floats:
+    """Return the chosen values less a constant of each instance, 0 for the others."""
+    return np.where(chosen, values - centre[:, np.newaxis, np.newaxis], 0.0)
 
 
 def sample_chains(

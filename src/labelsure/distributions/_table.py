@@ -12,6 +12,7 @@ from labelsure._kernels import tables as kernels
 from labelsure._kernels.threads import for_rows
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._checks import as_floats, check_row_sums
+from labelsure.distributions._count_entropy import Counts, check_estimator, estimated_profile
 from labelsure.distributions._profile import Profile, TopLabelsets, log
 from labelsure.errors import InputError
 from labelsure.labelsets import Labelsets, check_labelsets, code_keys, fill_with_lowest, to_codes
@@ -43,6 +44,9 @@ class LabelsetTable(LabelsetDistribution):
     array([[1.  , 0.75]])
     """
 
+    _estimator = ""  # of the entropy, where the table was made from draws,
+    _n_draws = 0  # of each instance
+
     def __init__(
         self,
         labelsets: Any,
@@ -71,7 +75,13 @@ class LabelsetTable(LabelsetDistribution):
         return new
 
     @classmethod
-    def from_samples(cls, samples: Any, label_names: Iterable[Any] | None = None) -> Self:
+    def from_samples(
+        cls,
+        samples: Any,
+        label_names: Iterable[Any] | None = None,
+        *,
+        entropy: str = "plugin",
+    ) -> Self:
         """Return the table of how often each labelset was drawn or voted for.
 
         Parameters
@@ -80,12 +90,20 @@ class LabelsetTable(LabelsetDistribution):
             (n, size, L) zeros and ones: for each instance `size` draws or votes.
         label_names
             One for each label.
+        entropy
+            How the profile estimates the entropy of what the draws come from: "plugin" takes the
+            shares as they are, which is too low on average; "miller_madow", "grassberger" and
+            "chao_shen" correct for that, and the collision is then the share of equal pairs of
+            draws, which is unbiased. The profile's `method` is this name. Everything else always
+            goes by the shares.
 
         Examples
         --------
         >>> votes = [[[1, 0], [1, 0], [0, 0], [1, 0]]]
         >>> LabelsetTable.from_samples(votes).top(2).probabilities
         array([[0.75, 0.25]])
+        >>> LabelsetTable.from_samples(votes, entropy="miller_madow").profile().collision
+        array([0.5])
         """
         try:
             array = np.asarray(samples)
@@ -100,7 +118,11 @@ class LabelsetTable(LabelsetDistribution):
                 "`samples` must have shape (n_samples, size, n_labels) with at least one draw and "
                 f"one label, got shape {array.shape}. Draws of one instance are `[draws]`."
             )
-        return cls(array, np.full(array.shape[:2], 1 / array.shape[1]), label_names)
+        size = array.shape[1]
+        estimator = check_estimator(entropy, size)
+        new = cls(array, np.full(array.shape[:2], 1 / size), label_names)
+        new._estimator, new._n_draws = estimator, size
+        return new
 
     def _set_rows(
         self,
@@ -138,6 +160,7 @@ class LabelsetTable(LabelsetDistribution):
         new._starts = np.cumsum(lengths) - lengths
         source = np.arange(lengths.sum()) + np.repeat(self._starts[chosen] - new._starts, lengths)
         new._rows, new._weights = self._rows[source], self._weights[source]
+        new._estimator, new._n_draws = self._estimator, self._n_draws
         return new
 
     def _sum(self, values: Floats) -> Floats:
@@ -168,6 +191,10 @@ class LabelsetTable(LabelsetDistribution):
             self._sum(self._weights**2),
             self.n_labels,
         )
+        if self._estimator:
+            times = np.rint(self._weights * self._n_draws)
+            counts = Counts(times, self._instance, self._n_draws, len(self))
+            profile = estimated_profile(profile, counts, self._estimator)
         return profile, best.labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:

@@ -1,0 +1,105 @@
+"""Loop-only versions of what engines and counts say. Imports nothing from the package."""
+
+import math
+
+EULER = 0.57721566490153286
+ROUNDING = 1e-12
+
+
+def prefix_chain_joint(order, conditional):
+    """P(y) for every labelset, in the order of the codes, from conditional(position, prefix)."""
+    n_labels = len(order)
+    joint = []
+    for code in range(2**n_labels):
+        prefix, probability = [], 1.0
+        for position in range(n_labels):
+            bit = code >> int(order[position]) & 1
+            p = conditional(position, prefix)
+            probability *= p if bit else 1 - p
+            prefix.append(bit)
+        joint.append(probability)
+    return joint
+
+
+def two_largest(P):
+    first = second = 0.0
+    for p in P:
+        if p > first:
+            first, second = p, first
+        elif p > second:
+            second = p
+    return first, second
+
+
+def certified(seen, eps, n_labels):
+    """Intervals of p1, p2, H and S when `seen` was enumerated and the others have at most eps."""
+    first, second = two_largest(seen)
+    rest = 2**n_labels - len(seen)
+    mass = math.fsum(seen)
+    H = math.fsum(-p * math.log(p) for p in seen if p > 0)
+    S = math.fsum(p * p for p in seen)
+    if rest == 0:
+        return (first, first), (second, second), (H, H), (S, S)
+    rho_lo = max(0.0, 1 - mass - ROUNDING)
+    rho_hi = max(0.0, 1 - mass) + ROUNDING
+    c = min(eps, rho_hi)
+    g = min(rho_hi, rest / math.e)
+    H_lo = H + rho_lo * math.log(1 / c) if rho_lo > 0 else H
+    H_hi = min(H + g * math.log(rest / g), n_labels * math.log(2))
+    return (
+        (first, max(first, c)),
+        (second, max(second, min(c, 0.5))),
+        (H_lo, H_hi),
+        (S, min(1.0, S + rho_hi * c)),
+    )
+
+
+def counted(draws):
+    """How often each different draw came."""
+    counts = {}
+    for draw in draws:
+        counts[tuple(draw)] = counts.get(tuple(draw), 0) + 1
+    return list(counts.values())
+
+
+def plugin(counts):
+    n = sum(counts)
+    return -sum(c / n * math.log(c / n) for c in counts)
+
+
+def miller_madow(counts):
+    return plugin(counts) + (len(counts) - 1) / (2 * sum(counts))
+
+
+def grassberger(counts):
+    """With G_1 = -gamma - log 2, and G_2k = G_2k+1 = G_1 + 2 (1 + 1/3 + ... + 1/(2k - 1))."""
+    n = sum(counts)
+    total = 0.0
+    for c in counts:
+        G = -EULER - math.log(2)
+        for k in range(c // 2):
+            G += 2 / (2 * k + 1)
+        total += c * G
+    return math.log(n) - total / n
+
+
+def chao_shen(counts):
+    n = sum(counts)
+    singletons = sum(1 for c in counts if c == 1)
+    if singletons == n:
+        singletons = n - 1
+    coverage = 1 - singletons / n
+    total = 0.0
+    for c in counts:
+        p = coverage * c / n
+        total -= p * math.log(p) / (1 - (1 - p) ** n)
+    return total
+
+
+def share_of_equal_pairs(draws):
+    equal = pairs = 0
+    for i, first in enumerate(draws):
+        for second in draws[i + 1 :]:
+            equal += tuple(first) == tuple(second)
+            pairs += 1
+    return equal / pairs
