@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: study test lint types layers doctest unit nojit bench docs clean
 
 study: .venv/run.stamp
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/labelsure study embedded --out runs/embedded
 
 test: lint types layers unit nojit
 
@@ -40,7 +40,7 @@ docs: .venv/docs.stamp
 	$(PYTHON) -m venv .venv
 
 .venv/run.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+	$(PIP) --editable ".[data]"
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt

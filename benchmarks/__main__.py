@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks import chains, classifiers, core, engines, estimation, trellis
 from benchmarks.measure import Benchmark
 
-MODULES = (core, chains, trellis, classifiers, engines, estimation)
+MODULES = (core, chains, trellis, engines, classifiers, estimation)
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }

@@ -1,0 +1,8 @@
+"""The command line: thin commands, one library call each.
+
+Nothing heavy is imported before a command needs it, so that ``labelsure --help`` is there at once.
+"""
+
+from labelsure.cli._main import main
+
+__all__ = ["main"]

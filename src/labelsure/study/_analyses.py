@@ -1,0 +1,163 @@
+"""All analyses of one score table, with the settings they were made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from labelsure.study._correlations import (
+    KENDALL_CANDIDATES,
+    PAPER_METRICS,
+    PEARSON_CANDIDATES,
+    kendall,
+    pearson,
+)
+from labelsure.study._linear import effects, robustness
+from labelsure.study._mixture import MODELS, N_REPLICATES, interval_table, mixture_replicates
+
+SAME_ORDER = {"ME": "HP", "GI": "CE", "CS": "CE"}
+"""Candidates that rank as another one does; rank correlations leave them out."""
+
+
+@dataclass(frozen=True)
+class AnalysisSettings:
+    """What the analyses are about and how they are made.
+
+    Parameters
+    ----------
+    metrics
+        Accuracies.
+    candidates
+        Of Pearson's correlation and of the mixture; Kendall's leaves out those that rank alike.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    by_instance
+        Whether the mixture keeps the rows of an instance on one side of its splits.
+    n_replicates
+        Splits of the mixture.
+    paper
+        Whether the mixture models Jaccard by rates, as the paper does.
+    seed
+        Of the mixture's splits.
+    """
+
+    metrics: tuple[str, ...] = PAPER_METRICS
+    candidates: tuple[str, ...] = PEARSON_CANDIDATES
+    empty: float = 0.0
+    by_instance: bool = False
+    n_replicates: int = N_REPLICATES
+    paper: bool = True
+    seed: int = 0
+
+    @classmethod
+    def from_plan(cls, plan: Mapping[str, Any], **others: Any) -> AnalysisSettings:
+        """Take metrics, candidates, empty and seed from a plan's settings, where it has them."""
+        taken = {name: plan[name] for name in ("empty", "seed") if name in plan}
+        for name in ("metrics", "candidates"):
+            if name in plan:
+                taken[name] = tuple(plan[name])
+        return cls(**{**taken, **others})
+
+    @property
+    def rank_candidates(self) -> tuple[str, ...]:
+        """The candidates whose rankings differ: by default HP, TG, SE, CE."""
+        first = [name for name in KENDALL_CANDIDATES if name in self.candidates]
+        others = [
+            name
+            for name in self.candidates
+            if name not in first and SAME_ORDER.get(name) not in first
+        ]
+        return (*first, *others)
+
+    @property
+    def models(self) -> dict[str, str | tuple[str, ...]]:
+        """The mixture's models: HP, SE and CE as far as they are candidates, and all together."""
+        single = {name: name for name in MODELS if name in self.candidates}
+        return {**single, "MIX": self.candidates}
+
+
+@dataclass(frozen=True)
+class CorrelationAnalyses:
+    """Correlations and both linear models of them."""
+
+    correlations: pd.DataFrame
+    effects: pd.DataFrame
+    robustness: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Analyses:
+    """Every analysis of a score table.
+
+    Parameters
+    ----------
+    settings
+        What they were made with.
+    scores, features
+        What they were made from.
+    kendall, pearson
+        Analyses 0 to 2, and 3 and 4.
+    replicates, intervals
+        Analysis 5: every split, and the interval tables.
+    """
+
+    settings: AnalysisSettings
+    scores: pd.DataFrame
+    features: pd.DataFrame
+    kendall: CorrelationAnalyses
+    pearson: CorrelationAnalyses
+    replicates: pd.DataFrame
+    intervals: pd.DataFrame
+
+
+def run_analyses(
+    scores: pd.DataFrame,
+    features: pd.DataFrame,
+    settings: AnalysisSettings | None = None,
+    *,
+    replicates: pd.DataFrame | None = None,
+    n_jobs: int | None = None,
+) -> Analyses:
+    """Return all analyses of a score table.
+
+    Parameters
+    ----------
+    scores
+        The score table.
+    features
+        Features of the data sets, as for `robustness`.
+    settings
+        None means the paper's.
+    replicates
+        The mixture's, if they were computed before.
+    n_jobs
+        Processes for the mixture; None means one.
+    """
+    settings = settings or AnalysisSettings()
+    about = {"metrics": settings.metrics, "empty": settings.empty}
+    ranks = kendall(scores, candidates=settings.rank_candidates, **about)  # type: ignore[arg-type]
+    values = pearson(scores, candidates=settings.candidates, **about)  # type: ignore[arg-type]
+    if replicates is None:
+        replicates = mixture_replicates(
+            scores,
+            metrics=settings.metrics,
+            models=settings.models,
+            empty=settings.empty,
+            n_replicates=settings.n_replicates,
+            by_instance=settings.by_instance,
+            paper=settings.paper,
+            random_state=settings.seed,
+            n_jobs=n_jobs,
+        )
+    return Analyses(
+        settings,
+        scores,
+        features,
+        CorrelationAnalyses(ranks, effects(ranks), robustness(ranks, features)),
+        CorrelationAnalyses(values, effects(values), robustness(values, features)),
+        replicates,
+        interval_table(replicates),
+    )

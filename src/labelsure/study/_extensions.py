@@ -1,0 +1,159 @@
+"""Beyond the paper: spread over repeats, the truth where it is known, better decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labelsure.metrics import check_empty, get_metric
+from labelsure.study._association import kendall_association, pearson_association
+from labelsure.study._correlations import PAPER_METRICS, PEARSON_CANDIDATES
+from labelsure.study._scores import (
+    CELL,
+    accuracies,
+    candidate_values,
+    check_candidates,
+    check_metrics,
+    check_scores,
+    rank_keys,
+)
+
+MODEL = "model"
+"""The expected accuracy under the classifier's own distribution, beside the candidates."""
+
+
+def spread(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, standard deviation and range of each correlation over the repeats.
+
+    Parameters
+    ----------
+    correlations
+        Of `kendall` or `pearson`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, candidate, n_repeats, mean, standard_deviation, least, most.
+    """
+    keys = ["metric", "dataset", "classifier", "candidate"]
+    found = correlations.groupby(keys, sort=False)["correlation"].agg(
+        ["count", "mean", "std", "min", "max"]
+    )
+    names = {"count": "n_repeats", "std": "standard_deviation", "min": "least", "max": "most"}
+    return found.rename(columns=names).reset_index()
+
+
+def true_accuracy(
+    scores: pd.DataFrame,
+    *,
+    metrics: str | Sequence[str] = PAPER_METRICS,
+    candidates: str | Sequence[str] = PEARSON_CANDIDATES,
+    empty: float = 0.0,
+) -> pd.DataFrame:
+    """Return how candidates correlate with the *true* expected accuracy, where it is known.
+
+    Parameters
+    ----------
+    scores
+        The score table with columns such as true_expected_exact; rows where it is missing (data
+        that nobody simulated) are left out. With expected_exact, the classifier's own expectation
+        is a candidate, "model". Both are without what two empty labelsets are worth; p_empty and
+        true_p_empty add it.
+    metrics, candidates, empty
+        As for `kendall`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, repeat, candidate, n, kendall, pearson, and mean_error (mean
+        of the expected accuracy minus the truth, for "model" only). Empty if the truth is unknown
+        everywhere.
+    """
+    scores, empty = check_scores(scores), check_empty(empty)
+    metrics, candidates = check_metrics(metrics), check_candidates(candidates)
+    rows: list[dict[str, Any]] = []
+    for metric in metrics:
+        truth = f"true_expected_{metric}"
+        if truth not in scores.columns:
+            continue
+        known = scores[scores[truth].notna()]
+        for cell, part in known.groupby(CELL, sort=False):
+            name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
+            rows += [{**name, **row} for row in _against_truth(part, metric, candidates, empty)]
+    columns = ["metric", *CELL, "candidate", "n", "kendall", "pearson", "mean_error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _expected(
+    part: pd.DataFrame, column: str, p_empty: str, metric: str, empty: float
+) -> NDArray[np.float64]:
+    """Return expected accuracies with what an empty decision gains when the truth is empty."""
+    values = part[column].to_numpy(float)
+    nothing = ([0], [0], [0], [1])
+    worth = get_metric(metric).values(*nothing, empty=empty)
+    gain = float((worth - get_metric(metric).values(*nothing, empty=0.0))[0])
+    if gain == 0 or p_empty not in part.columns:
+        return values
+    is_empty = (part["tp"] + part["fp"]).to_numpy() == 0
+    return values + np.where(is_empty, gain * part[p_empty].to_numpy(float), 0.0)
+
+
+def _against_truth(
+    part: pd.DataFrame, metric: str, candidates: Sequence[str], empty: float
+) -> list[dict[str, Any]]:
+    truth = _expected(part, f"true_expected_{metric}", "true_p_empty", metric, empty)
+    rows = [
+        {
+            "candidate": candidate,
+            "kendall": kendall_association(rank_keys(part, candidate), truth).value,
+            "pearson": pearson_association(candidate_values(part, candidate), truth).value,
+        }
+        for candidate in candidates
+    ]
+    if f"expected_{metric}" in part.columns:
+        model = _expected(part, f"expected_{metric}", "p_empty", metric, empty)
+        rows.append(
+            {
+                "candidate": MODEL,
+                "kendall": kendall_association(model, truth).value,
+                "pearson": pearson_association(model, truth).value,
+                "mean_error": float(np.mean(model - truth)),
+            }
+        )
+    return rows
+
+
+def optimal_decisions(scores: pd.DataFrame, *, empty: float = 0.0) -> pd.DataFrame:
+    """Return what the Jaccard-optimal decision gains over the mode, in every cell.
+
+    Parameters
+    ----------
+    scores
+        The score table with best_jaccard_tp, best_jaccard_fp, best_jaccard_fn, best_jaccard_tn;
+        rows where they are missing are left out.
+    empty
+        The Jaccard of two empty labelsets.
+
+    Returns
+    -------
+    pandas.DataFrame
+        dataset, classifier, repeat, n, mode and best (mean Jaccard of each decision), gain,
+        standard_error (of the gain). Empty if no better decision was computed.
+    """
+    scores, empty = check_scores(scores), check_empty(empty)
+    columns = [*CELL, "n", "mode", "best", "gain", "standard_error"]
+    counts = [f"best_jaccard_{name}" for name in ("tp", "fp", "fn", "tn")]
+    if not set(counts) <= set(scores.columns):
+        return pd.DataFrame(columns=columns)
+    rows = []
+    for cell, part in scores.dropna(subset=counts).groupby(CELL, sort=False):
+        mode = accuracies(part, "jaccard", empty)
+        best = get_metric("jaccard").values(*(part[name] for name in counts), empty=empty)
+        error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
+        means = (mode.mean(), best.mean(), (best - mode).mean())
+        rows.append((*cell, len(part), *means, error))
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,279 @@
+"""Plans: what a study computes, read from TOML and checked before anything runs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from labelsure.candidates import CANDIDATES
+from labelsure.datasets._files import AnyPath
+from labelsure.distributions import Engine
+from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
+from labelsure.metrics import METRICS, check_empty
+from labelsure.study._classes import CLASSIFIERS, ClassSpec
+from labelsure.study._sources import DataSource
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""Names of data sets and classifiers become parts of file names."""
+
+REQUIRED = ("datasets", "classifiers", "base")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study computes.
+
+    Parameters
+    ----------
+    name
+        What the plan is called.
+    datasets
+        Where each data set comes from.
+    classifiers
+        The classifiers by the names that tables give them.
+    base
+        The base learner of all classifiers.
+    scaler
+        Fitted to the features of each training part and put before the classifier; None for
+        features as they are.
+    repeats
+        How often the data is split anew.
+    test_share
+        The share of instances that is scored.
+    seed
+        Together with the name of a cell it seeds all that is random in it.
+    metrics, candidates
+        What the analyses are about. The score table always holds all of them.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    engine
+        How ensembles of chains are computed, see `labelsure.distributions.Engine`.
+    best_labels
+        Up to how many labels the Jaccard-optimal decision is computed beside the mode.
+    replicates
+        Splits of the mixture analysis.
+    description
+        For people.
+    """
+
+    name: str
+    datasets: tuple[DataSource, ...]
+    classifiers: Mapping[str, ClassSpec]
+    base: ClassSpec
+    scaler: ClassSpec | None = None
+    repeats: int = 5
+    test_share: float = 0.4
+    seed: int = 0
+    metrics: tuple[str, ...] = ("exact", "hamming", "jaccard")
+    candidates: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
+    empty: float = 1.0
+    engine: str = "auto"
+    best_labels: int = 16
+    replicates: int = 20
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        _check_whole("repeats", self.repeats, 1)
+        _check_whole("seed", self.seed, 0)
+        _check_whole("best_labels", self.best_labels, 0)
+        _check_whole("replicates", self.replicates, 1)
+        if not _is_number(self.test_share) or not 0 < self.test_share < 1:
+            raise InputError(
+                f"`test_share` must be a number between 0 and 1, got {self.test_share!r}. Usual "
+                "is 0.4."
+            )
+        _check_names("metrics", self.metrics, METRICS)
+        _check_names("candidates", self.candidates, CANDIDATES)
+        check_empty(self.empty)
+        Engine(self.engine)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any], folder: Path | None = None) -> Plan:
+        """Return the plan that a TOML file spells.
+
+        Parameters
+        ----------
+        settings
+            The content of the file.
+        folder
+            Where relative file names start; None leaves them as they are.
+        """
+        known = [entry.name for entry in fields(cls)]
+        for key in settings:
+            if key not in known:
+                raise unknown_name("key of the plan", key, known)
+        for key in REQUIRED:
+            if key not in settings:
+                raise InputError(f"The plan must have the key `{key}`. See a shipped plan.")
+        read = dict(settings)
+        read.setdefault("name", "unnamed")
+        for key in ("name", "description"):
+            if not isinstance(read.get(key, ""), str):
+                raise InputError(f"`{key}` of the plan must be a string, got {read[key]!r}.")
+        read["datasets"] = _read_datasets(settings["datasets"], folder)
+        read["classifiers"] = _read_classifiers(settings["classifiers"])
+        read["base"] = ClassSpec.read(settings["base"], "[base]")
+        if "scaler" in settings:
+            read["scaler"] = ClassSpec.read(settings["scaler"], "[scaler]")
+        for key in ("metrics", "candidates"):
+            if isinstance(read.get(key), list):
+                read[key] = tuple(read[key])
+        return cls(**read)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings, such that `from_dict` gives the same plan."""
+        plain = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if entry.name not in ("datasets", "classifiers", "base", "scaler")
+        }
+        plain["metrics"], plain["candidates"] = list(self.metrics), list(self.candidates)
+        plain["base"] = self.base.to_dict()
+        if self.scaler is not None:
+            plain["scaler"] = self.scaler.to_dict()
+        plain["classifiers"] = {name: spec.to_dict() for name, spec in self.classifiers.items()}
+        plain["datasets"] = {source.key: dict(source.settings) for source in self.datasets}
+        return plain
+
+    def with_repeats(self, repeats: int) -> Plan:
+        """Return the plan with another number of repeats."""
+        return replace(self, repeats=repeats)
+
+    def classifier(self, name: str, random_state: int) -> Any:
+        """Return a new classifier with its base learner.
+
+        Parameters
+        ----------
+        name
+            What the plan calls it.
+        random_state
+            Its seed, unless the plan gives one.
+        """
+        return self.classifiers[name].build(estimator=self.base.build(), random_state=random_state)
+
+    def check_classes(self) -> None:
+        """Make one object of each class, so that a wrong name or parameter shows at once."""
+        base = self.base.build()
+        if not hasattr(base, "predict_proba"):
+            raise InputError(
+                f"[base] must be a learner with `predict_proba`, which {type(base).__name__} has "
+                "not. Take another class, or one that wraps it."
+            )
+        for name in self.classifiers:
+            if not hasattr(self.classifier(name, 0), "predict_distribution"):
+                raise InputError(
+                    f"[classifiers.{name}] must be a classifier with `predict_distribution`. "
+                    f"Known: {', '.join(CLASSIFIERS)}."
+                )
+        if self.scaler is not None and not hasattr(self.scaler.build(), "transform"):
+            raise InputError("[scaler] must be a transformer, such as StandardScaler.")
+
+
+def shipped_plans() -> list[str]:
+    """Return the names of the plans that come with the package.
+
+    Examples
+    --------
+    >>> shipped_plans()
+    ['embedded', 'paper', 'paper-standardised', 'quick']
+    """
+    entries = resources.files("labelsure.study").joinpath("plans").iterdir()
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml")
+    )
+
+
+def load_plan(plan: AnyPath) -> Plan:
+    """Read and check a plan.
+
+    Parameters
+    ----------
+    plan
+        The name of a shipped plan, or the path of a TOML file.
+
+    Examples
+    --------
+    >>> plan = load_plan("paper")
+    >>> plan.repeats, list(plan.classifiers)
+    (5, ['Indep', 'CT', 'ECC'])
+    """
+    shipped = shipped_plans()
+    if str(plan) in shipped:
+        text = resources.files("labelsure.study").joinpath("plans", f"{plan}.toml").read_text()
+        return _read_plan(text, str(plan), None)
+    path = Path(plan).expanduser()
+    if not path.is_file():
+        if path.suffix == ".toml" or len(path.parts) > 1:
+            raise DataError(
+                f"There is no plan file {str(plan)!r}. Name a TOML file or one of the shipped "
+                f"plans: {', '.join(shipped)}."
+            )
+        raise unknown_name("plan", str(plan), shipped)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"The plan {str(plan)!r} cannot be read: {error}.") from error
+    return _read_plan(text, path.stem, path.resolve().parent)
+
+
+def _read_plan(text: str, name: str, folder: Path | None) -> Plan:
+    try:
+        plan = Plan.from_dict({"name": name, **tomllib.loads(text)}, folder)
+        plan.check_classes()
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"Plan {name!r}: this is not TOML: {error}.") from error
+    except UnknownNameError as error:
+        raise UnknownNameError(f"Plan {name!r}: {error}") from error
+    except InputError as error:
+        raise InputError(f"Plan {name!r}: {error}") from error
+    return plan
+
+
+def _read_datasets(tables: Any, folder: Path | None) -> tuple[DataSource, ...]:
+    _check_tables("datasets", tables)
+    return tuple(DataSource.read(key, table, folder) for key, table in tables.items())
+
+
+def _read_classifiers(tables: Any) -> dict[str, ClassSpec]:
+    _check_tables("classifiers", tables)
+    return {
+        name: ClassSpec.read(table, f"[classifiers.{name}]", CLASSIFIERS)
+        for name, table in tables.items()
+    }
+
+
+def _check_tables(key: str, tables: Any) -> None:
+    if not isinstance(tables, Mapping) or not tables:
+        raise InputError(
+            f"`{key}` must hold at least one table, got {tables!r}. Write e.g. `[{key}.mine]`."
+        )
+    for name in tables:
+        if not PLAIN_NAME.fullmatch(name):
+            raise InputError(
+                f"Names in `{key}` must consist of letters, digits, - and _, got {name!r}. Rename "
+                "it: it becomes part of a file name."
+            )
+
+
+def _check_names(key: str, names: Any, known: Mapping[str, Any]) -> None:
+    if not isinstance(names, tuple) or not names:
+        raise InputError(f"`{key}` must be a list of at least one name, got {names!r}.")
+    for name in names:
+        if name not in known:
+            raise unknown_name(f"entry of `{key}`", name, known)
+    if len(set(names)) < len(names):
+        raise InputError(f"`{key}` must not name anything twice, got {', '.join(names)}.")
+
+
+def _check_whole(key: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"`{key}` must be a whole number >= {least}, got {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,279 @@
+"""The command line: results on stdout, progress on stderr, codes, one sentence for mistakes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+import labelsure as ls
+from labelsure.cli import main
+from labelsure.errors import InputError
+from labelsure.study import load_plan
+from labelsure.study._folder import RunFolder
+from labelsure.study._toml import to_toml
+
+SETTINGS = load_plan("quick").to_dict()
+SMALL = {
+    **SETTINGS,
+    "repeats": 1,
+    "classifiers": {"Indep": {"class": "BinaryRelevance"}},
+}
+
+
+@pytest.fixture(autouse=True)
+def reports(monkeypatch):
+    """Keep tables and figures, which take seconds, for the tests that are about them."""
+    asked = []
+
+    def write(scores, features, settings, out_dir, **others):
+        asked.append((len(scores), len(features), settings, out_dir, others))
+
+    monkeypatch.setattr("labelsure.report.write_report_files", write, raising=False)
+    return asked
+
+
+@pytest.fixture
+def plan_file(tmp_path):
+    """Return a function that writes a plan."""
+
+    def write(**changes):
+        path = tmp_path / "plan.toml"
+        path.write_text(to_toml({**SMALL, **changes}))
+        return str(path)
+
+    return write
+
+
+def refused(capsys, *arguments):
+    """Return the one sentence that wrong arguments get."""
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("labelsure: ")
+    assert captured.err.count("\n") == 1
+    assert captured.err.endswith(".\n")
+    return captured.err
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from labelsure.cli import main; code = main(['study', '--help']);"
+        "code += main(['--help']) + main(['data', '--help']);"
+        "heavy = {'sklearn', 'numba', 'pandas', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules);"
+        "print(heavy, file=sys.stderr); sys.exit(code or len(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Examples" in done.stdout
+    assert "labelsure study embedded --out runs/embedded" in done.stdout
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"labelsure {ls.__version__}\n"
+
+
+def test_without_arguments_there_is_help(capsys):
+    assert main([]) == 0
+    assert "Usage: labelsure" in capsys.readouterr().out
+
+
+def test_the_module_is_the_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "labelsure.cli", "study", "nonsense", "--out", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Unknown plan 'nonsense'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_study_prints_results_and_tells_progress(capsys, tmp_path, plan_file):
+    out = tmp_path / "run"
+    assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 0
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("[1/2] independent.Indep.0 ")
+    assert lines[2] == "Writing tables and figures"
+    assert "dependent" in captured.out
+    assert "2 cells computed, 0 kept, 0 failed" in captured.out
+    assert str(out / "scores.parquet") in captured.out
+    scores = pd.read_parquet(out / "scores.parquet")
+    one = scores[scores["dataset"] == "dependent"]
+    exact = ((one["fp"] + one["fn"]) == 0).mean()
+    assert f"{exact:.3f} ({one['expected_exact'].mean():.3f})" in captured.out
+    assert main(["study", plan_file(), "--out", str(out)]) == 0
+    told = "2 cells kept from an earlier run\nWriting tables and figures\n"
+    assert capsys.readouterr().err == told
+
+
+def test_expected_accuracies_in_the_summary_have_the_empty_term(tmp_path, capsys, plan_file):
+    out = tmp_path / "run"
+    assert main(["study", plan_file(metrics=["jaccard"]), "--out", str(out), "--jobs", "1"]) == 0
+    scores = pd.read_parquet(out / "scores.parquet")
+    one = scores[scores["dataset"] == "dependent"]
+    nothing = one["tp"] + one["fp"] == 0
+    right = one["tp"] / (one["tp"] + one["fp"] + one["fn"])
+    right[nothing & (one["fn"] == 0)] = 1.0
+    hoped = one["expected_jaccard"] + nothing * one["p_empty"]
+    assert nothing.any()
+    assert f"{right.mean():.3f} ({hoped.mean():.3f})" in capsys.readouterr().out
+
+
+def test_study_as_json(capsys, tmp_path, plan_file):
+    out = tmp_path / "run"
+    arguments = ["study", plan_file(), "--out", str(out), "--repeats", "2", "--json"]
+    assert main([*arguments, "--jobs", "1"]) == 0
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)
+    assert captured.err == ""
+    assert (told["n_computed"], told["n_rows"], told["failures"]) == (4, 320, {})
+    assert {"plan.toml", "scores.parquet", "manifest.json"} <= set(told["files"])
+
+
+def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
+    chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
+    plan = plan_file(classifiers={**SMALL["classifiers"], "Broken": chains})
+    assert main(["study", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
+    captured = capsys.readouterr()
+    assert "FAILED: `n_chains` must be a whole number" in captured.err
+    assert "FAILED dependent.Broken.0: `n_chains` must be" in captured.out
+    assert "2 cells computed, 0 kept, 2 failed" in captured.out
+    assert str(tmp_path / "run" / "failures.json") in captured.out
+
+
+def test_a_second_run_is_refused(capsys, tmp_path, plan_file):
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    with folder.locked():
+        told = refused(capsys, "study", plan_file(), "--out", str(folder.path))
+    assert f"Another run (process {os.getpid()}) is at work" in told
+
+
+WRONG = [
+    (["studdy"], "No such command 'studdy'"),
+    (["study"], "Missing option '--out'"),
+    (["study", "--out"], "--out"),
+    (["study", "quick", "extra", "--out", "{}"], "extra"),
+    (["study", "quick", "--out", "{}", "--jobs", "0"], "--jobs"),
+    (["study", "quick", "--out", "{}", "--jobs", "two"], "--jobs"),
+    (["study", "quick", "--out", "{}", "--repeats", "0"], "--repeats"),
+    (["study", "quick", "--out", "{}", "--nonsense"], "--nonsense"),
+    (["study", "quik", "--out", "{}"], "Unknown plan 'quik'. Did you mean 'quick'?"),
+    (["study", "{}/no.toml", "--out", "{}"], "There is no plan file"),
+    (["study", "quick", "--out", "{}/file"], "cannot be written to (Not a directory)"),
+    (["study", "paper", "--out", "{}/run", "--data", "{}/no"], "Check `--data` or"),
+    (
+        ["study", "paper", "--out", "{}/run", "--data", "{}"],
+        "'emotions' must be in the data folder",
+    ),
+    (["check"], "Missing argument 'DIR"),
+    (["check", "{}/no"], "must hold scores.parquet"),
+    (["check", "{}"], "must hold scores.parquet"),
+    (["check", "{}", "--against", "papers"], "--against"),
+    (["check", "{}/a/run", "{}/b/run"], "must be in folders with distinct names, got run, run"),
+    (["demo", "extra"], "extra"),
+    (["data"], "Missing command"),
+    (["data", "info"], "Missing argument 'NAME'"),
+    (["data", "info", "digit"], "Unknown data set 'digit'. Did you mean 'digits'?"),
+    (["data", "info", "stare"], "'stare' must be read from a file"),
+    (["data", "list", "--data", "{}/no"], "The data folder"),
+    (["data", "fetch", "nothing"], "Unknown data set 'nothing'"),
+    (["data", "fetch", "stare"], "'stare' must be read from a file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=lambda value: str(value)[:40])
+def test_one_sentence_for_every_mistake(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.delenv("LABELSURE_DATA", raising=False)
+    (tmp_path / "file").touch()
+    filled = [argument.replace("{}", str(tmp_path)) for argument in arguments]
+    assert message in refused(capsys, *filled)
+
+
+def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_file):
+    def full(*arguments, **settings):
+        raise OSError(28, "No space left on device", "scores.parquet")
+
+    monkeypatch.setattr("labelsure.study._folder.RunFolder.write_frame", full)
+    told = refused(capsys, "study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1")
+    assert told == "labelsure: No space left on device: 'scores.parquet'.\n"
+
+
+def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelsure.study.run_study", interrupted)
+    assert main(["study", plan_file(), "--out", str(tmp_path / "run")]) == 130
+    assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
+
+
+def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
+    out = tmp_path / "run"
+    assert main(["study", plan_file(replicates=7), "--out", str(out), "--jobs", "1"]) == 0
+    n_scores, n_features, settings, folder, others = reports[0]
+    assert (n_scores, n_features, folder) == (160, 2, out)
+    assert (settings["name"], settings["replicates"]) == ("quick", 7)
+    assert others == {"n_replicates": 7, "n_jobs": 1}
+
+
+def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp_path, plan_file):
+    def refuse(*arguments, **settings):
+        raise InputError("`correlations` must hold at least one that is defined, got none.")
+
+    monkeypatch.setattr("labelsure.report.write_report_files", refuse)
+    out = tmp_path / "run"
+    assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
+    captured = capsys.readouterr()
+    last = captured.err.splitlines()[-1]
+    assert last.startswith("labelsure: Not all tables and figures could be made: `correlations`")
+    assert "2 cells computed" in captured.out
+    assert (out / "scores.parquet").is_file()
+
+
+def test_nothing_to_report(capsys, reports, tmp_path, plan_file):
+    chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
+    out = ["--out", str(tmp_path / "run"), "--jobs", "1"]
+    assert main(["study", plan_file(classifiers={"Broken": chains}), *out]) == 3
+    assert reports == []
+    assert "0 cells computed, 0 kept, 2 failed" in capsys.readouterr().out
+
+
+def test_data_list(capsys, tmp_path):
+    (tmp_path / "mine.arff").touch()
+    assert main(["data", "list", "--json", "--data", str(tmp_path)]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["enron"]["n_labels"] == 53
+    assert rows["digits"]["is_embedded"] is True
+    assert rows["mine"]["n_labels"] is None
+    assert main(["data", "list"]) == 0
+    assert "slashdot" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["info", "fetch"])
+def test_data_of_an_embedded_set(capsys, command):
+    assert main(["data", command, "digits", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_samples"], told["n_labels"], told["labels"][0]) == (1797, 5, "even")
+    assert main(["data", command, "digits"]) == 0
+    assert "n_labelsets        8\n" in capsys.readouterr().out
+
+
+def test_fetch_asks_openml_for_what_is_there(capsys, monkeypatch):
+    asked = []
+
+    def load(name, *arguments, **settings):
+        asked.append((name, settings))
+        return ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]])
+
+    monkeypatch.setattr("labelsure.datasets.load_dataset", load)
+    assert main(["data", "fetch", "Emotions", "--json"]) == 0
+    assert asked == [("Emotions", {"source": "openml"})]
+    assert json.loads(capsys.readouterr().out)["n_samples"] == 2

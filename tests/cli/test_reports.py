@@ -1,0 +1,124 @@
+"""Commands from end to end: a study with its tables and figures, its check, and the demo."""
+
+import json
+
+import pytest
+
+from labelsure.cli import _demo, main
+from labelsure.report import check_against_paper
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """Run the quick plan once."""
+    folder = tmp_path_factory.mktemp("runs") / "quick"
+    assert main(["study", "quick", "--out", str(folder), "--repeats", "1", "--jobs", "1"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def comparison(run_folder):
+    """Compare it with the paper once."""
+    return check_against_paper(run_folder)
+
+
+@pytest.fixture
+def compared(monkeypatch, comparison):
+    """Let `check` use that comparison, whatever the folder."""
+    asked = []
+
+    def compare(folder):
+        asked.append(folder.name)
+        return comparison
+
+    monkeypatch.setattr("labelsure.report.check_against_paper", compare, raising=False)
+    return asked
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Fit the demo's model once."""
+    return _demo._digits()
+
+
+def test_tables_and_figures_are_there(run_folder):
+    suffixes = {
+        name: {path.suffix for path in (run_folder / name).iterdir()}
+        for name in ("tables", "figures")
+    }
+    assert suffixes == {"tables": {".md", ".tex", ".csv"}, "figures": {".png", ".svg"}}
+
+
+def test_the_summary_tells_of_candidates_and_files(run_folder, capsys, monkeypatch):
+    def kept(*arguments, **settings):
+        """Leave the tables as they are."""
+
+    monkeypatch.setattr("labelsure.report.write_report_files", kept, raising=False)
+    assert main(["study", "quick", "--out", str(run_folder), "--repeats", "1", "--jobs", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "Mean rank correlation of candidates and accuracy" in told
+    assert "│ HP        │" in told
+    assert f"{run_folder / 'tables'} (" in told
+
+
+def test_check_prints_the_comparison(run_folder, comparison, capsys):
+    assert main(["check", str(run_folder), "--against", "paper"]) == 0
+    assert capsys.readouterr().out == comparison.to_markdown() + "\n"
+
+
+def test_only_a_strict_check_fails_if_a_conclusion_does_not_hold(
+    run_folder, compared, comparison, capsys
+):
+    code = main(["check", str(run_folder), "--json", "--strict"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["misses"] == [conclusion.name for conclusion in comparison.misses]
+    assert code == (1 if told["misses"] else 0)
+    assert main(["check", str(run_folder), "--json"]) == 0
+
+
+@pytest.mark.parametrize(("misses", "code"), [([], 0), (["tg_worse"], 1)])
+def test_strict_follows_the_misses(monkeypatch, misses, code):
+    class Check:
+        def to_dict(self):
+            return {}
+
+    Check.misses = misses
+    monkeypatch.setattr("labelsure.report.check_against_paper", lambda folder: Check())
+    assert main(["check", "anywhere", "--json", "--strict"]) == code
+
+
+def test_runs_side_by_side(compared, capsys):
+    assert main(["check", "runs/one", "runs/two"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("# Side by side\n")
+    assert told.count("# Compared with the paper") == 2
+    assert main(["check", "runs/one", "runs/two", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"one", "two"}
+    assert compared == ["one", "two"] * 2
+
+
+def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
+    monkeypatch.setattr("labelsure.cli._demo._digits", lambda: digits)
+    assert main(["demo", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == digits
+    assert len(told["predictions"]) == 10
+    assert told["estimated"]["low"] <= told["actual"] <= told["estimated"]["high"]
+    assert told["actual_of_accepted"] >= told["target"]
+    first = told["predictions"][0]
+    assert set(first["labels"]) == set(first["true_labels"])
+    assert first["actual_accuracy"] == 1.0
+
+
+def test_the_demo_is_a_table(digits, capsys, monkeypatch):
+    monkeypatch.setattr("labelsure.cli._demo._digits", lambda: digits)
+    assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "Traits of handwritten digits" in told
+    assert told.count(" accept ") + told.count(" refer ") == 10
+    assert "All 719 predictions, mean jaccard accuracy: estimated 0." in told
+    assert "are accepted for a target of 0.95" in told
+    none = {**digits, "actual_of_accepted": None, "n_accepted": 0}
+    monkeypatch.setattr("labelsure.cli._demo._digits", lambda: none)
+    assert main(["demo"]) == 0
+    assert "No prediction is accepted" in capsys.readouterr().out

@@ -1,0 +1,204 @@
+"""Cells: the score table against brute force, and what its numbers depend on."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import labelsure as ls
+from labelsure.study import Cell, Plan, load_plan, plan_cells, score_cell
+from labelsure.study._cells import cell_key, feature_rows, seed_of
+from labelsure.study._sources import StudyData
+
+SETTINGS = load_plan("quick").to_dict()
+
+
+def plan_with(**changes):
+    return Plan.from_dict({**SETTINGS, **changes})
+
+
+def loaded(plan):
+    return {source.key: source.load() for source in plan.datasets}
+
+
+@pytest.fixture(scope="module")
+def quick():
+    plan = plan_with(repeats=1)
+    sets = loaded(plan)
+    return (
+        plan,
+        sets,
+        {cell: score_cell(cell, plan, sets[cell.dataset]) for cell in plan_cells(plan)},
+    )
+
+
+def test_columns_are_those_of_the_score_table(quick):
+    columns = [
+        *("dataset", "classifier", "repeat", "instance", "n_labels", "decision", "method"),
+        *("top", "runner_up", "entropy", "collision"),
+        *("log_top", "log_runner_up", "log_collision", "tp", "fp", "fn", "tn", "p_empty"),
+        *("expected_exact", "expected_hamming", "expected_jaccard", "expected_f1"),
+        *("best_jaccard_tp", "best_jaccard_fp", "best_jaccard_fn", "best_jaccard_tn"),
+        "best_jaccard_expected",
+        *("true_expected_exact", "true_expected_hamming", "true_expected_jaccard"),
+        "true_p_empty",
+    ]
+    for scores in quick[2].values():
+        assert list(scores.columns) == columns
+        assert not scores.isna().any(axis=None)
+
+
+def jaccard(a, b):
+    union = sum(x or y for x, y in zip(a, b, strict=True))
+    return sum(x and y for x, y in zip(a, b, strict=True)) / union if union else 0.0
+
+
+@pytest.mark.parametrize("classifier", ["Indep", "CT", "ECC"])
+def test_rows_against_brute_force(quick, classifier):
+    """Fit again by hand, write out all labelsets, and count."""
+    plan, sets, tables = quick
+    cell = Cell("dependent", classifier, 0)
+    data, scores = sets["dependent"].data, tables[cell]
+    test = scores["instance"].to_numpy()
+    train = np.setdiff1d(np.arange(len(data)), test)
+    model = plan.classifier(classifier, seed_of(plan.seed, cell.name))
+    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    everything = [labelset[::-1] for labelset in product([0, 1], repeat=4)]  # in order of codes
+    true = sets["dependent"].truth[test].probabilities()
+    for i, (row, P) in enumerate(zip(scores.itertuples(), dist.probabilities(), strict=True)):
+        mode = everything[int(np.argmax(P))]
+        assert row.decision == "".join(map(str, mode))
+        assert np.isclose(
+            [row.top, row.p_empty, row.expected_exact], [P.max(), P[0], P.max()]
+        ).all()
+        assert np.isclose(row.entropy, -(P * np.log(P)).sum())
+        worth = np.array([jaccard(mode, labelset) for labelset in everything])
+        assert np.isclose(row.expected_jaccard, worth @ P)
+        assert np.isclose(row.true_expected_jaccard, worth @ true[i])
+        assert np.isclose(row.true_p_empty, true[i][0])
+        assert np.isclose(row.true_expected_exact, true[i][int(np.argmax(P))])
+        y = data.Y[test[i]]
+        found = [(y == a) & (np.array(mode) == b) for a, b in ((1, 1), (0, 1), (1, 0), (0, 0))]
+        assert (row.tp, row.fp, row.fn, row.tn) == tuple(int(f.sum()) for f in found)
+        best = max(
+            sum(
+                P[c] * (jaccard(p, labelset) + (not any(p) and not any(labelset)))
+                for c, labelset in enumerate(everything)
+            )
+            for p in everything
+        )
+        nothing = row.best_jaccard_tp + row.best_jaccard_fp == 0
+        assert np.isclose(row.best_jaccard_expected + nothing * row.p_empty, best)
+
+
+def test_both_conventions_of_empty_come_from_the_table(quick):
+    plan, sets, tables = quick
+    cell = Cell("independent", "ECC", 0)
+    scores, data = tables[cell], sets["independent"].data
+    test = scores["instance"].to_numpy()
+    train = np.setdiff1d(np.arange(len(data)), test)
+    model = plan.classifier("ECC", seed_of(plan.seed, cell.name))
+    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    nothing = (scores["tp"] + scores["fp"] == 0).to_numpy()
+    assert nothing.any()
+    for metric in ("jaccard", "f1"):
+        for empty in (0.0, 0.3, 1.0):
+            ours = scores[f"expected_{metric}"] + empty * nothing * scores["p_empty"]
+            direct = ls.expected_accuracy(dist, metric=metric, empty=empty)
+            np.testing.assert_allclose(ours, direct, atol=1e-12)
+
+
+def test_classifiers_are_scored_on_the_same_instances(quick):
+    tables = quick[2]
+    parts = [tables[Cell("dependent", name, 0)]["instance"] for name in ("Indep", "CT", "ECC")]
+    assert parts[0].equals(parts[1])
+    assert parts[0].equals(parts[2])
+
+
+def test_repeats_are_other_splits(quick):
+    plan, sets, tables = quick
+    again = score_cell(Cell("dependent", "Indep", 1), plan, sets["dependent"])
+    first = tables[Cell("dependent", "Indep", 0)]
+    assert len(again) == len(first) == 80
+    assert not again["instance"].equals(first["instance"])
+
+
+def test_seeds_are_fixed_by_names():
+    assert seed_of(0, "scene.ECC.0") == 2889150907  # from sha256sum
+    assert len({seed_of(s, f"d.C.{r}") for s in range(3) for r in range(50)}) == 150
+
+
+def test_another_data_set_changes_no_number(quick):
+    _, _, tables = quick
+    more = {"extra": {"simulated": {"n_samples": 50, "n_labels": 3}}, **SETTINGS["datasets"]}
+    plan = plan_with(repeats=1, datasets=more)
+    cell = Cell("dependent", "ECC", 0)
+    again = score_cell(cell, plan, loaded(plan)["dependent"])
+    pd.testing.assert_frame_equal(again, tables[cell], check_exact=True)
+
+
+def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
+    plan, sets, _ = quick
+    cell, data = Cell("dependent", "ECC", 0), sets["dependent"]
+    key = cell_key(cell, plan, data, "1")
+    same = [
+        plan_with(repeats=7),
+        plan_with(metrics=["f1"]),
+        plan_with(candidates=["ME"], description="x"),
+        plan_with(classifiers={**SETTINGS["classifiers"], "X": {"class": "BinaryRelevance"}}),
+    ]
+    chains = {"class": "EnsembleOfClassifierChains", "n_chains": 4}
+    other = [
+        plan_with(seed=1),
+        plan_with(empty=0.0),
+        plan_with(engine="dense"),
+        plan_with(test_share=0.5),
+        plan_with(best_labels=2),
+        plan_with(base={**SETTINGS["base"], "C": 2.0}),
+        plan_with(scaler={"class": "sklearn.preprocessing.StandardScaler"}),
+        plan_with(classifiers={**SETTINGS["classifiers"], "ECC": chains}),
+    ]
+    assert {cell_key(cell, changed, data, "1") for changed in same} == {key}
+    keys = {cell_key(cell, changed, data, "1") for changed in other}
+    assert len(keys - {key}) == len(other)
+    assert cell_key(cell, plan, data, "2") != key
+    fewer = StudyData(data.data.select_labels("first3"))
+    assert cell_key(cell, plan, fewer, "1") != key
+
+
+def test_features_describe_the_training_part(quick):
+    plan, sets, tables = quick
+    features = feature_rows(plan, sets).set_index("dataset")
+    data = sets["dependent"].data
+    test = tables[Cell("dependent", "Indep", 0)]["instance"]
+    train = data.Y[np.setdiff1d(np.arange(len(data)), test)]
+    row = features.loc["dependent"]
+    assert row["n_train"] == len(train) == 120
+    assert row["n_labelsets"] == len({tuple(y) for y in train})
+    assert row["cardinality"] == pytest.approx(train.sum() / len(train))
+    assert (row["n_labels"], row["n_features"], row["repeat"]) == (4, 10, 0)
+
+
+def test_beyond_the_limit_the_best_decision_is_left_out(quick):
+    _, sets, tables = quick
+    cell = Cell("dependent", "CT", 0)
+    scores = score_cell(cell, plan_with(best_labels=3), sets["dependent"])
+    best = [name for name in scores if name.startswith("best_")]
+    assert scores[best].isna().all(axis=None)
+    pd.testing.assert_frame_equal(scores.drop(columns=best), tables[cell].drop(columns=best))
+
+
+def test_scaled_sparse_features_stay_sparse_and_give_the_centred_model():
+    """Centring does not matter to a learner whose intercept is not penalised."""
+    data, _ = ls.make_labelsets(150, 3, random_state=3)
+    base = {**SETTINGS["base"], "tol": 1e-10, "max_iter": 5000}
+    plan = plan_with(scaler={"class": "sklearn.preprocessing.StandardScaler"}, base=base)
+    cell = Cell("x", "CT", 0)
+    dense = score_cell(cell, plan, StudyData(data))
+    as_sparse = ls.Dataset(sparse.csr_matrix(data.X.to_numpy()), data.Y)
+    scores = score_cell(cell, plan, StudyData(as_sparse))
+    assert scores["decision"].equals(dense["decision"])
+    np.testing.assert_allclose(scores["top"], dense["top"], atol=1e-6)
+    assert scores["true_expected_exact"].isna().all()

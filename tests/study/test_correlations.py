@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+from score_tables import make_scores
+
+import labelsure as ls
+from labelsure.candidates import CANDIDATES
+from labelsure.study import kendall, pearson
+from labelsure.study._scores import RANK_KEYS, candidate_values, rank_keys
+
+SCORES = make_scores()
+
+
+def test_one_row_for_each_cell_metric_and_candidate():
+    frame = kendall(SCORES)
+    assert len(frame) == 3 * 3 * 3 * 2 * 4
+    assert list(frame.columns) == [
+        "metric", "dataset", "classifier", "candidate", "repeat", "n", "correlation",
+        "difference", "standard_error", "p_value", "arrows", "p_value_holm",
+    ]  # fmt: skip
+    assert (frame["n"] == 60).all()
+    at_baseline = frame["candidate"] == "HP"
+    assert frame.loc[at_baseline, ["difference", "p_value", "p_value_holm"]].isna().all(axis=None)
+    assert (frame.loc[at_baseline, "arrows"] == "").all()
+
+
+def test_arrows_say_direction_and_level():
+    frame = kendall(SCORES).query("candidate != 'HP'")
+    n_arrows = sum((frame["p_value"] < level).astype(int) for level in (0.1, 0.05, 0.01))
+    assert (frame["arrows"].str.len() == n_arrows).all()
+    assert (frame.loc[frame["difference"] > 0, "arrows"].str.replace("+", "") == "").all()
+    assert (frame.loc[frame["difference"] < 0, "arrows"].str.replace("-", "") == "").all()
+    assert n_arrows.max() == 3
+
+
+def test_holm_multiplies_the_least_p_value_of_a_repeat_by_the_number_of_tests():
+    frame = kendall(SCORES).query("repeat == 1 and candidate != 'HP'")
+    least = frame["p_value"].idxmin()
+    assert len(frame) == 81
+    assert frame.loc[least, "p_value_holm"] == pytest.approx(
+        min(1, 81 * frame.loc[least, "p_value"])
+    )
+    assert (frame["p_value_holm"] >= frame["p_value"]).all()
+
+
+def test_min_entropy_orders_as_high_probability_does_and_gini_as_collision_entropy():
+    frame = kendall(SCORES, candidates=["HP", "ME", "CE", "GI", "CS"])
+    wide = frame.pivot(
+        index=["metric", "dataset", "classifier", "repeat"],
+        columns="candidate",
+        values="correlation",
+    )
+    assert (wide["ME"] == wide["HP"]).all()
+    assert (wide["GI"] == wide["CE"]).all()
+    assert (wide["CS"] == wide["CE"]).all()
+    same = frame.query("candidate == 'ME'")
+    assert (same["p_value"] == 1).all()
+    absolute = pearson(SCORES, candidates=["HP", "ME"])
+    assert (absolute.query("candidate == 'ME'")["difference"] != 0).any()
+
+
+@pytest.mark.parametrize("candidate", list(CANDIDATES))
+def test_rank_keys_reverse_no_pair_of_the_candidate(candidate):
+    part = SCORES.query("dataset == 'yeast' and classifier == 'CT'")
+    values, keys = candidate_values(part, candidate), rank_keys(part, candidate)
+    reversed_pairs = np.sign(np.subtract.outer(values, values)) * np.sign(
+        np.subtract.outer(keys, keys)
+    )
+    assert (reversed_pairs >= 0).all()
+    assert candidate in RANK_KEYS
+
+
+def test_candidates_of_a_table_are_those_of_the_distribution():
+    marginals = np.array([[0.9, 0.2, 0.6], [0.5, 0.4, 0.01]])
+    dist = ls.IndependentLabels(marginals)
+    table = dist.profile().to_frame().assign(n_labels=3)
+    expected = ls.confidence(dist)
+    for name in expected:
+        np.testing.assert_allclose(candidate_values(table, name), expected[name], rtol=1e-12)
+
+
+def test_a_tie_of_the_two_best_ranks_lowest():
+    table = ls.IndependentLabels([[0.5, 0.9], [0.6, 0.9]]).profile().to_frame()
+    keys = rank_keys(table, "TG")
+    assert keys[0] == -np.inf
+    assert keys[1] > keys[0]
+
+
+def test_a_constant_accuracy_is_missing_and_not_zero():
+    perfect = SCORES.query("dataset == 'scene'").assign(fp=0, fn=0)
+    frame = kendall(perfect, metrics="exact")
+    assert frame["correlation"].isna().all()
+    assert frame["p_value_holm"].isna().all()
+    assert (frame["arrows"] == "").all()
+
+
+def test_what_two_empty_sets_are_worth_matters_for_jaccard_only():
+    zero, one = kendall(SCORES, empty=0.0), kendall(SCORES, empty=1.0)
+    differs = (zero["correlation"] != one["correlation"]).groupby(zero["metric"]).any()
+    assert differs.to_dict() == {"exact": False, "hamming": False, "jaccard": True}
+
+
+def test_a_subset_without_the_baseline_is_still_compared_with_it():
+    frame = kendall(SCORES, candidates="SE", metrics=["exact"])
+    whole = kendall(SCORES, metrics=["exact"]).query("candidate == 'SE'")
+    assert frame["difference"].tolist() == whole["difference"].tolist()
+
+
+def test_a_table_without_repeats_is_repeat_zero():
+    frame = kendall(SCORES.query("repeat == 0").drop(columns="repeat"), metrics="exact")
+    assert (frame["repeat"] == 0).all()
+
+
+def test_messages():
+    with pytest.raises(ls.InputError, match=r"`scores` must have the columns .*; tp is missing"):
+        kendall(SCORES.drop(columns="tp"))
+    with pytest.raises(ls.InputError, match="tp, fp are missing"):
+        kendall(SCORES.drop(columns=["tp", "fp"]))
+    with pytest.raises(ls.InputError, match="`scores` must be a DataFrame, got list"):
+        kendall([1])
+    with pytest.raises(ls.InputError, match="`scores` must have at least one row"):
+        pearson(SCORES[:0])
+    with pytest.raises(ls.UnknownNameError, match=r"Unknown metric 'jacard'. Did you mean"):
+        kendall(SCORES, metrics="jacard")
+    with pytest.raises(ls.UnknownNameError, match="Unknown candidate 'HQ'"):
+        kendall(SCORES, candidates=["HQ"])
+    with pytest.raises(ls.InputError, match="At least one metric must be named"):
+        kendall(SCORES, metrics=[])
+    with pytest.raises(ls.InputError, match="`empty` must be a number"):
+        kendall(SCORES, empty=2)

@@ -1,0 +1,146 @@
+import numpy as np
+import oracles_study as oracles
+import pandas as pd
+import pytest
+from score_tables import make_scores
+
+import labelsure as ls
+from labelsure.study import (
+    interval_table,
+    mark_intervals,
+    mixture,
+    mixture_replicates,
+    published_table,
+)
+from labelsure.study._mixture import _cut, _halves, interval_edges
+
+SCORES = make_scores(n=80, n_repeats=2)
+ONE = {"SE": "SE"}
+
+
+@pytest.fixture(scope="module")
+def replicates():
+    return mixture_replicates(SCORES, models={"HP": "HP", **ONE}, n_replicates=2)
+
+
+def test_every_held_out_row_is_counted_once(replicates):
+    n = replicates.groupby(["metric", "model", "replicate"])["n"].sum()
+    assert (n == 3 * 3 * 80 / 2).all()
+    assert len(n) == 3 * 2 * 2
+
+
+def test_estimates_lie_in_their_intervals(replicates):
+    assert (replicates["estimated"] >= replicates["predicted_low"] - 1e-12).all()
+    assert (replicates["estimated"] <= replicates["predicted_high"] + 1e-12).all()
+    widths = (replicates["predicted_high"] - replicates["predicted_low"]).round(9)
+    assert set(widths[replicates["metric"] == "hamming"]) == {0.05}
+    assert set(widths[replicates["metric"] != "hamming"]) == {0.1}
+
+
+def test_estimates_of_exact_match_are_near_the_accuracy(replicates):
+    part = replicates.query("metric == 'exact' and model == 'HP'")
+    error = (part["estimated"] - part["accuracy"]).abs()
+    assert np.average(error, weights=part["n"]) < 0.08
+
+
+def test_the_interval_table_is_quantiles_of_the_replicates(replicates):
+    table = interval_table(replicates)
+    chosen = table.query("metric == 'exact' and model == 'SE' and n_replicates == 2").iloc[0]
+    values = replicates.query(
+        f"metric == 'exact' and model == 'SE' and predicted_low == {chosen['predicted_low']}"
+    )["accuracy"]
+    assert chosen["low"] == pytest.approx(np.quantile(values, 0.025))
+    assert chosen["high"] == pytest.approx(np.quantile(values, 0.975))
+    assert chosen["accuracy"] == pytest.approx(values.mean())
+
+
+def test_an_interval_without_estimates_is_missing():
+    rows = [("exact", "HP", 0, 0.1, 0.2, 5, 0.15, 0.1), ("exact", "SE", 0, 0.2, 0.3, 5, 0.25, 0.2)]
+    columns = ["metric", "model", "replicate", "predicted_low", "predicted_high", "n"]
+    table = interval_table(pd.DataFrame(rows, columns=[*columns, "estimated", "accuracy"]))
+    missing = table[table["low"].isna()]
+    assert missing[["predicted_low", "model", "n_replicates"]].to_numpy().tolist() == [
+        [0.1, "SE", 0],
+        [0.2, "HP", 0],
+    ]
+    assert not missing[["bold", "underlined"]].any(axis=None)
+
+
+def test_published_marks_follow_our_rules():
+    paper = published_table("intervals")
+    ours = mark_intervals(paper.drop(columns=["bold", "underlined"]))
+    assert (ours["underlined"] == paper["underlined"].astype(bool)).all()
+    differs = ours[ours["bold"] != paper["bold"].astype(bool)]
+    rows = differs[["metric", "predicted_low"]].drop_duplicates().to_numpy().tolist()
+    # Three rows of 27 do not follow the paper's own rule; all others do.
+    assert rows == [["hamming", 0.65], ["jaccard", 0.0], ["jaccard", 0.2]]
+
+
+def test_bold_is_the_closest_interval():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "metric": "exact",
+            "predicted_low": np.repeat([0.1, 0.2, 0.3], 4),
+            "predicted_high": np.repeat([0.2, 0.3, 0.4], 4),
+            "model": ["HP", "SE", "CE", "MIX"] * 3,
+            "low": rng.uniform(0, 0.5, 12).round(3),
+            "high": rng.uniform(0.5, 1, 12).round(3),
+        }
+    )
+    table.loc[5, ["low", "high"]] = np.nan
+    marked = mark_intervals(table)
+    for (low, high), rows in marked.groupby(["predicted_low", "predicted_high"]):
+        pairs = [
+            (None, None) if np.isnan(a) else (a, b)
+            for a, b in zip(rows["low"], rows["high"], strict=True)
+        ]
+        assert rows["bold"].tolist() == oracles.closest((low, high), pairs)
+
+
+def test_ends_of_intervals_belong_to_the_lower_one():
+    edges = interval_edges("exact")
+    cut = _cut("exact", np.array([0.0, 0.1, 0.1000001, 1.0]), np.array([0.0, 1.0, 1.0, 1.0]))
+    assert cut["predicted_low"].tolist() == [edges[0], edges[1], edges[-2]]
+    assert cut["n"].tolist() == [2, 1, 1]
+    assert cut["accuracy"].tolist() == [0.5, 1.0, 1.0]
+
+
+def test_a_split_by_instance_keeps_all_classifiers_on_one_side():
+    pooled = SCORES.query("repeat == 0").reset_index(drop=True)
+    keys = [pooled["dataset"], pooled["instance"]]
+    for fitted in _halves(pooled, 3, True, 0):
+        sides = pd.Series(fitted).groupby(keys).nunique()
+        assert (sides == 1).all()
+        assert fitted.mean() == pytest.approx(0.5, abs=0.01)
+    by_row = next(_halves(pooled, 1, False, 0))
+    assert pd.Series(by_row).groupby(keys).nunique().max() == 2
+
+
+def test_a_mixture_is_repeatable_and_takes_another_repeat_on_request():
+    def table(**settings):
+        return mixture(SCORES, metrics="exact", models=ONE, n_replicates=1, **settings)
+
+    first = table()
+    pd.testing.assert_frame_equal(first, table(repeat=0))
+    assert not first.equals(table(repeat=1))
+    assert not first.equals(table(random_state=1))
+    assert not first.equals(table(by_instance=True))
+
+
+def test_jaccard_is_modelled_by_rates_or_by_its_value():
+    def estimates(paper):
+        return mixture_replicates(
+            SCORES, metrics="jaccard", models=ONE, n_replicates=1, paper=paper, empty=1.0
+        )
+
+    assert not estimates(True).equals(estimates(False))
+
+
+def test_messages():
+    with pytest.raises(ls.InputError, match="must be one of the score table's, 0, 1, got 7"):
+        mixture(SCORES, repeat=7)
+    with pytest.raises(ls.InputError, match="must have a column `instance` to split by it"):
+        mixture(SCORES.drop(columns="instance"), by_instance=True)
+    with pytest.raises(ls.UnknownNameError, match="Unknown metric 'hammming'"):
+        mixture(SCORES, metrics="hammming")

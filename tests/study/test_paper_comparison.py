@@ -1,0 +1,236 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from score_tables import make_features, make_scores
+
+import labelsure as ls
+from labelsure.report import (
+    check_against_paper,
+    compare_with_paper,
+    side_by_side,
+)
+from labelsure.report.files import analyses_of
+from labelsure.study import (
+    AnalysisSettings,
+    Claim,
+    Conclusion,
+    RepeatedAnalyses,
+    agreement,
+    compare_numbers,
+    effects_agreement,
+    own_agreement,
+    published_table,
+    run_analyses,
+    trivial_agreement,
+)
+from labelsure.study._claims import repeat_interval
+from labelsure.study._conclusions import CONCLUSIONS
+
+PUBLISHED = published_table("correlations")
+DATASETS = {"emotions": 3, "scene": 4, "yeast": 5, "stare": 6, "enron": 7, "slashdot": 8}
+
+
+@pytest.fixture(scope="module")
+def analyses():
+    scores = make_scores(n=50, datasets=DATASETS)
+    return run_analyses(scores, make_features(DATASETS), replicates=make_replicates())
+
+
+def make_replicates():
+    """Fits are slow, and how they come out does not matter here."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (metric, model, replicate, low, low + width, 30, low + width / 2, rng.uniform(low, 1))
+        for metric, width in (("exact", 0.1), ("hamming", 0.05), ("jaccard", 0.1))
+        for model in ("HP", "SE", "CE", "MIX")
+        for replicate in range(3)
+        for low in np.arange(0, 1, width).round(9)
+    ]
+    columns = ["metric", "model", "replicate", "predicted_low", "predicted_high", "n"]
+    return pd.DataFrame(rows, columns=[*columns, "estimated", "accuracy"])
+
+
+@pytest.fixture(scope="module")
+def check(analyses):
+    return compare_with_paper(analyses, {"name": "made up"})
+
+
+def test_the_paper_agrees_with_itself():
+    found = agreement(PUBLISHED.drop(columns="arrows"), PUBLISHED)
+    assert found.pop("n") == 216
+    assert found.pop("mean_absolute_difference") == 0
+    assert list(found.values()) == pytest.approx([1.0] * 6)
+
+
+def test_trivial_guesses_reach_what_is_known():
+    found = trivial_agreement(PUBLISHED)
+    assert found["mean_absolute_difference"] == pytest.approx(0.083, abs=0.0005)
+    assert found["direction"] == pytest.approx(0.75, abs=0.005)
+    assert found["marked_direction"] == pytest.approx(0.84, abs=0.005)
+    assert found["effect_signs"] == 1
+
+
+def test_turned_correlations_have_the_other_directions():
+    turned = PUBLISHED.assign(correlation=-PUBLISHED["correlation"])
+    found = agreement(turned, PUBLISHED)
+    assert found["spearman"] == pytest.approx(-1)
+    assert found["marked_direction"] == 0
+    assert found["effect_signs"] == 0
+
+
+def test_own_agreement_is_the_mean_over_pairs_and_missing_for_one():
+    noisy = PUBLISHED.assign(correlation=PUBLISHED["correlation"] + 0.1)
+    both = pd.concat([PUBLISHED.assign(repeat=0), noisy.assign(repeat=1)])
+    assert own_agreement(both)["mean_absolute_difference"] == pytest.approx(0.1)
+    assert np.isnan(own_agreement(PUBLISHED.assign(repeat=0))["spearman"])
+
+
+def test_an_effect_printed_as_zero_has_no_sign():
+    reference = pd.DataFrame(
+        {"metric": "exact", "term": ["SE", "CE"], "estimate": [0.0, 0.1], "standard_error": 0.01}
+    )
+    ours = reference.assign(estimate=[-0.2, 0.2])
+    assert effects_agreement(ours, reference) == {"effect_signs": 1.0, "effect_overlap": 0.0}
+
+
+def test_nothing_in_common_cannot_be_compared():
+    found = agreement(PUBLISHED.assign(dataset="iris"), PUBLISHED)
+    assert found["n"] == 0
+    assert np.isnan(found["spearman"])
+
+
+@pytest.mark.parametrize(
+    ("sign", "low", "high", "verdict"),
+    [
+        (1, 0.1, 0.2, "holds"),
+        (1, -0.1, 0.2, "undecided"),
+        (1, -0.2, -0.1, "does not hold"),
+        (-1, -0.2, -0.1, "holds"),
+        (-1, 0.1, 0.2, "does not hold"),
+        (0, -0.1, 0.2, "holds"),
+        (0, 0.1, 0.2, "does not hold"),
+    ],
+)
+def test_verdicts(sign, low, high, verdict):
+    claim = Claim("a number", sign, (low + high) / 2, low, high)
+    assert Conclusion("c", "s", "r", (claim,)).verdict == verdict
+
+
+def test_one_contradicted_claim_is_enough_and_no_claims_decide_nothing():
+    good, bad = Claim("good", 1, 1, 0.5, 1.5), Claim("bad", 1, -1, -1.5, -0.5)
+    open_claim = Claim("open", 1, 0.5, -0.5, 1.5)
+    assert Conclusion("c", "s", "r", (good, bad)).verdict == "does not hold"
+    assert Conclusion("c", "s", "r", (good, open_claim)).verdict == "undecided"
+    assert Conclusion("c", "s", "r", ()).verdict == "undecided"
+
+
+def test_the_interval_over_repeats_allows_for_shared_data():
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    mean, low, high = repeat_interval(values, 0.0)
+    half = 2.7764451 * np.std(values, ddof=1) / np.sqrt(5)
+    assert (mean, high - mean) == (3, pytest.approx(half))
+    _, wider, _ = repeat_interval(values, 2 / 3)
+    assert mean - wider == pytest.approx(half * np.sqrt(5 * (1 / 5 + 2 / 3)))
+    assert low > wider
+
+
+def test_one_repeat_takes_the_regressions_error():
+    assert repeat_interval(np.array([0.5]), 0.7, 0.1)[1] == pytest.approx(0.5 - 0.1959964)
+    assert repeat_interval(np.array([0.5]), 0.7) == (0.5, -np.inf, np.inf)
+    assert np.isnan(repeat_interval(np.array([]), 0.7)[0])
+
+
+def test_every_published_number_is_there(analyses):
+    numbers = compare_numbers(RepeatedAnalyses(analyses))
+    sizes = numbers.groupby("table").size()
+    assert sizes["correlations"] == 216
+    assert sizes["kendall effects"] == 30 * 2 + 3 * 4
+    assert sizes["kendall robustness"] == 32 * 2 + 4 * 4
+    assert sizes["pearson effects"] == 36 * 2 + 3 * 4
+    assert sizes["pearson robustness"] == 48 * 2 + 6 * 4
+    assert sizes["intervals"] == 108 * 2
+    assert sizes["datasets"] == 6 * 4
+    assert numbers["published"].isna().sum() == 2  # the interval printed as NA
+    tau = numbers[numbers["table"] == "correlations"]
+    assert (tau["n_repeats"] == 2).all()
+    assert tau["miss"].notna().all()
+
+
+def test_a_published_number_inside_the_prediction_interval_is_no_miss(analyses):
+    numbers = compare_numbers(RepeatedAnalyses(analyses)).query("table == 'correlations'")
+    inside = numbers["published"].between(numbers["low"] - 6e-4, numbers["high"] + 6e-4)
+    assert (inside[~numbers["miss"].astype(bool)]).all()
+    assert numbers["miss"].any()
+
+
+def test_conclusions_come_misses_first(check):
+    verdicts = [conclusion.verdict for conclusion in check.conclusions]
+    order = ["does not hold", "undecided", "holds"]
+    assert verdicts == sorted(verdicts, key=order.index)
+    assert len(verdicts) == len(CONCLUSIONS) == 19
+    assert check.misses == [c for c in check.conclusions if c.verdict == "does not hold"]
+    assert all(c.claims for c in check.conclusions)
+
+
+def test_a_comparison_is_json_and_a_page(check):
+    plain = json.loads(json.dumps(check.to_dict(), allow_nan=False))
+    assert len(plain["conclusions"]) == 19
+    assert plain["settings"] == {"name": "made up"}
+    page = check.to_markdown()
+    assert page.startswith("# Compared with the paper\n\nOf 19 conclusions, ")
+    assert "Settings: name made up." in page
+    assert "two of our repeats" in page
+    rows = page.split("### Kendall correlations")[1].split("###")[0].splitlines()
+    judged = [row.split("|")[-2].strip() for row in rows if row.count("|") == 7][2:]
+    assert len(judged) == 216
+    assert judged == sorted(judged, key=["miss", "within"].index)
+
+
+def test_two_studies_side_by_side(check):
+    page = side_by_side({"paper": check, "paper-standardised": check})
+    assert "| paper | paper-standardised |" in page
+    assert page.count("SE correlates more with Jaccard accuracy than HP (Kendall)") == 1
+    with pytest.raises(ls.InputError, match="`checks` must hold at least one comparison"):
+        side_by_side({})
+
+
+def test_a_study_of_other_data_can_be_compared_as_far_as_it_goes():
+    scores = make_scores(n=40, datasets={"mine": 3}, classifiers=("net",), n_repeats=1)
+    settings = AnalysisSettings(metrics=("exact",), candidates=("HP", "SE"), n_replicates=1)
+    small = run_analyses(scores, make_features({"mine": 3}, n_repeats=1), settings)
+    found = compare_with_paper(small)
+    assert found.numbers["ours"].notna().sum() > 0  # of effects that exist everywhere
+    assert {c.verdict for c in found.conclusions} <= {"holds", "undecided", "does not hold"}
+    assert json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_run_folder_is_compared_with_the_fits_it_holds(analyses, tmp_path):
+    settings = AnalysisSettings(("exact",), ("HP", "SE"), n_replicates=1)
+    analyses_of(analyses.scores, analyses.features, settings, tmp_path, n_jobs=1)
+    analyses.scores.to_parquet(tmp_path / "scores.parquet")
+    analyses.features.to_parquet(tmp_path / "features.parquet")
+    text = 'name = "quick"\nempty = 0.0\nmetrics = ["exact"]\ncandidates = ["HP", "SE"]\n'
+    (tmp_path / "plan.toml").write_text(text)
+    kept = tmp_path / "analyses" / "mixture_replicates.parquet"
+    before = kept.stat().st_mtime_ns
+    found = check_against_paper(tmp_path)
+    assert kept.stat().st_mtime_ns == before
+    assert found.settings["n_replicates"] == "1"
+    assert found.settings["metrics"] == "exact"
+
+
+def test_folders_without_a_study(tmp_path):
+    with pytest.raises(ls.InputError, match=r"must hold scores\.parquet, which a finished study"):
+        check_against_paper(tmp_path)
+    (tmp_path / "scores.parquet").write_text("no")
+    with pytest.raises(ls.InputError, match="must be a Parquet file, but it cannot be read"):
+        check_against_paper(tmp_path)
+    make_scores(n=3).to_parquet(tmp_path / "scores.parquet")
+    make_features().to_parquet(tmp_path / "features.parquet")
+    with pytest.raises(ls.InputError, match=r"must hold plan\.toml, which a study writes"):
+        check_against_paper(tmp_path)
+    (tmp_path / "plan.toml").write_text("= 3")
+    with pytest.raises(ls.InputError, match="must be TOML, but it cannot be read"):
+        check_against_paper(tmp_path)

@@ -1,0 +1,181 @@
+"""Plans: what ships, what is read, and what every mistake is told."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labelsure.errors import DataError, InputError, UnknownNameError
+from labelsure.study import Plan, load_plan, plan_cells, shipped_plans
+from labelsure.study._toml import to_toml
+
+GOOD = """
+[base]
+class = "sklearn.linear_model.LogisticRegression"
+[classifiers.Indep]
+class = "BinaryRelevance"
+[datasets.small]
+simulated = { n_samples = 60, n_labels = 3 }
+"""
+
+
+def plan_of(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return load_plan(path)
+
+
+@pytest.mark.parametrize("name", ["embedded", "paper", "paper-standardised", "quick"])
+def test_shipped_plans_survive_being_written_and_read(name):
+    plan = load_plan(name)
+    assert name in shipped_plans()
+    assert Plan.from_dict(tomllib.loads(to_toml(plan.to_dict()))) == plan
+
+
+def test_the_paper_plans_are_what_the_method_says():
+    paper, standard = load_plan("paper"), load_plan("paper-standardised")
+    assert (paper.base.parameters["C"], standard.base.parameters["C"]) == (0.1, 1.0)
+    assert paper.scaler is None
+    assert standard.scaler.path == "sklearn.preprocessing.StandardScaler"
+    for plan in (paper, standard):
+        assert (plan.repeats, plan.test_share, plan.empty, plan.engine) == (5, 0.4, 0.0, "dense")
+        assert list(plan.classifiers) == ["Indep", "CT", "ECC"]
+        assert plan.classifiers["ECC"].parameters["n_chains"] == 10
+        sources = {source.key: source.settings for source in plan.datasets}
+        assert list(sources) == ["emotions", "scene", "yeast", "stare", "enron", "slashdot"]
+        assert sources["enron"]["labels"] == "last20"
+        assert len(plan_cells(plan)) == 90
+
+
+def test_only_the_base_learner_differs_between_the_paper_plans():
+    paper, standard = load_plan("paper").to_dict(), load_plan("paper-standardised").to_dict()
+    different = {key for key in standard if standard[key] != paper.get(key)}
+    assert different == {"name", "description", "base", "scaler"}
+
+
+def test_a_plan_of_ones_own_has_defaults(tmp_path):
+    plan = plan_of(tmp_path, GOOD)
+    assert (plan.name, plan.repeats, plan.metrics[0]) == ("mine", 5, "exact")
+
+
+def test_files_are_relative_to_the_plan(tmp_path):
+    text = GOOD + '[datasets.own]\nfile = "own.csv"\nlabels = ["a", "b"]\n'
+    plan = plan_of(tmp_path, text)
+    assert plan.datasets[1].settings["file"] == str(tmp_path.resolve() / "own.csv")
+
+
+TOP_LEVEL = [
+    ("repeat = 3", r"Plan 'mine': Unknown key of the plan 'repeat'. Did you mean 'repeats'\?"),
+    ("repeats = 0", r"`repeats` must be a whole number >= 1, got 0"),
+    ("repeats = true", r"`repeats` must be a whole number >= 1, got True"),
+    ("seed = -1", r"`seed` must be a whole number >= 0, got -1"),
+    ("best_labels = 1.5", r"`best_labels` must be a whole number >= 0, got 1.5"),
+    ("replicates = 0", r"`replicates` must be a whole number >= 1, got 0"),
+    ("test_share = 1.0", r"`test_share` must be a number between 0 and 1, got 1.0"),
+    ('test_share = "x"', r"`test_share` must be a number between 0 and 1, got 'x'"),
+    ('metrics = ["jacard"]', r"Unknown entry of `metrics` 'jacard'. Did you mean 'jaccard'\?"),
+    ("metrics = []", r"`metrics` must be a list of at least one name, got \(\)"),
+    ('metrics = "exact"', r"`metrics` must be a list of at least one name, got 'exact'"),
+    ('candidates = ["HQ"]', r"Unknown entry of `candidates` 'HQ'"),
+    ('candidates = ["HP", "HP"]', r"`candidates` must not name anything twice, got HP, HP"),
+    ("empty = 2", r"`empty` must be a number in \[0, 1\]"),
+    ('engine = "dens"', r"Unknown engine 'dens'. Did you mean 'dense'\?"),
+    ("name = 3", r"`name` of the plan must be a string, got 3"),
+    ("description = 3", r"`description` of the plan must be a string, got 3"),
+    ("datasets = 3 3", r"Plan 'mine': this is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), TOP_LEVEL)
+def test_wrong_settings(tmp_path, line, message):
+    with pytest.raises(InputError, match=message):
+        plan_of(tmp_path, f"{line}\n{GOOD}")
+
+
+TABLES = [
+    ("[datasets.x]\nlabel = 1", r"Unknown key of \[datasets.x\] 'label'. Did you mean 'labels'\?"),
+    ('[datasets.x]\nname = "a"\nfile = "b"', r"must have one of .*, got name and file"),
+    ("[datasets.x]\nname = 3", r"`name` in \[datasets.x\] must be a string, got 3"),
+    ("[datasets.x]\nfile = 3", r"`file` in \[datasets.x\] must be a string, got 3"),
+    ('[datasets.x]\nfile = "a"\nsource = "b"', r"is a file, so it must not have the key `source`"),
+    ("[datasets.x]\nsimulated = 3", r"`simulated` in \[datasets.x\] must be a table"),
+    ("[datasets.x]\nsimulated = { n = 3 }", r"Unknown argument of `simulated` in \[datasets.x\]"),
+    ("[datasets.x]\nsimulated = {}\nlabels = 3", r"is simulated, so it must not have .*`labels`"),
+    ('[datasets."a b"]', r"Names in `datasets` must consist of letters.*got 'a b'"),
+    ("[classifiers.X]", r"\[classifiers.X\] must be a table with the key `class`"),
+    ('[classifiers.X]\nclass = "BinaryRelevanc"', r"Did you mean 'BinaryRelevance'\?"),
+    (
+        '[classifiers.X]\nclass = "BinaryRelevance"\nn_job = 1',
+        r"Unknown parameter of \[classifiers.X\] \(BinaryRelevance\) 'n_job'. Did you mean 'n_j",
+    ),
+    (
+        '[classifiers.X]\nclass = "sklearn.multioutput.ClassifierChain"',
+        r"\[classifiers.X\] must be a classifier with `predict_distribution`",
+    ),
+    ('[scaler]\nclass = "sklearn.svm.SVC"', r"\[scaler\] must be a transformer"),
+    ('[scaler]\nclass = "StandardScaler"', r"must be an import path, got 'StandardScaler'"),
+    ('[scaler]\nclass = "no_such.X"', r"class of \[scaler\], 'no_such.X', cannot be imported"),
+    (
+        '[scaler]\nclass = "sklearn.preprocessing.StandardScale"',
+        r"Unknown class of \[scaler\] .* Did you mean 'StandardScaler'\?",
+    ),
+    ('[scaler]\nclass = "sklearn.preprocessing.scale"', r"must be a class, got the function"),
+    ('[scaler]\nclass = "enum.Enum"', r"\[scaler\] must give parameters that Enum takes"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), TABLES)
+def test_wrong_tables(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        plan_of(tmp_path, f"{GOOD}\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The plan must have the key `datasets`"),
+        ("datasets = 3\nclassifiers = 3\nbase = 3", "`datasets` must hold at least one table"),
+        (GOOD.replace("[datasets.small]", "[datasets]\nsmall = 3\n[x]"), "Unknown key of the plan"),
+        (
+            '[base]\nclass = "x.Y"\n[classifiers]\n[datasets.digits]',
+            "`classifiers` must hold at least one table",
+        ),
+        (GOOD.split("[datasets")[0] + "[datasets]\nx = 3", r"\[datasets.x\] must be a table"),
+        (
+            GOOD.replace("linear_model.LogisticRegression", "svm.LinearSVC"),
+            r"\[base\] must be a learner with `predict_proba`, which LinearSVC has not",
+        ),
+    ],
+)
+def test_what_is_missing(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        plan_of(tmp_path, text)
+
+
+def test_plans_that_are_not_there(tmp_path):
+    with pytest.raises(UnknownNameError, match=r"Unknown plan 'papr'. Did you mean 'paper'\?"):
+        load_plan("papr")
+    with pytest.raises(DataError, match="There is no plan file"):
+        load_plan(tmp_path / "no.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_plan(tmp_path / "binary.toml")
+
+
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES, max_size=4))
+def test_whatever_is_written_is_read_back(settings):
+    assert tomllib.loads(to_toml(settings)) == settings

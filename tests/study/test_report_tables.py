@@ -1,0 +1,211 @@
+import csv
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from score_tables import make_features, make_scores
+
+import labelsure.report as report
+from labelsure.report import study_tables, write_report_files
+from labelsure.report._table import Cell, Section, Table
+from labelsure.report.files import analyses_of
+from labelsure.report.study_figures import (
+    plot_accepted,
+    plot_calibration,
+    plot_candidates,
+    plot_example_distributions,
+    profile_of,
+)
+from labelsure.report.tables import (
+    correlation_table,
+    effects_table,
+    interval_tables,
+    robustness_table,
+    worked_example_table,
+)
+from labelsure.study import (
+    AnalysisSettings,
+    effects,
+    mark_intervals,
+    published_table,
+    robustness,
+    run_analyses,
+)
+
+PUBLISHED = published_table("correlations").assign(repeat=0)
+DATASETS = {"emotions": 3, "scene": 4, "yeast": 5}
+
+
+@pytest.fixture(scope="module")
+def analyses():
+    scores = make_scores(n=40, datasets=DATASETS).assign(
+        best_jaccard_tp=1, best_jaccard_fp=0, best_jaccard_fn=1, best_jaccard_tn=1
+    )
+    scores["true_expected_exact"] = scores["expected_exact"].where(scores["dataset"] == "scene")
+    settings = AnalysisSettings(n_replicates=1, metrics=("exact", "jaccard"))
+    return run_analyses(scores, make_features(DATASETS), settings)
+
+
+def rows_of(text):
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_papers_correlations_print_as_the_paper_prints_them():
+    rows = rows_of(correlation_table(PUBLISHED, "exact", "kendall").to_markdown())
+    assert rows[0] == ["Method", "HP, ME", "TG", "SE", "CE, CS, GI"]
+    assert rows[2] == ["*Emotions*", "", "", "", ""]
+    assert rows[3] == ["ECC", "0.2595", "0.1695 ↓↓↓", "0.2345", "0.2523"]
+    assert rows[8] == ["CT", "0.3073", "0.2676 ↓↓↓", "0.3424 ↑↑↑", "0.3222 ↑↑"]
+    assert rows[-1] == ["Indep", "0.0546", "-0.0208 ↓↓↓", "0.1993 ↑↑↑", "0.1196 ↑↑↑"]
+    assert len(rows) == 2 + 6 * 4
+
+
+def test_the_papers_effects_print_row_for_row():
+    table = effects_table(effects(PUBLISHED), "kendall", spelled=True)
+    rows = rows_of(table.to_markdown())
+    assert rows[0] == ["", "Exact", "Jaccard", "Hamming"]
+    assert rows[2][0] == "*Expected Accuracy Function Bias (Baseline: High Prob)*"
+    assert rows[3] == [
+        "Top Gap", r"-0.058 (0.017) \*\*\*", r"-0.070 (0.018) \*\*\*", r"-0.073 (0.013) \*\*\*",
+    ]  # fmt: skip
+    assert [row[0] for row in rows[6:]] == [
+        "*Data Bias (Baseline: Emotions)*", "Scene", "Yeast", "Stare", "Enron", "Slashdot",
+        "*Classifier Bias (Baseline: ECC)*", "Independent", "CT",
+        "R2", "Adj. R2", "Num. obs.", "RMSE",
+    ]  # fmt: skip
+    assert rows[-1] == ["RMSE", "0.051", "0.053", "0.039"]
+    assert rows[-2] == ["Num. obs.", "72", "72", "72"]
+
+
+def test_errors_stand_beside_estimates_or_below():
+    names = dict.fromkeys(PUBLISHED["dataset"])
+    features = make_features({name: k + 2 for k, name in enumerate(names)})
+    found = robustness(PUBLISHED, features)
+    row = found.query("candidate == 'SE' and term == 'CT'").iloc[0]
+    estimate, error = f"{row['estimate']:.3f}", f"({row['standard_error']:.3f})"
+    beside = rows_of(robustness_table(found, "kendall", below=False).to_markdown())
+    below = rows_of(robustness_table(found, "pearson", below=True).to_markdown())
+    titles = [row[0] for row in beside]
+    assert titles.index("Hamming") == titles.index("Jaccard") - 1
+    assert beside[titles.index("CT")][3] == f"{estimate} {error}"
+    at = [row[0] for row in below].index("CT")
+    assert (below[at][3], below[at + 1][3]) == (estimate, error)
+    assert estimate == "0.015"
+
+
+def test_interval_tables_print_bold_underlined_and_missing():
+    table = interval_tables(mark_intervals(published_table("intervals")), "hamming")
+    rows = rows_of(table.to_markdown())
+    assert rows[0] == ["Exp Acc", "HP", "SE", "CE", "MIX"]
+    assert rows[2] == [
+        "(0.65,0.7]", "NA", "0.688, 0.746", "0.657, 0.754", "**<u>0.641, 0.737</u>**",
+    ]  # fmt: skip
+    assert rows[6] == [
+        "(0.85,0.9]", "0.873, 0.885", "**0.866, 0.884**", "**0.864, 0.882**", "0.871, 0.888",
+    ]  # fmt: skip
+    latex = table.to_latex()
+    assert r"\textbf{\underline{0.641, 0.737}}" in latex
+
+
+def test_the_worked_example():
+    rows = rows_of(worked_example_table().to_markdown())
+    assert rows[2] == ["1", "0", "0", "0", "0.000", "**0.611**", "0.000", "0.000"]
+    assert rows[3] == ["2", "0", "0", "1", "0.333", "0.500", "**0.333**", "0.333"]
+    assert rows[8] == ["7", "1", "1", "0", "0.167", "0.500", "0.167", "**0.417**"]
+
+
+def test_a_table_in_its_three_forms():
+    rows = [Section("part_one"), ["a|b", Cell("1.0", "***")], Section(""), ["c", Cell("2", "--")]]
+    table = Table("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
+    assert table.to_markdown() == (
+        "### 100% & more\n\n|  | x_1 |\n|---|---:|\n| *part_one* |  |\n| a\\|b | 1.0 \\*\\*\\* |\n"
+        "| c | 2 ↓↓ |\n\na \\*note\\*\n\nSettings: C 0.1.\n"
+    )
+    latex = table.to_latex()
+    assert latex.startswith("% C: 0.1\n\\begin{table}")
+    assert r"\caption{100\% \& more}" in latex
+    assert r"\multicolumn{2}{l}{\textit{part\_one}} \\" in latex
+    assert "a\\textbar{}b & 1.0$^{***}$ \\\\\n\\midrule\nc & 2 $\\downarrow\\downarrow$" in latex
+    parsed = list(csv.reader(io.StringIO(table.to_csv())))
+    assert parsed == [["section", "", "x_1"], ["part_one", "a|b", "1.0 ***"], ["", "c", "2 --"]]
+
+
+def test_every_table_is_there_and_says_its_settings(analyses):
+    tables = study_tables(analyses, {"C": "0.1"})
+    names = [table.name for table in tables]
+    assert names == [
+        "worked_example", "datasets", "kendall_exact", "kendall_jaccard", "kendall_effects",
+        "kendall_robustness", "pearson_effects", "pearson_robustness", "intervals_exact",
+        "intervals_jaccard", "pearson_exact", "pearson_jaccard", "kendall_robustness_clustered",
+        "pearson_robustness_clustered", "kendall_spread", "kendall_tests", "true_accuracy",
+        "optimal_decisions",
+    ]  # fmt: skip
+    for table in tables:
+        assert table.to_markdown().endswith("Settings: C 0.1.\n")
+        width = len(table.columns)
+        assert all(isinstance(row, Section) or len(row) == width for row in table.rows)
+
+
+def test_files_of_a_study(analyses, tmp_path):
+    plan = {"name": "try", "base": {"C": 0.1}, "metrics": ["exact"], "candidates": ["HP", "SE"]}
+    written = write_report_files(
+        analyses.scores, analyses.features, plan, tmp_path, n_replicates=1, n_jobs=1
+    )
+    names = {path.relative_to(tmp_path).as_posix() for path in written}
+    assert all(path.stat().st_size > 50 for path in written)
+    for name in ("kendall_effects", "intervals_exact", "datasets"):
+        assert {f"tables/{name}.{suffix}" for suffix in ("md", "tex", "csv")} <= names
+    for name in ("example_distributions", "candidates", "calibration", "accepted"):
+        assert {f"figures/{name}.png", f"figures/{name}.svg"} <= names
+    assert "base.C 0.1" in (tmp_path / "tables/kendall_effects.md").read_text()
+    assert "base.C 0.1" in (tmp_path / "figures/accepted.svg").read_text()
+    settings = pd.read_csv(tmp_path / "tables/settings.csv").set_index("setting")["value"]
+    assert settings["candidates"] == "HP, SE"
+
+
+def test_kept_fits_are_used_only_for_the_same_scores_and_settings(analyses, tmp_path):
+    def kept_at(scores, **changes):
+        settings = AnalysisSettings(("exact",), ("HP",), n_replicates=1, **changes)
+        analyses_of(scores, analyses.features, settings, tmp_path, n_jobs=1)
+        return (tmp_path / "analyses/mixture_replicates.parquet").stat().st_mtime_ns
+
+    first = kept_at(analyses.scores)
+    assert kept_at(analyses.scores) == first
+    second = kept_at(analyses.scores[5:])
+    assert second > first
+    assert kept_at(analyses.scores[5:], seed=1) > second
+    (tmp_path / "analyses/mixture.json").write_text("{")
+    third = (tmp_path / "analyses/mixture_replicates.parquet").stat().st_mtime_ns
+    assert kept_at(analyses.scores[5:], seed=1) > third
+
+
+def test_figures_draw_what_they_say(analyses):
+    six = plot_example_distributions()
+    assert len(six.axes) == 6
+    heights = [bar.get_height() for bar in six.axes[4].patches]
+    assert heights == pytest.approx([0, 1 / 3, 1 / 4, 0, 1 / 4, 0, 1 / 6, 0])
+    panels = plot_candidates().axes
+    assert [len(ax.lines) for ax in panels] == [6, 6, 6]
+    ends = [line.get_ydata()[0] for line in panels[0].lines]
+    assert ends == pytest.approx([1.0] * 6)
+    third = [line.get_ydata()[100] for line in panels[1].lines]
+    assert third == pytest.approx([0.0] * 6, abs=1e-12)
+    assert len(plot_calibration(analyses.intervals).axes) == 2
+    accepted = plot_accepted(analyses.scores)
+    drawn = [ax for ax in accepted.axes if ax.get_visible()]
+    assert [ax.get_title() for ax in drawn] == ["emotions", "scene", "yeast"]
+    last = {round(float(line.get_ydata()[-1]), 12) for line in drawn[0].lines}
+    assert len(last) == 1  # everything accepted: the same mean whatever the order
+
+
+def test_a_profile_of_three_outcomes():
+    profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
+    assert profile.n_labels == pytest.approx(np.log2(3))
+    assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
+
+
+def test_unknown_names_of_the_package():
+    with pytest.raises(AttributeError, match=r"labelsure\.report.* has no attribute 'plots'"):
+        report.plots  # noqa: B018
