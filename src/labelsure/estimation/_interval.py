@@ -31,6 +31,16 @@ class Estimate:
         How often such an interval covers the batch's mean accuracy.
     spread
         The standard deviation of the estimates within the batch.
+
+    Examples
+    --------
+    `AccuracyEstimator.estimate` returns one; here nothing is fitted.
+
+    >>> from labelsure import AccuracyEstimator, IndependentLabels
+    >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
+    >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist)
+    >>> print(f"{batch.mean:.2f}, from {batch.low:.2f} to {batch.high:.2f}")
+    0.85, from 0.78 to 0.92
     """
 
     mean: float

@@ -32,6 +32,12 @@ class Reliability:
     expected_calibration_error
         The mean over instances of the distance between estimated and actual accuracy of their
         interval.
+
+    Examples
+    --------
+    >>> from labelsure import reliability
+    >>> reliability([0.2, 0.2, 0.9], [0.0, 1.0, 1.0], bins=2).expected_calibration_error
+    0.2333...
     """
 
     table: pd.DataFrame
