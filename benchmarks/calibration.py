@@ -98,20 +98,22 @@ def chance(result: ls.Reliability, estimated: np.ndarray, accuracy: np.ndarray) 
     return float(np.sqrt(2 / np.pi) * np.sqrt(squares).sum() / len(estimated))
 
 
-def measure(table: pd.DataFrame, metric: str, case: Case) -> tuple[float, float]:
-    """Return the mean calibration error over the splits, and the part that is chance."""
+def measure(table: pd.DataFrame, metric: str, case: Case) -> tuple[float, float, float]:
+    """Return calibration error, the part of it that is chance, and squared error, all means."""
     counts = (table[name].to_numpy() for name in ("tp", "fp", "fn", "tn"))
     accuracy = ls.metrics.get_metric(metric).values(*counts, empty=1.0)
-    errors, by_chance = [], []
+    found = []
     for split in range(N_SPLITS):
         order = np.random.default_rng(split).permutation(len(table))
         fit, test = order[::2], order[1::2]
         estimator = case.estimator(metric).fit(table.iloc[fit])
         estimated = estimator.predict(table.iloc[test])
         result = ls.reliability(estimated, accuracy[test])
-        errors.append(result.expected_calibration_error)
-        by_chance.append(chance(result, estimated, accuracy[test]))
-    return float(np.mean(errors)), float(np.mean(by_chance))
+        error = result.expected_calibration_error
+        squares = (estimated - accuracy[test]) ** 2
+        found.append((error, chance(result, estimated, accuracy[test]), squares.mean()))
+    error, by_chance, squared = np.mean(found, axis=0)
+    return float(error), float(by_chance), float(squared)
 
 
 def cells() -> Iterator[tuple[str, str, str, Case]]:
@@ -138,7 +140,16 @@ def run(n_jobs: int = 2) -> pd.DataFrame:
         (name, classifier, metric, case.name, case.candidates, *found)
         for (name, classifier, metric, case), found in zip(cells(), measured, strict=True)
     ]
-    columns = ["data set", "classifier", "metric", "model", "candidates", "error", "chance"]
+    columns = [
+        "data set",
+        "classifier",
+        "metric",
+        "model",
+        "candidates",
+        "error",
+        "chance",
+        "squared",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -164,6 +175,7 @@ def page(found: pd.DataFrame) -> str:
     overall["worst"] = found.groupby(["model", "candidates"])["excess"].max()
     overall["all"] = overall[[m for m in METRICS if m in overall]].mean(axis=1, skipna=False)
     overall["misses"] = overall["misses"].fillna(0).astype(int)
+    overall["squared"] = found.groupby(["model", "candidates"])["squared"].mean()
     overall = overall.sort_values(["all", "jaccard"]).reset_index()
     wide = found.pivot_table(
         index=["metric", "model", "candidates"], columns="data set", values="error"
@@ -173,6 +185,7 @@ def page(found: pd.DataFrame) -> str:
         f"## Misses: {len(misses)} of {len(found)}\n",
         markdown(misses[[*by, "error", "chance", "excess"]]),
         "\n## On the whole: error beyond chance, mean over sets and classifiers\n",
+        WHOLE,
         markdown(overall),
         "\n## Expected calibration error of every model on every set, mean of two classifiers\n",
         markdown(wide),
@@ -189,6 +202,11 @@ would show on so few instances, `excess` the error beyond it. An excess of more 
 miss. Two classifiers (Indep: binary relevance, ECC: ensemble of chains, both on scaled features
 with logistic regression, C = 0.1) predict the mode; Enron with its last 20 labels; two empty
 labelsets are worth 1. `paper` is the paper's multinomial for Jaccard.
+"""
+
+
+WHOLE = """`squared` is the mean squared error of the estimates: of two calibrated alike, the
+sharper has the smaller one.
 """
 
 

@@ -38,9 +38,9 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         [0, 1].
     candidates
         What the estimate is made from: one candidate (HP, SE, CE, ...), "mix" (HP, TG, SE, CE, ME
-        and CS together, the paper's), "full" (those, the expected accuracy of the decision and its
-        number of labels), or several names. None means "full" for `ridge` and the expected
-        accuracy for `isotonic`: `docs/calibration.md` shows why.
+        and CS together, the paper's), "full" (those, the expected accuracy of the decision, its
+        number of labels and whether there are any), or several names. None means "full" for
+        `ridge` and the expected accuracy for `isotonic`: `docs/calibration.md` shows why.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).

@@ -16,10 +16,12 @@ Floats = NDArray[np.float64]
 
 EXPECTED = "expected"
 N_PREDICTED = "n_predicted"
+IS_EMPTY = "is_empty"
 
 _OTHER_FEATURES: dict[str, Callable[[Evidence, Metric, float], Floats]] = {
     EXPECTED: lambda evidence, metric, empty: evidence.expected(metric, empty),
     N_PREDICTED: lambda evidence, metric, empty: evidence.n_predicted(),
+    IS_EMPTY: lambda evidence, metric, empty: (evidence.n_predicted() == 0).astype(np.float64),
 }
 """Features that are no candidates: they depend on the decision."""
 
@@ -27,9 +29,11 @@ MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
 
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mix": MIX,
-    "full": (*MIX, EXPECTED, N_PREDICTED),
+    "full": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY),
 }
-"""Names for several features together. `mix` is the paper's."""
+"""Names for several features together. `mix` is the paper's. In `full` the number of labels has a
+term of its own for none: from none to one is another step than from one to two, and without the
+term sharp estimates are badly calibrated."""
 
 
 def check_features(candidates: str | Sequence[str]) -> tuple[str, ...]:
