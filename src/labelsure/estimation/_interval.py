@@ -31,6 +31,14 @@ class Estimate:
         How often such an interval covers the batch's mean accuracy.
     spread
         The standard deviation of the estimates within the batch.
+
+    Examples
+    --------
+    >>> from labelsure import AccuracyEstimator, IndependentLabels
+    >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
+    >>> batch = AccuracyEstimator("exact", model="plugin").estimate(dist)
+    >>> print(f"{batch.mean:.2f}, from {batch.low:.2f} to {batch.high:.2f}")
+    0.72, from 0.63 to 0.81
     """
 
     mean: float

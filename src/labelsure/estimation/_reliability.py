@@ -32,6 +32,12 @@ class Reliability:
     expected_calibration_error
         The mean over instances of the distance between estimated and actual accuracy of their
         interval.
+
+    Examples
+    --------
+    >>> result = reliability([0.2, 0.9, 0.8], [0, 1, 1], bins=2)
+    >>> result.table["n_samples"].tolist(), round(result.expected_calibration_error, 3)
+    ([1, 2], 0.167)
     """
 
     table: pd.DataFrame
