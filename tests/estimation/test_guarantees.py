@@ -37,7 +37,7 @@ def coverage(estimator, population, n_fit, n_batch):
     ("metric", "settings", "n_fit", "n_batch"),
     [
         ("jaccard", {}, 300, 200),
-        ("jaccard", {"candidates": "mix", "penalty": 1e-3}, 150, 300),
+        ("jaccard", {"candidates": "full", "penalty": 1e-3}, 150, 300),
         ("exact", {"candidates": "mix", "penalty": 1e-3}, 200, 50),
         ("hamming", {"candidates": "SE", "penalty": 1e-3}, 100, 100),
         ("f1", {"model": "isotonic", "candidates": "SE"}, 200, 200),

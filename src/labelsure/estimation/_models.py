@@ -125,7 +125,7 @@ def _blas() -> Any:
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
 
-    default = "full"
+    default = "mix"
 
     @classmethod
     def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
@@ -207,13 +207,11 @@ class IsotonicModel(Model):
     def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
         """Fit a curve for each slope group."""
         self.curves = []
-        self.n_samples = []
         for group in range(max(1, settings.n_slope_groups)):
             mine = inputs.slope == group
             curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
             curve.fit(inputs.features[mine, 0], outcomes.values[mine])
             self.curves.append(curve)
-            self.n_samples.append(int(mine.sum()))
         self._keep_steps(inputs)
         return self
 
@@ -244,7 +242,7 @@ class IsotonicModel(Model):
         total = 0.0
         for group, (levels, sizes) in enumerate(zip(self.levels, self.sizes, strict=True)):
             mine = estimates[inputs.slope == group]
-            step = np.abs(np.subtract.outer(mine, levels)).argmin(axis=1) if mine.size else []
+            step = np.searchsorted((levels[1:] + levels[:-1]) / 2, mine)  # the nearest level
             share = np.bincount(step, minlength=levels.size) / max(len(inputs), 1)
             total += float((share**2 * levels * (1 - levels) / sizes).sum())
         return total
