@@ -70,6 +70,7 @@ TOP_LEVEL = [
     ("repeats = 0", r"`repeats` must be a whole number >= 1, got 0"),
     ("repeats = true", r"`repeats` must be a whole number >= 1, got True"),
     ("seed = -1", r"`seed` must be a whole number >= 0, got -1"),
+    ("by_instance = 1", r"`by_instance` must be true or false, got 1"),
     ("best_labels = 1.5", r"`best_labels` must be a whole number >= 0, got 1.5"),
     ("replicates = 0", r"`replicates` must be a whole number >= 1, got 0"),
     ("test_share = 1.0", r"`test_share` must be a number between 0 and 1, got 1.0"),

@@ -77,7 +77,7 @@ def _print(result: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("labels", "estimated", "", "actual", title="Traits of handwritten digits")
+    table = Table("labels", "estimated", "advice", "actual", title="Traits of handwritten digits")
     for row in result["predictions"]:
         table.add_row(
             ", ".join(row["labels"]) or "none",

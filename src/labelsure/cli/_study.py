@@ -73,6 +73,7 @@ def study(
                 run.features,
                 run.plan.to_dict(),
                 run.folder,
+                by_instance=run.plan.by_instance,
                 n_replicates=run.plan.replicates,
                 n_jobs=jobs,
             )

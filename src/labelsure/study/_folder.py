@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -60,6 +59,8 @@ class RunFolder:
 
         The lock is the operating system's, which gives it up when a process ends, however it ends.
         """
+        import fcntl  # not on Windows, where all but runs works
+
         with open(self.path / ".lock", "a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

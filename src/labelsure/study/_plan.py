@@ -57,6 +57,8 @@ class Plan:
         Up to how many labels the Jaccard-optimal decision is computed beside the mode.
     replicates
         Splits of the mixture analysis.
+    by_instance
+        Whether these splits keep an instance, seen through several classifiers, on one side.
     description
         For people.
     """
@@ -75,6 +77,7 @@ class Plan:
     engine: str = "auto"
     best_labels: int = 16
     replicates: int = 20
+    by_instance: bool = False
     description: str = ""
 
     def __post_init__(self) -> None:
@@ -82,6 +85,8 @@ class Plan:
         _check_whole("seed", self.seed, 0)
         _check_whole("best_labels", self.best_labels, 0)
         _check_whole("replicates", self.replicates, 1)
+        if not isinstance(self.by_instance, bool):
+            raise InputError(f"`by_instance` must be true or false, got {self.by_instance!r}.")
         if not _is_number(self.test_share) or not 0 < self.test_share < 1:
             raise InputError(
                 f"`test_share` must be a number between 0 and 1, got {self.test_share!r}. Usual "

@@ -39,8 +39,10 @@ def published_table(table: str) -> pd.DataFrame:
 
     Examples
     --------
-    >>> published_table("datasets").loc[0, ["dataset", "n_samples", "n_labels"]].tolist()
-    ['emotions', 593, 6]
+    >>> published_table("datasets")[["dataset", "n_samples", "n_labels"]].head(2)
+        dataset  n_samples  n_labels
+    0  emotions        593         6
+    1     scene       2407         6
     """
     if table not in TABLES:
         raise unknown_name("table of the paper", table, TABLES)

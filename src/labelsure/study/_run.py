@@ -25,6 +25,7 @@ from labelsure.study._manifest import Manifest, labelsure_version
 from labelsure.study._plan import Plan
 from labelsure.study._sources import StudyData
 from labelsure.study._toml import to_toml
+from labelsure.study._workers import WorkerSettings
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
@@ -238,13 +239,14 @@ def _outcomes(
     """Yield what comes of each cell, in the order in which they finish."""
     n_jobs = min(n_jobs, max(len(cells), 1))
     # Twice as many threads as cores: the last long cells do not leave the others' cores idle.
-    threads = None if n_jobs == 1 else max(1, min(n_threads(), 2 * n_threads() // n_jobs))
+    threads = max(1, min(n_threads(), 2 * n_threads() // n_jobs))
+    worker = None if n_jobs == 1 else WorkerSettings(os.getpid(), threads)
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
     left = {cell.name: cell for cell in cells}
     try:
         for outcome in parallel(
-            delayed(_try_cell)(cell, plan, sets[cell.dataset], threads) for cell in cells
+            delayed(_try_cell)(cell, plan, sets[cell.dataset], worker) for cell in cells
         ):
             del left[outcome.cell.name]
             yield outcome
@@ -258,10 +260,10 @@ def _outcomes(
             yield _Outcome(cell, failure=failure)
 
 
-def _try_cell(cell: Cell, plan: Plan, data: StudyData, threads: int | None) -> _Outcome:
+def _try_cell(cell: Cell, plan: Plan, data: StudyData, worker: WorkerSettings | None) -> _Outcome:
     """Compute a cell; whatever goes wrong in it stops no other."""
-    if threads is not None:  # in a process that works for us alone
-        os.environ["LABELSURE_NUM_THREADS"] = str(threads)
+    if worker is not None:
+        worker.apply()
     started = time.monotonic()
     outcome = _Outcome(cell)
     with warnings.catch_warnings(record=True) as caught:
