@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 
 import numpy as np
 import oracles_estimation as oracles
@@ -48,7 +49,7 @@ def test_as_many_as_needed_do_pass(mean, level):
 def test_sequences_are_those_of_the_loop(p_values):
     family = FAMILIES["sequences"]
     grid = family.grid()
-    starts = family.starts(grid, 0.8).tolist()
+    starts = family.entries(grid, 0.8).tolist()
     expected = oracles.sequences(p_values, starts, 0.05)
     assert family.passed(np.array(p_values), grid, 0.8, 0.05).tolist() == expected
 
@@ -56,7 +57,7 @@ def test_sequences_are_those_of_the_loop(p_values):
 def test_grids_are_fixed():
     assert FAMILIES["bonferroni"].grid().tolist() == [round(k / 20, 12) for k in range(20)]
     assert FAMILIES["sequences"].grid().tolist() == [round(k / 100, 12) for k in range(100)]
-    starts = FAMILIES["sequences"].grid()[FAMILIES["sequences"].starts(np.arange(100) / 100, 0.8)]
+    starts = FAMILIES["sequences"].grid()[FAMILIES["sequences"].entries(np.arange(100) / 100, 0.8)]
     assert starts.tolist() == [0.75, 0.8, 0.85, 0.9]
 
 
@@ -114,9 +115,24 @@ def test_says_how_many_instances_it_would_take():
 
 
 def test_says_when_no_number_of_instances_would_do():
-    with pytest.warns(TargetWarning, match=r"more would not help: no threshold.*above 0.500"):
+    with pytest.warns(TargetWarning, match=r"more would not help: where.*at most 0.500"):
         policy = AcceptPolicy(0.9).fit(np.linspace(0, 0.99, 100), np.full(100, 0.5))
     assert policy.n_needed_ == math.inf
+
+
+def test_says_when_too_few_have_such_scores():
+    with pytest.warns(TargetWarning, match=r"fewer than 10 of them have scores near 0.9 or above"):
+        policy = AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
+    assert policy.n_needed_ == math.inf
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["sequences", "bonferroni"]))
+def test_never_asks_for_fewer_instances_than_there_are(seed, family):
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.5, 1, size=80)
+    with warnings.catch_warnings(action="ignore"):
+        policy = AcceptPolicy(0.85, family=family).fit(score, np.clip(score + 0.1, 0, 1))
+    assert policy.reached_ or policy.n_needed_ > 80
 
 
 def test_table_of_targets_against_coverage(scored):

@@ -20,6 +20,10 @@ class Family(ABC):
         """Return rising thresholds for estimated accuracies, the same for all data."""
 
     @abstractmethod
+    def entries(self, grid: Floats, target: float) -> NDArray[np.intp]:
+        """Return the thresholds that are tested whatever becomes of the others."""
+
+    @abstractmethod
     def single_level(self, grid: Floats, target: float, error: float) -> float:
         """Return what the p-value of a single threshold is compared with."""
 
@@ -36,6 +40,10 @@ class Bonferroni(Family):
     def grid(self) -> Floats:
         """Return 0, 0.05, ..., 0.95."""
         return np.round(np.arange(20) / 20, 12)
+
+    def entries(self, grid: Floats, target: float) -> NDArray[np.intp]:
+        """Return all."""
+        return np.arange(len(grid))
 
     def single_level(self, grid: Floats, target: float, error: float) -> float:
         """Return the error over the full size of the grid."""
@@ -62,10 +70,10 @@ class Sequences(Family):
 
     def single_level(self, grid: Floats, target: float, error: float) -> float:
         """Return the error over the number of starting points."""
-        return error / len(self.starts(grid, target))
+        return error / len(self.entries(grid, target))
 
-    def starts(self, grid: Floats, target: float) -> NDArray[np.intp]:
-        """Return the positions in the grid to start from."""
+    def entries(self, grid: Floats, target: float) -> NDArray[np.intp]:
+        """Return the starting points."""
         wanted = np.round(target + (1 - target) * (np.arange(N_STARTS) - 1) / N_STARTS, 12)
         return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
 
@@ -75,7 +83,7 @@ class Sequences(Family):
         """Return which thresholds pass."""
         below = p_values <= self.single_level(grid, target, error)
         passed = np.zeros(len(grid), dtype=bool)
-        for start in self.starts(grid, target):
+        for start in self.entries(grid, target):
             fails = np.flatnonzero(~below[: start + 1])
             passed[fails[-1] + 1 if fails.size else 0 : start + 1] = True
         return passed

@@ -258,10 +258,12 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
 
     def _n_needed(self, target: float) -> float:
         """Return how many instances would do if the means stayed as they are, at best."""
-        level = FAMILIES[self.family].single_level(self.grid_, target, 1 - self.level)
-        enough = self.n_accepted_ >= ENOUGH
-        accepted = n_needed(self.mean_accuracy_[enough], target, level)
-        total = accepted * self.n_samples_ / self.n_accepted_[enough]
+        family = FAMILIES[self.family]
+        level = family.single_level(self.grid_, target, 1 - self.level)
+        entries = family.entries(self.grid_, target)
+        entries = entries[self.n_accepted_[entries] >= ENOUGH]
+        accepted = n_needed(self.mean_accuracy_[entries], target, level)
+        total = accepted * self.n_samples_ / self.n_accepted_[entries]
         return float(np.ceil(total.min(initial=np.inf)))
 
     def _describe(self) -> str:
@@ -271,14 +273,22 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
                 f"Accepting scores of at least {self.threshold_:g} reaches {goal} and keeps "
                 f"{self.coverage_:.1%} of the predictions."
             )
-        most = float(np.max(self.mean_accuracy_[self.n_accepted_ >= ENOUGH], initial=0.0))
         if math.isfinite(self.n_needed_):
             return (
                 f"Cannot show {goal} from {self.n_samples_} labelled instances. About "
                 f"{self.n_needed_:.0f} would do if accuracies stay as they are."
             )
+        entries = FAMILIES[self.family].entries(self.grid_, self.target)
+        entries = entries[self.n_accepted_[entries] >= ENOUGH]
+        if entries.size == 0:
+            return (
+                f"Cannot show {goal} from {self.n_samples_} labelled instances: fewer than "
+                f"{ENOUGH} of them have scores near {self.target:g} or above. Label more, lower the "
+                "target, or use sharper scores."
+            )
         return (
             f"Cannot show {goal} from {self.n_samples_} labelled instances, and more would not "
-            f"help: no threshold that accepts {ENOUGH} or more of them has a mean accuracy above "
-            f"{max(most, 0):.3f}. Lower the target, or improve the classifier or its scores."
+            f"help: where the tests begin the accepted have a mean accuracy of at most "
+            f"{self.mean_accuracy_[entries].max():.3f}. Lower the target, or improve the "
+            "classifier or its scores."
         )
