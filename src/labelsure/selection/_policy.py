@@ -283,8 +283,8 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
         if entries.size == 0:
             return (
                 f"Cannot show {goal} from {self.n_samples_} labelled instances: fewer than "
-                f"{ENOUGH} of them have scores near {self.target:g} or above. Label more, lower the "
-                "target, or use sharper scores."
+                f"{ENOUGH} of them have scores near {self.target:g} or above. Label more, lower "
+                "the target, or use sharper scores."
             )
         return (
             f"Cannot show {goal} from {self.n_samples_} labelled instances, and more would not "
