@@ -145,6 +145,29 @@ def _first_two_labels(x, t):
 
 
 @njit(**FAST)
+def _first_four_labels(x, t):
+    """Do labels 0 to 3 in one go: two rounds of two, each turning its four values around."""
+    turned = np.empty(16)
+    for first in range(0, x.size, 16):
+        block = x[first : first + 16]
+        _turn(block, t, turned)
+        _turn(turned, t, block)
+
+
+@njit(**FAST)
+def _turn(source, t, target):
+    """Do the labels of strides 1 and 2; in the target they have strides 4 and 8."""
+    for j in range(4):
+        a, b, c, d = source[4 * j], source[4 * j + 1], source[4 * j + 2], source[4 * j + 3]
+        a, b = a + t * b, a + b
+        c, d = c + t * d, c + d
+        target[j] = a + t * c
+        target[4 + j] = b + t * d
+        target[8 + j] = a + c
+        target[12 + j] = b + d
+
+
+@njit(**FAST)
 def _one_label(a, b, t):
     """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for one label: a holds the 0s, b the 1s."""
     for j in range(a.size):
@@ -154,7 +177,10 @@ def _one_label(a, b, t):
 @njit(**FAST)
 def _transform(x, stride, t):
     """Apply the butterfly of every label from the one with this stride upwards."""
-    if stride == 1 and x.size >= 4:
+    if stride == 1 and x.size >= 16:
+        _first_four_labels(x, t)
+        stride = 16
+    elif stride == 1 and x.size >= 4:
         _first_two_labels(x, t)
         stride = 4
     while stride * 2 < x.size:
