@@ -35,9 +35,9 @@ class Reliability:
 
     Examples
     --------
-    >>> result = reliability([0.2, 0.9, 0.8], [0, 1, 1], bins=2)
-    >>> result.table["n_samples"].tolist(), round(result.expected_calibration_error, 3)
-    ([1, 2], 0.167)
+    >>> from labelsure import reliability
+    >>> reliability([0.2, 0.2, 0.9], [0.0, 1.0, 1.0], bins=2).expected_calibration_error
+    0.2333...
     """
 
     table: pd.DataFrame
