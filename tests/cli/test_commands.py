@@ -217,11 +217,11 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
 
 def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
     out = tmp_path / "run"
-    assert main(["study", plan_file(replicates=7), "--out", str(out), "--jobs", "1"]) == 0
+    assert main(["study", plan_file(replicates=7, by_instance=True), "--out", str(out), "--jobs", "1"]) == 0
     n_scores, n_features, settings, folder, others = reports[0]
     assert (n_scores, n_features, folder) == (160, 2, out)
     assert (settings["name"], settings["replicates"]) == ("quick", 7)
-    assert others == {"n_replicates": 7, "n_jobs": 1}
+    assert others == {"by_instance": True, "n_replicates": 7, "n_jobs": 1}
 
 
 def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp_path, plan_file):
