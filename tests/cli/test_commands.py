@@ -217,7 +217,8 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
 
 def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
     out = tmp_path / "run"
-    assert main(["study", plan_file(replicates=7, by_instance=True), "--out", str(out), "--jobs", "1"]) == 0
+    plan = plan_file(replicates=7, by_instance=True)
+    assert main(["study", plan, "--out", str(out), "--jobs", "1"]) == 0
     n_scores, n_features, settings, folder, others = reports[0]
     assert (n_scores, n_features, folder) == (160, 2, out)
     assert (settings["name"], settings["replicates"]) == ("quick", 7)
