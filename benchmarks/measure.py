@@ -51,7 +51,7 @@ def compete(
     """Return the best times of two calls that take turns, so that noise hits both."""
     first()
     second()
-    times = [(_once(first), _once(second)) for _ in range(repeats)]
+    times = [(_settled(first), _settled(second)) for _ in range(repeats)]
     return min(t for t, _ in times), min(t for _, t in times)
 
 
@@ -64,6 +64,12 @@ def peak_bytes(call: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def _settled(call: Callable[[], object]) -> float:
+    """Time one run after a pause: BLAS threads go on spinning for a while after a product."""
+    time.sleep(0.1)
+    return _once(call)
 
 
 def _once(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
