@@ -154,10 +154,12 @@ def test_skops_needs_to_trust_nothing_but_the_classifiers(model, own):
 
 
 def test_the_default_learner_converges_on_raw_features():
-    # Warnings are errors here.
+    # Warnings are errors here, and no learner was stopped at its limit.
     X, Y = make_problem(n_samples=200, n_features=10)
     scales = 10.0 ** np.linspace(-1, 1, 10)
-    ls.ProbabilisticClassifierChain().fit(X * scales + 5, Y)
+    model = ls.ProbabilisticClassifierChain().fit(X * scales + 5, Y)
+    for learner in model.estimators_:
+        assert learner.n_iter_[0] < learner.max_iter
 
 
 def test_fitting_leaves_arguments_alone():
