@@ -10,8 +10,13 @@ from numba import njit
 
 from labelsure._kernels.options import FAST, PLAIN
 
-LOW = 9  # labels in the part of a code that is worked on at a time: buffers of 4 KiB
+BLOCK_LABELS = 16  # labels that vary within a block of labelsets, which fits the cache
+LOW = 9  # labels that vary within the part of a block that is worked on at a time
+PART = 1 << LOW  # prefixes worked on at a time: buffers of 4 KiB
+LONG_RUN = 32  # neighbours that are worth a loop of their own
+NO_BIT = 62  # a zero inserted there changes no code
 SAFE_LOGIT = 700.0  # exp of this is still a float
+SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
 
 
 @njit(**PLAIN)
@@ -37,153 +42,206 @@ def _doubled_sums(first, terms, table):
 
 
 @njit(**FAST)
-def _split_by_odds(q, odds, factor, zeros, ones):
-    """Split each prefix's probability by the odds of its next label."""
+def _split_by_odds(q, odds, factor, other_factor, link, parts):
+    """Split each prefix's probability by the odds of its next two labels, with one division.
+
+    The second label's odds are `link` times as large where the first is set. Neighbours in `odds`
+    and `parts` are a constant apart, so that the compiler knows that they do not overlap.
+    """
     for c in range(q.size):
-        odd = odds[c] * factor
-        zero = q[c] / (1.0 + odd)
-        zeros[c] = zero
-        ones[c] = zero * odd
+        first = odds[c] * factor
+        second = odds[PART + c] * other_factor
+        linked = second * link
+        share = q[c] / ((1.0 + first) * ((1.0 + second) * (1.0 + linked)))
+        zero = share * (1.0 + linked)
+        one = share * (1.0 + second) * first
+        parts[c] = zero
+        parts[PART + c] = one
+        parts[2 * PART + c] = zero * second
+        parts[3 * PART + c] = one * linked
 
 
 @njit(**PLAIN)
-def _split_by_logits(q, logits, shift, zeros, ones):
+def _split_by_logits(q, logits, shift, other_shift, link, parts):
     """Do the same where products of odds could overflow."""
     for c in range(q.size):
-        logit = logits[c] + shift
-        small = np.exp(-abs(logit))
-        likely = q[c] / (1.0 + small)
-        unlikely = likely * small
-        zeros[c] = unlikely if logit > 0 else likely
-        ones[c] = likely if logit > 0 else unlikely
+        zero, one = _two_shares(q[c], logits[c] + shift)
+        second = logits[PART + c] + other_shift
+        parts[c], parts[2 * PART + c] = _two_shares(zero, second)
+        parts[PART + c], parts[3 * PART + c] = _two_shares(one, second + link)
 
 
 @njit(**PLAIN)
-def _interleave(zeros, ones, rank, target):
-    """Write zeros and ones alternately, 2**rank at a time: the new bit has that rank."""
-    if rank == 0:
-        for c in range(zeros.size):
-            target[2 * c] = zeros[c]
-            target[2 * c + 1] = ones[c]
-    elif rank == 1:
-        for c in range(zeros.size // 2):
-            for j in range(2):
-                target[4 * c + j] = zeros[2 * c + j]
-                target[4 * c + 2 + j] = ones[2 * c + j]
+def _two_shares(q, logit):
+    small = np.exp(-abs(logit))
+    likely = q / (1.0 + small)
+    unlikely = likely * small
+    return (unlikely, likely) if logit > 0 else (likely, unlikely)
+
+
+@njit(**PLAIN)
+def _with_zero(code, bit):
+    """Return the code with a zero inserted as this bit."""
+    return 2 * code - (code & ((1 << bit) - 1))
+
+
+@njit(**PLAIN)
+def _move(part, places, start, run, add, target):
+    """Write or add the prefixes of a part to their places, counted from `start`.
+
+    `run` neighbours stay neighbours.
+    """
+    if run >= LONG_RUN:
+        for c in range(0, part.size, run):
+            first = start + places[c]
+            source, into = part[c : c + run], target[first : first + run]
+            if add:
+                for k in range(run):
+                    into[k] += source[k]
+            else:
+                for k in range(run):
+                    into[k] = source[k]
     else:
-        step = 1 << rank
-        for first in range(0, zeros.size, step):
-            low, high = target[2 * first : 2 * first + step], target[2 * first + step :]
-            zero, one = zeros[first : first + step], ones[first : first + step]
-            for j in range(step):
-                low[j] = zero[j]
-                high[j] = one[j]
+        for c in range(part.size):
+            place = np.uint64(start + places[c])  # not one to be counted from the end
+            if add:
+                target[place] += part[c]
+            else:
+                target[place] = part[c]
 
 
 @njit(**PLAIN)
-def _interleave_add(zeros, ones, rank, target):
-    """Add instead of write."""
-    if rank == 0:
-        for c in range(zeros.size):
-            target[2 * c] += zeros[c]
-            target[2 * c + 1] += ones[c]
-    elif rank == 1:
-        for c in range(zeros.size // 2):
-            for j in range(2):
-                target[4 * c + j] += zeros[2 * c + j]
-                target[4 * c + 2 + j] += ones[2 * c + j]
-    else:
-        step = 1 << rank
-        for first in range(0, zeros.size, step):
-            low, high = target[2 * first : 2 * first + step], target[2 * first + step :]
-            zero, one = zeros[first : first + step], ones[first : first + step]
-            for j in range(step):
-                low[j] += zero[j]
-                high[j] += one[j]
-
-
-@njit(**PLAIN)
-def _write(values, target):
-    for c in range(values.size):
-        target[c] = values[c]
-
-
-@njit(**PLAIN)
-def _add(values, target):
-    for c in range(values.size):
-        target[c] += values[c]
-
-
-@njit(**PLAIN)
-def _insert_label(q, terms, base, rank, add, target, work):
-    """Split the probabilities `q` of all prefixes by one more label, which gets bit `rank`.
+def _place(parts, size, places, start, first, second, add, target):
+    """Put a part's prefixes with two more labels where they belong.
 
     Bits are in the order of the labels, not of the chain: so the joint of a finished chain needs
-    no permutation. `terms` are what each earlier label adds to the logit, in that same order.
+    no permutation.
+
+    Parameters
+    ----------
+    parts
+        Probabilities with neither label, the first, the second and both.
+    places
+        Of the prefixes when the new labels that vary have the value 0; from `start` on.
+    first, second
+        Whether a label varies, and its bit or its only value.
     """
-    n_before = terms.size
-    low = min(n_before, LOW)
-    block = 1 << low
-    low_table, zeros, ones = work[0, :block], work[1, :block], work[2, :block]
-    high_table = np.empty(q.size >> low)
-    by_odds = abs(base) + np.abs(terms).sum() <= SAFE_LOGIT
+    neither, only_first = parts[:size], parts[PART : PART + size]
+    only_second, both = parts[2 * PART : 2 * PART + size], parts[3 * PART : 3 * PART + size]
+    first_varies, first_bit = first
+    second_varies, second_bit = second
+    if not first_varies and first_bit:
+        neither, only_second = only_first, both
+    if not second_varies and second_bit:
+        neither, only_first = only_second, both
+    run = 1 << min(first_bit if first_varies else NO_BIT, second_bit if second_varies else NO_BIT)
+    run = min(size, run)
+    _move(neither, places, start, run, add, target)
+    if first_varies:
+        _move(only_first, places, start + (1 << first_bit), run, add, target)
+    if second_varies:
+        _move(only_second, places, start + (1 << second_bit), run, add, target)
+    if first_varies and second_varies:
+        _move(both, places, start + (1 << first_bit) + (1 << second_bit), run, add, target)
+
+
+@njit(**PLAIN)
+def _meet(j, known, chain, high_code, n_low, terms, factors):
+    """Gather what decides the label at position `j` when those before position `known` are known.
+
+    Writes what each low label before adds to its logit and multiplies its odds with. Returns the
+    logit when none of them is set; and whether the label varies, with its bit or its only value.
+    """
+    if j < 0:
+        return -np.inf, (False, 0)  # a label that is never set, where the number of labels is odd
+    base, weights, odds, order, positions = chain
+    logit = base[j]
+    n_before = bit = 0
+    for label in range(n_low):
+        position = positions[label]
+        if position < known:
+            terms[n_before] = weights[j, position]
+            factors[n_before] = odds[j, position]
+            n_before += 1
+            bit += label < order[j]
+    for label in range(n_low, order.size):
+        if positions[label] < known and (high_code >> (label - n_low)) & 1:
+            logit += weights[j, positions[label]]
+    if order[j] < n_low:
+        return logit, (True, bit)
+    return logit, (False, (high_code >> (order[j] - n_low)) & 1)
+
+
+@njit(**PLAIN)
+def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
+    """Make the tables whose products are a label's odds, or sums its logits, after each prefix."""
+    low = min(terms.size, LOW)
     if by_odds:
-        factors = np.exp(terms)
         _doubled(1.0, factors[:low], low_table)
-        _doubled(np.exp(base), factors[low:], high_table)
+        _doubled(np.exp(logit), factors[low:], high_table)
     else:
         _doubled_sums(0.0, terms[:low], low_table)
-        _doubled_sums(base, terms[low:], high_table)
-    for high in range(high_table.size):
-        source = q[high * block : (high + 1) * block]
-        if by_odds:
-            _split_by_odds(source, low_table, high_table[high], zeros, ones)
-        else:
-            _split_by_logits(source, low_table, high_table[high], zeros, ones)
-        if rank < low:
-            target_block = target[2 * high * block : 2 * (high + 1) * block]
-            if add:
-                _interleave_add(zeros, ones, rank, target_block)
-            else:
-                _interleave(zeros, ones, rank, target_block)
-        else:
-            upper = (high >> (rank - low)) << (rank - low)  # the bits above the new one
-            first = ((upper << 1) | (high - upper)) * block
-            second = first + (1 << rank)
-            if add:
-                _add(zeros, target[first : first + block])
-                _add(ones, target[second : second + block])
-            else:
-                _write(zeros, target[first : first + block])
-                _write(ones, target[second : second + block])
+        _doubled_sums(logit, terms[low:], high_table)
 
 
 @njit(**PLAIN)
-def _add_chain(base, weights, order, share, P, q, spare, work):
-    """Add share * P(y) of one chain, for every labelset y in code order, to P."""
+def _add_chain(chain, share, high_code, n_low, target, q, spare, work):
+    """Add share * P(y) of one chain to the block of labelsets with the same high labels.
+
+    All prefixes grow by two labels at a time. High labels, whose values are the bits of
+    `high_code`, do not multiply them.
+    """
+    low_tables, high_tables, parts, terms, factors, places = work
+    weights, order = chain[1], chain[3]
     n_labels = order.size
-    position = np.empty(n_labels, dtype=np.int64)
-    for j in range(n_labels):
-        position[order[j]] = j
-    terms = np.empty(n_labels)
     q[0] = share
-    for j in range(n_labels):
-        n_before = 0
-        rank = 0
-        for label in range(n_labels):
-            if position[label] < j:
-                terms[n_before] = weights[j, position[label]]
-                n_before += 1
-                rank += label < order[j]
-        last = j == n_labels - 1
-        target = P if last else spare
-        _insert_label(q[: 1 << j], terms[:j], base[j], rank, last, target, work)
+    n_before = 0  # low labels in the prefixes
+    for j in range(-(n_labels % 2), n_labels, 2):
+        logit, first = _meet(j, j, chain, high_code, n_low, terms[0], factors[0])
+        other, second = _meet(j + 1, j, chain, high_code, n_low, terms[1], factors[1])
+        if first[0] and second[0]:  # each was given its bit as if the other were not there
+            if order[j] < order[j + 1]:
+                second = (True, second[1] + 1)
+            else:
+                first = (True, first[1] + 1)
+        link = weights[j + 1, j] if j >= 0 else 0.0
+        reach = abs(logit) + 2.0 * abs(other) + abs(link)
+        for k in range(n_before):
+            reach += abs(terms[0, k]) + 2.0 * abs(terms[1, k])
+        by_odds = reach <= SAFE_PAIR
+        for k, start in enumerate((logit, other)):
+            _make_tables(
+                by_odds,
+                start,
+                terms[k, :n_before],
+                factors[k, :n_before],
+                low_tables[k * PART : (k + 1) * PART],
+                high_tables[k],
+            )
+        bits = (first[1] if first[0] else NO_BIT, second[1] if second[0] else NO_BIT)
+        low_bit, high_bit = min(bits), max(bits)
+        size = 1 << min(n_before, LOW)
+        for c in range(size):
+            places[c] = _with_zero(_with_zero(c, low_bit), high_bit)
+        last = j == n_labels - 2
+        for high in range((1 << n_before) // size):
+            prefixes = q[high * size : (high + 1) * size]
+            one, two = high_tables[0, high], high_tables[1, high]
+            if by_odds:
+                _split_by_odds(prefixes, low_tables, one, two, np.exp(link), parts)
+            else:
+                _split_by_logits(prefixes, low_tables, one, two, link, parts)
+            start = _with_zero(_with_zero(high * size, low_bit), high_bit)
+            _place(parts, size, places, start, first, second, last, target if last else spare)
         q, spare = spare, q
+        n_before += first[0] + second[0]
 
 
 @njit(**PLAIN)
-def joint_rows(start, stop, bases, weights, orders, P):
+def joint_rows(start, stop, bases, weights, orders, block_labels, P):
     """Per row: the mean of all chains' joints, in code order. Section 4.
+
+    All chains are added to a block of labelsets while it is in the processor's cache.
 
     Parameters
     ----------
@@ -193,13 +251,32 @@ def joint_rows(start, stop, bases, weights, orders, P):
         (m, L, L) what an earlier position adds to the logit of a later one.
     orders
         (m, L) the label at each position.
+    block_labels
+        How many labels vary in a block.
     P
         (n, 2**L), written.
     """
     n_chains, n_labels = orders.shape
-    q, spare = np.empty(1 << (n_labels - 1)), np.empty(1 << (n_labels - 1))
-    work = np.empty((3, 1 << LOW))
+    n_low = min(n_labels, block_labels)
+    block = 1 << n_low
+    q, spare = np.empty(block), np.empty(block)
+    work = (
+        np.empty(2 * PART),
+        np.empty((2, max(1, block // PART))),
+        np.empty(4 * PART),
+        np.empty((2, n_low)),
+        np.empty((2, n_low)),
+        np.empty(PART, dtype=np.int64),
+    )
+    odds = np.exp(np.minimum(weights, SAFE_LOGIT))
+    positions = np.empty_like(orders)
+    for m in range(n_chains):
+        for j in range(n_labels):
+            positions[m, orders[m, j]] = j
     for i in range(start, stop):
-        P[i] = 0.0
-        for m in range(n_chains):
-            _add_chain(bases[i, m], weights[m], orders[m], 1.0 / n_chains, P[i], q, spare, work)
+        for high_code in range(P.shape[1] // block):
+            target = P[i, high_code * block : (high_code + 1) * block]
+            target[:] = 0.0
+            for m in range(n_chains):
+                chain = bases[i, m], weights[m], odds[m], orders[m], positions[m]
+                _add_chain(chain, 1.0 / n_chains, high_code, n_low, target, q, spare, work)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from labelsure._kernels.chains import joint_rows
+from labelsure._kernels.chains import BLOCK_LABELS, joint_rows
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._chains import Chain, LinearChain
@@ -200,7 +200,7 @@ class ChainMixture(LabelsetDistribution):
         return np.array([width, unseen, float(certain), mass])
 
     def _views(self, goals: Floats, *, k: int = 1, draw: bool = True) -> Views:
-        """Yield all instances, some at a time, with what answers for them.
+        """Yield all instances, some at a time, with what answers for them until the next are due.
 
         Parameters
         ----------
@@ -271,28 +271,30 @@ class ChainMixture(LabelsetDistribution):
                 "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
                 f"{16 * n_threads()} * 2**{self.n_labels} bytes."
             )
-        step = max(n_threads(), BLOCK_BYTES >> (self.n_labels + 3))
-        for first in range(0, len(rows), step):
+        step = min(len(rows), max(n_threads(), BLOCK_BYTES >> (self.n_labels + 3)))
+        # One array for all: memory that the system gives anew is as slow as filling it.
+        P = np.empty((step, 2**self.n_labels))
+        for first in range(0, len(rows), max(step, 1)):
             some = rows[first : first + step]
-            dense = DenseDistribution._trusted(self._joint(some), self.label_names)
-            yield some, _Dense(dense)
+            self._write_joint(some, P[: len(some)])
+            yield some, _Dense(DenseDistribution._trusted(P[: len(some)], self.label_names))
 
-    def _joint(self, rows: NDArray[np.intp]) -> Floats:
-        """Return the mean of the chains' joints: linear ones in one kernel, others one by one."""
+    def _write_joint(self, rows: NDArray[np.intp], P: Floats) -> None:
+        """Write the mean of the chains' joints: linear ones in one kernel, others one by one."""
         chains = [chain.take(rows) for chain in self._chains]
         linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-        P = np.zeros((len(rows), 2**self.n_labels))
         if linear:
             bases = np.stack([chain.base for chain in linear], axis=1)
             weights = np.stack([chain.weights for chain in linear])
             orders = np.stack([chain.order for chain in linear])
-            for_rows(joint_rows, len(P), bases, weights, orders, P)
+            for_rows(joint_rows, len(P), bases, weights, orders, BLOCK_LABELS, P)
             if len(linear) < len(chains):
                 P *= len(linear) / len(chains)
+        else:
+            P[:] = 0.0
         for chain in chains:
             if not isinstance(chain, LinearChain):
                 P += chain.joint() / len(chains)
-        return P
 
     def _exact_blocks(self) -> Iterator[tuple[NDArray[np.intp], DenseDistribution]]:
         for rows, view in self._dense_views(np.arange(len(self))):
