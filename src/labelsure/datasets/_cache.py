@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from labelsure._writing import write_whole
 from labelsure.datasets._dataset import Dataset
 from labelsure.datasets._files import AnyPath
 from labelsure.errors import InputError
@@ -62,15 +61,7 @@ class CacheFolder:
         arrays = _to_arrays(data)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=self.path)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    np.savez(file, **arrays)  # type: ignore[arg-type]
-                os.replace(temporary, self.path / f"{key}.npz")
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            write_whole(self.path / f"{key}.npz", lambda path: _save_arrays(path, arrays))
         except OSError as error:
             self.cannot_write(error)
 
@@ -139,6 +130,11 @@ def cache_key(name: str, *parts: Any) -> str:
     digest = sha256(json.dumps([READER_VERSION, *parts]).encode()).hexdigest()
     readable = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)[:40]
     return f"{readable}-{digest[:32]}"
+
+
+def _save_arrays(path: Path, arrays: Arrays) -> None:
+    with open(path, "wb") as file:  # given a name, NumPy would add its own ending
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def _to_arrays(data: Dataset) -> Arrays:

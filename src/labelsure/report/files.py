@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from labelsure._kernels.threads import n_threads
+from labelsure._writing import write_text, write_whole
 from labelsure.report.study_figures import (
     plot_accepted,
     plot_calibration,
@@ -102,9 +103,9 @@ def analyses_of(
     analyses = run_analyses(scores, features, settings, replicates=replicates, n_jobs=jobs)
     if replicates is None:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        note.unlink(missing_ok=True)  # a note vouches for the file beside it: never for a half
-        analyses.replicates.to_parquet(kept)
-        note.write_text(json.dumps(made_from), encoding="utf-8")
+        note.unlink(missing_ok=True)  # a note vouches for the file beside it, not for an older one
+        write_whole(kept, analyses.replicates.to_parquet)
+        write_text(note, json.dumps(made_from))
     return analyses
 
 
@@ -168,11 +169,11 @@ def _write_tables(analyses: Analyses, settings: Mapping[str, str], folder: Path)
     for table in study_tables(analyses, settings):
         for suffix, method in FORMATS.items():
             path = folder / f"{table.name}.{suffix}"
-            path.write_text(getattr(table, method)(), encoding="utf-8")
+            write_text(path, getattr(table, method)())
             written.append(path)
     for name, frame in _frames(analyses, settings).items():
         path = folder / f"{name}.csv"
-        frame.to_csv(path, index=False)
+        write_text(path, frame.to_csv(index=False))
         written.append(path)
     return written
 
@@ -220,7 +221,6 @@ def _write_figures(analyses: Analyses, settings: Mapping[str, str], folder: Path
 
 def _save(figure: Figure, path: Path, settings: str) -> None:
     """Write a figure with its settings in the file's metadata, and without a date."""
-    if path.suffix == ".svg":
-        figure.savefig(path, metadata={"Description": settings, "Date": None})
-    else:
-        figure.savefig(path, dpi=150, metadata={"Description": settings})
+    kind = path.suffix[1:]
+    metadata = {"Description": settings} | ({"Date": None} if kind == "svg" else {})
+    write_whole(path, lambda to: figure.savefig(to, format=kind, dpi=150, metadata=metadata))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from labelsure._writing import TEMPORARY, write_text, write_whole
 from labelsure.errors import InputError
 
 METADATA_KEY = b"labelsure"
@@ -73,13 +74,13 @@ class RunFolder:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
-            for left in [*self.path.glob(".*.tmp"), *self.cells.glob(".*.tmp")]:
+            for left in self.path.rglob(TEMPORARY):
                 left.unlink()  # of a run that was killed while it wrote
             yield
 
     def write_text(self, name: str, text: str) -> None:
         """Write a text file, entirely or not at all."""
-        self._replace(self.path / name, lambda path: path.write_text(text, encoding="utf-8"))
+        write_text(self.path / name, text)
 
     def write_json(self, name: str, content: Any) -> None:
         """Write a JSON file, entirely or not at all."""
@@ -100,7 +101,7 @@ class RunFolder:
         table = pa.Table.from_pandas(frame, preserve_index=False)
         metadata = {**(table.schema.metadata or {}), METADATA_KEY: json.dumps(notes).encode()}
         table = table.replace_schema_metadata(metadata)
-        self._replace(path, lambda temporary: pq.write_table(table, temporary))
+        write_whole(path, lambda temporary: pq.write_table(table, temporary))
 
     def read_cell(self, name: str, key: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
         """Return the rows and notes of a finished cell; None if there is none with this key.
@@ -118,11 +119,3 @@ class RunFolder:
         except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
             return None  # not there, or not ours: it is computed again
         return (table.to_pandas(), notes) if notes.get("key") == key else None
-
-    def _replace(self, path: Path, write: Callable[[Path], Any]) -> None:
-        """Write beside the file and put it in its place once it is whole and on disk."""
-        temporary = path.with_name(f".{path.name}.tmp")
-        write(temporary)
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
