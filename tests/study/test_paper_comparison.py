@@ -174,6 +174,17 @@ def test_conclusions_come_misses_first(check):
     assert all(c.claims for c in check.conclusions)
 
 
+def test_claims_about_effects_come_with_the_papers_own_test(check, analyses):
+    claims = {(c.name, claim.text): claim for c in check.conclusions for claim in c.claims}
+    table = analyses.pearson.effects.set_index(["metric", "term"])["p_value"]
+    told = claims["pearson_no_others", "CS on hamming"].p_value
+    assert told == table["hamming", "CS"]
+    table = analyses.kendall.effects.set_index(["metric", "term"])["p_value"]
+    assert claims["classifier_order", "ECC - CT on exact"].p_value == table["exact", "CT"]
+    assert np.isnan(claims["mix_best_for_exact", "error of HP - MIX"].p_value)
+    assert f"| {claims['tg_worse', 'TG on exact'].p_value:.3f} |" in check.to_markdown()
+
+
 def test_a_comparison_is_json_and_a_page(check):
     plain = json.loads(json.dumps(check.to_dict(), allow_nan=False))
     assert len(plain["conclusions"]) == 19
@@ -192,6 +203,11 @@ def test_two_studies_side_by_side(check):
     page = side_by_side({"paper": check, "paper-standardised": check})
     assert "| paper | paper-standardised |" in page
     assert page.count("SE correlates more with Jaccard accuracy than HP (Kendall)") == 1
+    (row,) = [line for line in page.splitlines() if "| se_helps_jaccard | SE on jaccard" in line]
+    ours, theirs = row.split("|")[3:5]
+    (claim,) = next(c for c in check.conclusions if c.name == "se_helps_jaccard").claims
+    assert ours == theirs
+    assert ours.strip() == f"{claim.estimate:.4g} [{claim.low:.4g}, {claim.high:.4g}]"
     with pytest.raises(ls.InputError, match="`checks` must hold at least one comparison"):
         side_by_side({})
 

@@ -166,6 +166,7 @@ def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
         for key, statement in statements.items()
     ]
     conclusions = Table("conclusions", "Conclusions of the paper", ["", *names], rows)
+    claims = _claims_side_by_side(checks)
     columns = [""]
     for name in names:
         columns += [name, f"{name}: own repeats"]
@@ -175,7 +176,19 @@ def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
         cells = [_shown(table.loc[measure, c]) for table in tables for c in ("ours", "own")]
         rows.append([measure, *cells, _shown(tables[0].loc[measure, "trivial"])])
     summaries = Table("summaries", "Agreement with the paper", [*columns, "trivial"], rows)
-    return f"{conclusions.to_markdown()}\n{summaries.to_markdown()}"
+    return "\n".join(table.to_markdown() for table in (conclusions, summaries, claims))
+
+
+def _claims_side_by_side(checks: Mapping[str, PaperCheck]) -> Table:
+    numbers: dict[tuple[str, str], dict[str, str]] = {}
+    for name, check in checks.items():
+        for conclusion in check.conclusions:
+            for claim in conclusion.claims:
+                shown = f"{_shown(claim.estimate)} [{_shown(claim.low)}, {_shown(claim.high)}]"
+                numbers.setdefault((conclusion.name, claim.text), {})[name] = shown
+    rows = [[*key, *(found.get(name, "") for name in checks)] for key, found in numbers.items()]
+    title = "The numbers behind them: mean and 95% interval over repeats"
+    return Table("claims", title, ["conclusion", "number", *checks], rows, n_text=2)
 
 
 def _read_table(folder: Path, name: str) -> pd.DataFrame:
@@ -251,12 +264,19 @@ def _claims_table(conclusions: list[Conclusion]) -> Table:
             claim.text,
             signs[claim.sign],
             *(_shown(value) for value in (claim.estimate, claim.low, claim.high)),
+            "" if np.isnan(claim.p_value) else f"{claim.p_value:.3f}",
         ]
         for conclusion in conclusions
         for claim in conclusion.claims
     ]
-    columns = ["conclusion", "number", "should be", "mean", "low", "high"]
-    return Table("claims", "The numbers behind them", columns, rows, n_text=3)
+    note = (
+        "Low and high: 95% interval over repeats, which decides. p: the paper's own test, the "
+        "regression over all cells, here of the means over repeats. The interval knows how splits "
+        "of the same data differ; the regression, how data sets and classifiers do, which is more: "
+        "what stands out by the interval need not by the regression."
+    )
+    columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
+    return Table("claims", "The numbers behind them", columns, rows, note, n_text=3)
 
 
 def _summaries_table(summaries: pd.DataFrame) -> Table:

@@ -31,6 +31,9 @@ class Claim:
         What the paper says of it.
     estimate, low, high
         Mean over the repeats and its 95% interval; infinite where there is none.
+    p_value
+        By the paper's own test, the regression over all cells (of the means over repeats): it asks
+        whether the number would be seen on other data sets too. Missing where it has no such test.
     """
 
     text: str
@@ -38,6 +41,7 @@ class Claim:
     estimate: float
     low: float
     high: float
+    p_value: float = np.nan
 
     @property
     def borne_out(self) -> bool:
@@ -71,19 +75,32 @@ class Numbers:
     def effect(self, association: str, metric: str, term: str) -> tuple[Floats, float]:
         """Return an effect in each repeat, and its standard error in the first."""
         table = self.repeated.effects
-        rows = table[
-            (table["association"] == association)
-            & (table["metric"] == metric)
-            & (table["term"] == term)
-        ].dropna(subset=["estimate"])
+        rows = _rows(table[table["association"] == association], metric, term)
         error = float(rows["standard_error"].iloc[0]) if len(rows) else np.nan
         return rows["estimate"].to_numpy(), error
 
-    def claim(self, text: str, sign: int, values: Floats, error: float = np.nan) -> Claim:
+    def p_value(self, association: str, metric: str, term: str) -> float:
+        """Return the p-value of an effect on the means over repeats."""
+        rows = _rows(getattr(self.repeated.analyses, association).effects, metric, term)
+        return float(rows["p_value"].iloc[0]) if len(rows) else np.nan
+
+    def claim(
+        self,
+        text: str,
+        sign: int,
+        values: Floats,
+        error: float = np.nan,
+        p_value: float = np.nan,
+    ) -> Claim:
         """Return a claim about a number of each repeat."""
         values = np.asarray(values, dtype=np.float64)
         mean, low, high = repeat_interval(values, self.ratio, error)
-        return Claim(text, sign, mean, low, high)
+        return Claim(text, sign, mean, low, high, p_value)
+
+
+def _rows(effects: pd.DataFrame, metric: str, term: str) -> pd.DataFrame:
+    chosen = (effects["metric"] == metric) & (effects["term"] == term)
+    return effects[chosen].dropna(subset=["estimate"])
 
 
 def repeat_interval(
@@ -140,7 +157,8 @@ def effects_have(association: str, terms: dict[str, tuple[str, ...]], sign: int)
             for metric in metrics:
                 values, error = numbers.effect(association, metric, term)
                 if len(values):
-                    claims.append(numbers.claim(f"{term} on {metric}", sign, values, error))
+                    p = numbers.p_value(association, metric, term)
+                    claims.append(numbers.claim(f"{term} on {metric}", sign, values, error, p))
         return claims
 
     return make
@@ -156,7 +174,8 @@ def classifier_order(association: str) -> Maker:
             ct, ct_error = numbers.effect(association, metric, "CT")
             if not len(indep) or len(indep) != len(ct):
                 continue
-            claims.append(numbers.claim(f"ECC - CT on {metric}", 1, -ct, ct_error))
+            p = numbers.p_value(association, metric, "CT")
+            claims.append(numbers.claim(f"ECC - CT on {metric}", 1, -ct, ct_error, p))
             # Two treatment contrasts with one baseline: their difference has the same error.
             claims.append(numbers.claim(f"CT - Indep on {metric}", 1, ct - indep, error))
         return claims
