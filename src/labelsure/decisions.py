@@ -97,8 +97,9 @@ def expected_accuracy(
     array([0.85])
     """
     _check_distribution(dist)
-    Y_pred = dist.mode() if Y_pred is None else Y_pred
-    expected = dist.expected_with_bounds(metric, Y_pred, empty=empty, **settings)
+    told = dist.with_engine(**settings)
+    Y_pred = told.mode() if Y_pred is None else Y_pred
+    expected = told.expected_with_bounds(metric, Y_pred, empty=empty)
     return (expected.value, expected.low, expected.high) if return_bounds else expected.value
 
 
@@ -109,6 +110,7 @@ def decide(
     *,
     empty: float = ...,
     return_gap: Literal[False] = ...,
+    **settings: Unpack[EngineSettings],
 ) -> Labelsets: ...
 @overload
 def decide(
@@ -117,6 +119,7 @@ def decide(
     *,
     empty: float = ...,
     return_gap: Literal[True],
+    **settings: Unpack[EngineSettings],
 ) -> tuple[Labelsets, Floats]: ...
 def decide(
     dist: LabelsetDistribution,
@@ -124,6 +127,7 @@ def decide(
     *,
     empty: float = 1.0,
     return_gap: bool = False,
+    **settings: Unpack[EngineSettings],
 ) -> Labelsets | tuple[Labelsets, Floats]:
     """Return the labelset with the highest expected accuracy for each instance.
 
@@ -139,7 +143,10 @@ def decide(
     return_gap
         Also return by how much, at most, each decision's expected accuracy is below the best
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
-        than a dense array holds, and for chains of more labels than can be enumerated.
+        than a dense array holds, and for chains that the certified engine computes or that have
+        more labels than can be enumerated.
+    **settings
+        Of the engine, as for `expected_accuracy`.
 
     Returns
     -------
@@ -154,6 +161,7 @@ def decide(
     """
     _check_distribution(dist)
     metric, empty = get_metric(metric), check_empty(empty)
+    dist = dist.with_engine(**settings)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
     for rows in _blocks(len(dist), dist.decision_bytes):

@@ -628,6 +628,8 @@ CALLS = {
     "summary": lambda dist, told: dist.summary(["jaccard"], **told),
     "confidence": lambda dist, told: ls.confidence(dist, **told),
     "expected_accuracy": lambda dist, told: ls.expected_accuracy(dist, metric="f1", **told),
+    "decide": lambda dist, told: ls.decide(dist, "f1", **told),
+    "with_engine": lambda dist, told: dist.with_engine(**told),
 }
 
 
@@ -686,6 +688,23 @@ def test_defaults_are_those_of_the_distribution_and_calls_replace_them():
     assert set(dist.profile(engine="dense").method) == {"exact"}
     assert (dist.profile(budget=60).high.entropy < told.high.entropy).all()
     assert_array_equal(dist[[2, 0]].profile().high.entropy, told.high.entropy[[2, 0]])
+
+
+def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_told():
+    dist = ls.ChainMixture(linear_chains(5, 6, 2, 1.0))
+    told = {"engine": "certified", "tolerance": 0.0, "budget": 2}
+    by_two = dist.with_engine(**told)
+    for metric in METRICS:
+        best, gap = ls.decide(dist, metric, return_gap=True, **told)
+        same, same_gap = ls.decide(by_two, metric, return_gap=True)
+        assert_array_equal(best, same)
+        assert_array_equal(gap, same_gap)
+        assert (gap > 0).any()
+        assert not ls.decide(dist, metric, return_gap=True)[1].any()
+        expected = ls.expected_accuracy(dist, metric=metric, **told)
+        of_mode = ls.expected_accuracy(by_two, by_two.mode(), metric=metric)
+        assert_array_equal(expected, of_mode)
+    assert (by_two.mode() != dist.mode()).any()
 
 
 def test_a_mass_that_was_seen_is_enough():

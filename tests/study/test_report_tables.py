@@ -40,7 +40,11 @@ DATASETS = {"emotions": 3, "scene": 4, "yeast": 5}
 @pytest.fixture(scope="module")
 def analyses():
     scores = make_scores(n=40, datasets=DATASETS).assign(
-        best_jaccard_tp=1, best_jaccard_fp=0, best_jaccard_fn=1, best_jaccard_tn=1
+        best_jaccard_tp=1,
+        best_jaccard_fp=0,
+        best_jaccard_fn=1,
+        best_jaccard_tn=1,
+        best_jaccard_gap=0.0,
     )
     scores["true_expected_exact"] = scores["expected_exact"].where(scores["dataset"] == "scene")
     settings = AnalysisSettings(n_replicates=1, metrics=("exact", "jaccard"))

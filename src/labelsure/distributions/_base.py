@@ -132,6 +132,16 @@ class LabelsetDistribution(ABC):
         """
         return self._told(settings)._profile_and_mode()[0]
 
+    def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
+        """Return the same distributions, computed in another way.
+
+        Parameters
+        ----------
+        **settings
+            As for `profile`. They hold for every question that the new object is asked.
+        """
+        return self._told(settings)
+
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
 

@@ -262,7 +262,12 @@ def holm_table(correlations: pd.DataFrame) -> Table:
 
 def _tables_beyond(analyses: Analyses) -> Iterator[Table]:
     settings = analyses.settings
-    truth = true_accuracy(analyses.scores, metrics=settings.metrics, candidates=settings.candidates)
+    truth = true_accuracy(
+        analyses.scores,
+        metrics=settings.metrics,
+        candidates=settings.candidates,
+        empty=settings.empty,
+    )
     if len(truth):
         keys = ["metric", "dataset", "classifier", "candidate"]
         means = truth.groupby(keys, sort=False)[["kendall", "pearson", "mean_error"]].mean()
@@ -272,16 +277,17 @@ def _tables_beyond(analyses: Analyses) -> Iterator[Table]:
             means.reset_index(),
             "model: the classifier's own expectation; mean_error: how far it is above the truth.",
         )
-    better = optimal_decisions(analyses.scores, empty=settings.empty)
+    better = optimal_decisions(analyses.scores, metrics=settings.metrics, empty=settings.empty)
     if len(better):
-        means = better.groupby(["dataset", "classifier"], sort=False)[
-            ["mode", "best", "gain", "standard_error"]
+        means = better.groupby(["metric", "dataset", "classifier"], sort=False)[
+            ["mode", "best", "gain", "standard_error", "gap"]
         ].mean()
         yield _frame_table(
             "optimal_decisions",
-            "Mean Jaccard accuracy of the mode and of the Jaccard-optimal decision",
+            "Mean accuracy of the mode and of the metric's best decision",
             means.reset_index(),
-            "Means over repeats; the standard error is that of one repeat.",
+            "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
+            "expected accuracy of the decisions can be below the best possible.",
         )
 
 

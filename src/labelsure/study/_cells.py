@@ -14,18 +14,23 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from labelsure.datasets import Dataset, split_rows
-from labelsure.decisions import decide, expected_accuracy
+from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.labelsets import Labelsets
 from labelsure.metrics import METRICS, counts
 from labelsure.study._plan import Plan
 from labelsure.study._sources import StudyData
 
-CELL_FORMAT = 2
+CELL_FORMAT = 3
 """Raised when cells of an older version must be computed again."""
 
 COUNTS = ("tp", "fp", "fn", "tn")
 TRUE_METRICS = ("exact", "hamming", "jaccard")
+BEST_METRICS = ("hamming", "jaccard", "f1")
+"""Metrics whose best labelset need not be the mode."""
+
+BEST_BUDGET = 1000
+"""Labelsets that stand for all where there are too many of them to decide by."""
 
 
 @dataclass(frozen=True)
@@ -197,16 +202,15 @@ def _score_columns(
 def _best_columns(
     plan: Plan, dist: LabelsetDistribution, Y: Labelsets
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the same for the Jaccard-optimal decision; NaN where it would take too long."""
+    """Yield each metric's best decision, and how it compares with the truth."""
     if dist.n_labels > plan.best_labels:
-        for name in (*COUNTS, "expected"):
-            yield f"best_jaccard_{name}", np.full(len(dist), np.nan)
-        return
-    best = decide(dist, "jaccard", empty=plan.empty)
-    for name, values in zip(COUNTS, counts(Y, best), strict=True):
-        yield f"best_jaccard_{name}", values.astype(np.float64)
-    expected = expected_accuracy(dist, best, metric="jaccard", empty=0.0, engine=plan.engine)
-    yield "best_jaccard_expected", expected
+        dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
+    for metric in BEST_METRICS:
+        best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
+        yield f"best_{metric}_decision", _as_text(best)
+        yield f"best_{metric}_gap", gap
+        for name, values in zip(COUNTS, counts(Y, best), strict=True):
+            yield f"best_{metric}_{name}", values
 
 
 def _true_columns(data: StudyData, test: Any, mode: Labelsets) -> Iterator[tuple[str, Any]]:

@@ -127,33 +127,42 @@ def _against_truth(
     return rows
 
 
-def optimal_decisions(scores: pd.DataFrame, *, empty: float = 0.0) -> pd.DataFrame:
-    """Return what the Jaccard-optimal decision gains over the mode, in every cell.
+def optimal_decisions(
+    scores: pd.DataFrame,
+    *,
+    metrics: str | Sequence[str] = PAPER_METRICS,
+    empty: float = 0.0,
+) -> pd.DataFrame:
+    """Return what each metric's best decision gains over the mode, in every cell.
 
     Parameters
     ----------
     scores
-        The score table with best_jaccard_tp, best_jaccard_fp, best_jaccard_fn, best_jaccard_tn;
-        rows where they are missing are left out.
-    empty
-        The Jaccard of two empty labelsets.
+        The score table with columns such as best_jaccard_tp, best_jaccard_fp, best_jaccard_fn,
+        best_jaccard_tn and best_jaccard_gap; metrics and rows without them are left out, and so is
+        exact match, whose best decision is the mode.
+    metrics, empty
+        As for `kendall`.
 
     Returns
     -------
     pandas.DataFrame
-        dataset, classifier, repeat, n, mode and best (mean Jaccard of each decision), gain,
-        standard_error (of the gain). Empty if no better decision was computed.
+        metric, dataset, classifier, repeat, n, mode and best (mean accuracy of each decision), the
+        gain, its standard_error, and gap: how far, at most, the mean expected accuracy of
+        the decisions is below the best possible; 0 where they are known to be the best.
     """
     scores, empty = check_scores(scores), check_empty(empty)
-    columns = [*CELL, "n", "mode", "best", "gain", "standard_error"]
-    counts = [f"best_jaccard_{name}" for name in ("tp", "fp", "fn", "tn")]
-    if not set(counts) <= set(scores.columns):
-        return pd.DataFrame(columns=columns)
     rows = []
-    for cell, part in scores.dropna(subset=counts).groupby(CELL, sort=False):
-        mode = accuracies(part, "jaccard", empty)
-        best = get_metric("jaccard").values(*(part[name] for name in counts), empty=empty)
-        error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
-        means = (mode.mean(), best.mean(), (best - mode).mean())
-        rows.append((*cell, len(part), *means, error))
+    for metric in check_metrics(metrics):
+        counts = [f"best_{metric}_{name}" for name in ("tp", "fp", "fn", "tn")]
+        gap = f"best_{metric}_gap"
+        if not {*counts, gap} <= set(scores.columns):
+            continue
+        for cell, part in scores.dropna(subset=counts).groupby(CELL, sort=False):
+            mode = accuracies(part, metric, empty)
+            best = get_metric(metric).values(*(part[name] for name in counts), empty=empty)
+            error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
+            means = (mode.mean(), best.mean(), (best - mode).mean())
+            rows.append((metric, *cell, len(part), *means, error, part[gap].mean()))
+    columns = ["metric", *CELL, "n", "mode", "best", "gain", "standard_error", "gap"]
     return pd.DataFrame(rows, columns=columns)

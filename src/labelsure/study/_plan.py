@@ -54,7 +54,8 @@ class Plan:
     engine
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
     best_labels
-        Up to how many labels the Jaccard-optimal decision is computed beside the mode.
+        Up to how many labels a metric's best decision is looked for among all labelsets. Beyond,
+        chains go by their likely ones, and the score table says how far from the best that can be.
     replicates
         Splits of the mixture analysis.
     by_instance
