@@ -102,7 +102,7 @@ def test_study_prints_results_and_tells_progress(capsys, tmp_path, plan_file):
     assert lines[0].startswith("[1/2] independent.Indep.0 ")
     assert lines[2] == "Writing tables and figures"
     assert "dependent" in captured.out
-    assert "2 cells computed, 0 kept, 0 failed" in captured.out
+    assert "Cells: 2 computed, 0 kept, 0 failed" in captured.out
     assert str(out / "scores.parquet") in captured.out
     scores = pd.read_parquet(out / "scores.parquet")
     one = scores[scores["dataset"] == "dependent"]
@@ -144,7 +144,7 @@ def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
     captured = capsys.readouterr()
     assert "FAILED: `n_chains` must be a whole number" in captured.err
     assert "FAILED dependent.Broken.0: `n_chains` must be" in captured.out
-    assert "2 cells computed, 0 kept, 2 failed" in captured.out
+    assert "Cells: 2 computed, 0 kept, 2 failed" in captured.out
     assert str(tmp_path / "run" / "failures.json") in captured.out
 
 
@@ -235,7 +235,7 @@ def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp
     captured = capsys.readouterr()
     last = captured.err.splitlines()[-1]
     assert last.startswith("labelsure: Not all tables and figures could be made: `correlations`")
-    assert "2 cells computed" in captured.out
+    assert "Cells: 2 computed" in captured.out
     assert (out / "scores.parquet").is_file()
 
 
@@ -244,7 +244,7 @@ def test_nothing_to_report(capsys, reports, tmp_path, plan_file):
     out = ["--out", str(tmp_path / "run"), "--jobs", "1"]
     assert main(["study", plan_file(classifiers={"Broken": chains}), *out]) == 3
     assert reports == []
-    assert "0 cells computed, 0 kept, 2 failed" in capsys.readouterr().out
+    assert "Cells: 0 computed, 0 kept, 2 failed" in capsys.readouterr().out
 
 
 def test_data_list(capsys, tmp_path):

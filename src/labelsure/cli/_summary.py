@@ -33,8 +33,8 @@ def print_summary(run: StudyRun) -> None:
         console.print(_correlations(pd.read_csv(run.folder / CORRELATIONS)))
     for name, failure in run.failures.items():
         console.print(f"FAILED {name}: {failure['message'].splitlines()[0]}", markup=False)
-    cells = f"{run.n_computed} cells computed, {run.n_kept} kept, {len(run.failures)} failed"
-    console.print(f"{cells}, {run.seconds:.0f} s.")
+    cells = f"Cells: {run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
+    console.print(f"{cells}; {run.seconds:.0f} s.")
     console.print(f"Scores   {run.folder / 'scores.parquet'}", markup=False)
     for name in ("tables", "figures"):
         n_files = sum(path.is_file() for path in (run.folder / name).glob("*"))
