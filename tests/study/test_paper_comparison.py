@@ -174,6 +174,20 @@ def test_conclusions_come_misses_first(check):
     assert all(c.claims for c in check.conclusions)
 
 
+def test_agreement_is_told_for_single_repeats_too(check, analyses):
+    told = check.summaries.set_index("measure")
+    alone = [
+        agreement(part, PUBLISHED)["spearman"]
+        for _, part in analyses.kendall.correlations.groupby("repeat")
+    ]
+    spearman = told.loc["Spearman correlation"]
+    assert (spearman["least"], spearman["most"]) == (min(alone), max(alone))
+    assert min(alone) < max(alone)
+    signs = told.loc["Pearson: share of candidate effects with the same sign"]
+    assert 0 <= signs["least"] <= signs["most"] <= 1
+    assert f"| {min(alone):.4g} to {max(alone):.4g} |" in check.to_markdown()
+
+
 def test_claims_about_effects_come_with_the_papers_own_test(check, analyses):
     claims = {(c.name, claim.text): claim for c in check.conclusions for claim in c.claims}
     table = analyses.pearson.effects.set_index(["metric", "term"])["p_value"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,12 @@ import numpy as np
 import pandas as pd
 
 from labelsure.errors import InputError
-from labelsure.report._table import Table
+from labelsure.report import _comparison_tables as compared
 from labelsure.report.files import analyses_of, shown_settings
 from labelsure.study import (
     FAILS,
     HOLDS,
     MEASURES,
-    NO_EVIDENCE_RULE,
-    SIGN_RULE,
     TITLES,
     UNDECIDED,
     Analyses,
@@ -31,6 +29,7 @@ from labelsure.study import (
     agreement,
     compare_numbers,
     draw_conclusions,
+    effects,
     effects_agreement,
     own_agreement,
     published_table,
@@ -41,7 +40,6 @@ from labelsure.study import (
 __all__ = ["PaperCheck", "check_against_paper", "compare_with_paper", "side_by_side"]
 
 VERDICTS = {FAILS: "do not hold", UNDECIDED: "are undecided", HOLDS: "hold"}
-RULES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
 CELLS = ["metric", "dataset", "classifier", "candidate"]
 MIXTURE_SETTINGS = ("by_instance", "n_replicates")
 
@@ -55,8 +53,8 @@ class PaperCheck:
     conclusions
         With verdicts, those that do not hold first.
     summaries
-        measure, ours, trivial (what saying the obvious reaches) and own (what two of our repeats
-        reach with each other).
+        measure, ours, least and most (of single repeats, as the paper had one), trivial (what
+        saying the obvious reaches) and own (what two of our repeats reach with each other).
     numbers
         Every published number beside ours, see `labelsure.study.compare_numbers`.
     settings
@@ -101,11 +99,11 @@ class PaperCheck:
         verdicts = (f"{counts[verdict]} {plural}" for verdict, plural in VERDICTS.items())
         parts += [f"Of {len(self.conclusions)} conclusions, {', '.join(verdicts)}.", ""]
         parts += ["Settings: " + "; ".join(f"{k} {v}" for k, v in self.settings.items()) + ".", ""]
-        parts += [_conclusions_table(self.conclusions).to_markdown()]
-        parts += [_claims_table(self.conclusions).to_markdown()]
-        parts += [_summaries_table(self.summaries).to_markdown()]
+        parts += [compared.conclusions_table(self.conclusions).to_markdown()]
+        parts += [compared.claims_table(self.conclusions).to_markdown()]
+        parts += [compared.summaries_table(self.summaries).to_markdown()]
         parts += [
-            _numbers_table(title, self.numbers[self.numbers["table"] == name]).to_markdown()
+            compared.numbers_table(title, self.numbers[self.numbers["table"] == name]).to_markdown()
             for name, title in TITLES.items()
         ]
         return "\n".join(parts)
@@ -149,7 +147,7 @@ def compare_with_paper(analyses: Analyses, settings: Mapping[str, str] | None = 
 
 
 def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
-    """Return several studies' verdicts and summaries beside each other, as Markdown.
+    """Return several studies' verdicts, summaries and claims beside each other, as Markdown.
 
     Parameters
     ----------
@@ -158,37 +156,14 @@ def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
     """
     if not checks:
         raise InputError("`checks` must hold at least one comparison, got none.")
-    names = list(checks)
-    statements = {c.name: c.statement for check in checks.values() for c in check.conclusions}
-    verdicts = {n: {c.name: c.verdict for c in check.conclusions} for n, check in checks.items()}
-    rows = [
-        [statement, *(verdicts[name].get(key, "") for name in names)]
-        for key, statement in statements.items()
-    ]
-    conclusions = Table("conclusions", "Conclusions of the paper", ["", *names], rows)
-    claims = _claims_side_by_side(checks)
-    columns = [""]
-    for name in names:
-        columns += [name, f"{name}: own repeats"]
-    tables = [checks[name].summaries.set_index("measure") for name in names]
-    rows = []
-    for measure in tables[0].index:
-        cells = [_shown(table.loc[measure, c]) for table in tables for c in ("ours", "own")]
-        rows.append([measure, *cells, _shown(tables[0].loc[measure, "trivial"])])
-    summaries = Table("summaries", "Agreement with the paper", [*columns, "trivial"], rows)
-    return "\n".join(table.to_markdown() for table in (conclusions, summaries, claims))
-
-
-def _claims_side_by_side(checks: Mapping[str, PaperCheck]) -> Table:
-    numbers: dict[tuple[str, str], dict[str, str]] = {}
-    for name, check in checks.items():
-        for conclusion in check.conclusions:
-            for claim in conclusion.claims:
-                shown = f"{_shown(claim.estimate)} [{_shown(claim.low)}, {_shown(claim.high)}]"
-                numbers.setdefault((conclusion.name, claim.text), {})[name] = shown
-    rows = [[*key, *(found.get(name, "") for name in checks)] for key, found in numbers.items()]
-    title = "The numbers behind them: mean and 95% interval over repeats"
-    return Table("claims", title, ["conclusion", "number", *checks], rows, n_text=2)
+    conclusions = {name: check.conclusions for name, check in checks.items()}
+    summaries = {name: check.summaries for name, check in checks.items()}
+    tables = (
+        compared.verdicts_side_by_side(conclusions),
+        compared.summaries_side_by_side(summaries),
+        compared.claims_side_by_side(conclusions),
+    )
+    return "\n".join(table.to_markdown() for table in tables)
 
 
 def _read_table(folder: Path, name: str) -> pd.DataFrame:
@@ -235,88 +210,39 @@ def _summaries(analyses: Analyses) -> pd.DataFrame:
     reference = published_table("correlations").merge(correlations[CELLS].drop_duplicates())
     if reference.empty:
         reference = published_table("correlations")
-    ours, own = agreement(correlations, reference), own_agreement(correlations)
-    trivial = trivial_agreement(reference)
-    rows = [(title, ours[name], trivial[name], own[name]) for name, title in MEASURES.items()]
+    rows = _compared(
+        lambda part: agreement(part, reference), correlations, trivial_agreement(reference)
+    )
     paper = published_table("effects").query("association == 'pearson'")
-    ours = effects_agreement(analyses.pearson.effects, paper)
-    own, trivial = own_agreement(analyses.pearson.correlations), trivial_effects(paper)
-    rows += [(f"Pearson: {MEASURES[name]}", ours[name], trivial[name], own[name]) for name in ours]
-    return pd.DataFrame(rows, columns=["measure", "ours", "trivial", "own"])
-
-
-def _conclusions_table(conclusions: list[Conclusion]) -> Table:
-    rows = [[c.verdict, c.statement, RULES[c.rule], c.name] for c in conclusions]
-    rules = "; ".join(f"{name}: {rule}" for rule, name in RULES.items())
-    note = (
-        f"Rules. {rules}. Intervals allow for the data that repeats of a split share; with one "
-        "repeat they are the regression's own."
+    of_effects = _compared(
+        lambda part: effects_agreement(effects(part), paper),
+        analyses.pearson.correlations,
+        trivial_effects(paper),
     )
-    columns = ["verdict", "the paper says", "rule", "name"]
-    return Table("conclusions", "Conclusions", columns, rows, note, n_text=4)
+    rows += [{**row, "measure": f"Pearson: {row['measure']}"} for row in of_effects]
+    return pd.DataFrame(rows)
 
 
-def _claims_table(conclusions: list[Conclusion]) -> Table:
-    signs = {1: "above 0", -1: "below 0", 0: "not told from 0"}
-    rows = [
-        [
-            conclusion.name,
-            claim.text,
-            signs[claim.sign],
-            *(_shown(value) for value in (claim.estimate, claim.low, claim.high)),
-            "" if np.isnan(claim.p_value) else f"{claim.p_value:.3f}",
-        ]
-        for conclusion in conclusions
-        for claim in conclusion.claims
+def _compared(
+    compare: Callable[[pd.DataFrame], dict[str, float]],
+    correlations: pd.DataFrame,
+    trivial: dict[str, float],
+) -> list[dict[str, Any]]:
+    """Return what a comparison gives for all repeats together, and for each of them alone."""
+    ours, own = compare(correlations), own_agreement(correlations)
+    single = pd.DataFrame([compare(part) for _, part in correlations.groupby("repeat")])
+    return [
+        {
+            "measure": title,
+            "ours": ours[name],
+            "least": single[name].min(),
+            "most": single[name].max(),
+            "trivial": trivial[name],
+            "own": own[name],
+        }
+        for name, title in MEASURES.items()
+        if name in ours
     ]
-    note = (
-        "Low and high: 95% interval over repeats, which decides. p: the paper's own test, the "
-        "regression over all cells, here of the means over repeats. The interval knows how splits "
-        "of the same data differ; the regression, how data sets and classifiers do, which is more: "
-        "what stands out by the interval need not by the regression."
-    )
-    columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
-    return Table("claims", "The numbers behind them", columns, rows, note, n_text=3)
-
-
-def _summaries_table(summaries: pd.DataFrame) -> Table:
-    rows = [
-        [str(row.measure), *(_shown(value) for value in (row.ours, row.trivial, row.own))]
-        for row in summaries.itertuples(index=False)
-    ]
-    note = (
-        "Trivial: each metric's published median for every correlation; TG lower and all others "
-        "higher than HP, always; no effect at all. Two of ours: mean over all pairs of repeats."
-    )
-    columns = ["", "ours with the paper", "trivial with the paper", "two of our repeats"]
-    return Table("summaries", "Agreement with the paper", columns, rows, note)
-
-
-_JUDGED: dict[Any, str] = {True: "miss", False: "within"}
-
-
-def _numbers_table(title: str, numbers: pd.DataFrame) -> Table:
-    apart = (numbers["difference"] / (numbers["high"] - numbers["low"])).abs()
-    order = numbers.assign(apart=apart, first=numbers["miss"].fillna(False).astype(bool))
-    order = order.sort_values(["first", "apart"], ascending=False, kind="stable")
-    rows = [
-        [
-            f"{row.row}, {row.quantity}",
-            *(_shown(v) for v in (row.published, row.ours, row.spread, row.difference)),
-            _JUDGED.get(row.miss, ""),
-        ]
-        for row in order.itertuples(index=False)
-    ]
-    note = (
-        f"{int(numbers['miss'].fillna(False).sum())} of {len(numbers)} outside the 95% prediction "
-        "interval for one more split, listed first; blank where there is no spread to judge by."
-    )
-    columns = ["", "published", "ours", "spread", "difference", ""]
-    return Table("numbers", title, columns, rows, note)
-
-
-def _shown(value: Any) -> str:
-    return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
 
 
 def _plain(value: Any) -> Any:
