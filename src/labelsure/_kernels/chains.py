@@ -11,6 +11,7 @@ from numba import njit
 from labelsure._kernels.options import FAST, PLAIN
 
 BLOCK_LABELS = 16  # labels that vary within a block of labelsets, which fits the cache
+LINE_LABELS = 3  # labels whose bits tell the entries of one line of memory apart
 LOW = 9  # labels that vary within the part of a block that is worked on at a time
 PART = 1 << LOW  # prefixes worked on at a time: buffers of 4 KiB
 LONG_RUN = 32  # neighbours that are worth a loop of their own
@@ -114,8 +115,8 @@ def _move(part, places, start, run, add, target):
 def _place(parts, size, places, start, first, second, add, target):
     """Put a part's prefixes with two more labels where they belong.
 
-    Bits are in the order of the labels, not of the chain: so the joint of a finished chain needs
-    no permutation.
+    Each label has its place in the code whatever its position in the chain, so that the joints of
+    all chains are in the same order when they are finished.
 
     Parameters
     ----------
@@ -149,8 +150,9 @@ def _place(parts, size, places, start, first, second, add, target):
 def _meet(j, known, chain, high_code, n_low, terms, factors):
     """Gather what decides the label at position `j` when those before position `known` are known.
 
-    Writes what each low label before adds to its logit and multiplies its odds with. Returns the
-    logit when none of them is set; and whether the label varies, with its bit or its only value.
+    Writes what each varying label before adds to its logit and multiplies its odds with. Returns
+    the logit when none of them is set; and whether the label varies, with its bit among those
+    before, or else its value.
     """
     if j < 0:
         return -np.inf, (False, 0)  # a label that is never set, where the number of labels is odd
@@ -185,11 +187,11 @@ def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
 
 
 @njit(**PLAIN)
-def _add_chain(chain, share, high_code, n_low, target, q, spare, work):
-    """Add share * P(y) of one chain to the block of labelsets with the same high labels.
+def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
+    """Add share * P(y) of one chain to a block of labelsets.
 
-    All prefixes grow by two labels at a time. High labels, whose values are the bits of
-    `high_code`, do not multiply them.
+    All prefixes grow by two labels at a time. Labels are called by their bits in the block; those
+    from `n_low` on have the values that are the bits of `high_code`, and do not multiply prefixes.
     """
     low_tables, high_tables, parts, terms, factors, places = work
     weights, order = chain[1], chain[3]
@@ -232,16 +234,69 @@ def _add_chain(chain, share, high_code, n_low, target, q, spare, work):
             else:
                 _split_by_logits(prefixes, low_tables, one, two, link, parts)
             start = _with_zero(_with_zero(high * size, low_bit), high_bit)
-            _place(parts, size, places, start, first, second, last, target if last else spare)
+            _place(parts, size, places, start, first, second, last, block if last else spare)
         q, spare = spare, q
         n_before += first[0] + second[0]
+
+
+@njit(**PLAIN)
+def _bits_in_block(orders, n_low):
+    """Return the bit of each label while a block is made: from `n_low` on if its value is fixed.
+
+    Work on prefixes doubles from position to position. A fixed label doubles all work before it,
+    once for each value, and a label with a low bit tears neighbours apart when it is inserted:
+    both cost least for labels that come early in all chains.
+    """
+    n_labels = orders.shape[1]
+    lateness = np.zeros(n_labels)
+    for order in orders:
+        for j in range(n_labels):
+            lateness[order[j]] += 2.0**j
+    costs = lateness.copy()
+    costs[:LINE_LABELS] += lateness.sum()  # a block should fill the lines of memory it touches
+    bits = np.full(n_labels, -1)
+    bits[np.argsort(costs)[: n_labels - n_low]] = np.arange(n_low, n_labels)
+    bit = 0
+    for label in np.argsort(lateness):
+        if bits[label] < 0:
+            bits[label] = bit
+            bit += 1
+    return bits
+
+
+@njit(**PLAIN)
+def _spread(code, bits):
+    """Return the code whose bits at the given places are those of `code`, the first one lowest."""
+    total = 0
+    for k in range(bits.size):
+        total |= ((code >> k) & 1) << bits[k]
+    return total
+
+
+@njit(**PLAIN)
+def _write_block(block, labels, bits, fixed_code, row):
+    """Write a block into its row: `labels`, in order, have these bits in the block.
+
+    In the order of the row, because jumping about in the block, which is in the cache, is cheap.
+    """
+    low = min(labels.size, LOW)
+    to, source = np.empty(1 << low, dtype=np.int64), np.empty(1 << low, dtype=np.int64)
+    for c in range(1 << low):
+        to[c] = _spread(c, labels[:low])
+        source[c] = _spread(c, bits[:low])
+    for high in range(block.size >> low):
+        start = fixed_code + _spread(high, labels[low:])
+        first = _spread(high, bits[low:])
+        for c in range(1 << low):
+            row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
 
 @njit(**PLAIN)
 def joint_rows(start, stop, bases, weights, orders, block_labels, P):
     """Per row: the mean of all chains' joints, in code order. Section 4.
 
-    All chains are added to a block of labelsets while it is in the processor's cache.
+    All chains are added to a block of labelsets, those that agree in some labels, while it is in
+    the processor's cache.
 
     Parameters
     ----------
@@ -258,25 +313,28 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
     """
     n_chains, n_labels = orders.shape
     n_low = min(n_labels, block_labels)
-    block = 1 << n_low
-    q, spare = np.empty(block), np.empty(block)
+    bits = _bits_in_block(orders, n_low)
+    varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
+    numbers, positions = np.empty_like(orders), np.empty_like(orders)
+    for m in range(n_chains):
+        for j in range(n_labels):
+            numbers[m, j] = bits[orders[m, j]]
+            positions[m, numbers[m, j]] = j
+    size = 1 << n_low
+    block, q, spare = np.empty(size), np.empty(size), np.empty(size)
     work = (
         np.empty(2 * PART),
-        np.empty((2, max(1, block // PART))),
+        np.empty((2, max(1, size // PART))),
         np.empty(4 * PART),
         np.empty((2, n_low)),
         np.empty((2, n_low)),
         np.empty(PART, dtype=np.int64),
     )
     odds = np.exp(np.minimum(weights, SAFE_LOGIT))
-    positions = np.empty_like(orders)
-    for m in range(n_chains):
-        for j in range(n_labels):
-            positions[m, orders[m, j]] = j
     for i in range(start, stop):
-        for high_code in range(P.shape[1] // block):
-            target = P[i, high_code * block : (high_code + 1) * block]
-            target[:] = 0.0
+        for high_code in range(1 << fixed.size):
+            block[:] = 0.0
             for m in range(n_chains):
-                chain = bases[i, m], weights[m], odds[m], orders[m], positions[m]
-                _add_chain(chain, 1.0 / n_chains, high_code, n_low, target, q, spare, work)
+                chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
+                _add_chain(chain, 1.0 / n_chains, high_code, n_low, block, q, spare, work)
+            _write_block(block, varying, bits[varying], _spread(high_code, fixed), P[i])
