@@ -281,14 +281,30 @@ def _good_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets, 
     by_marginal = _best_of_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
     nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
     singles = np.stack([nothing, dist.mode(), _best_f1(dist, empty)], axis=1)
-    guesses = np.concatenate([singles, optimists, by_marginal], axis=1)
-    values = dist.jaccard_of_guesses(guesses, empty=empty)
+    values = dist.jaccard_of_guesses(singles, empty=empty)
     bound = np.maximum(bounds.max(axis=1), values[:, 0])
-    first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-    rows = np.arange(len(dist))
-    best, value = _flip_while_better(dist, empty, guesses[rows, first], values[rows, first])
-    best, value = _exchange_once(dist, empty, best, value)
+    best, value = _first_best(singles, values)
+    for size in range(dist.n_labels):
+        rows = np.flatnonzero(bounds[:, size] > value + TIE)  # no other can gain by this size
+        if rows.size:
+            guesses = np.stack([optimists[rows, size], by_marginal[rows, size]], axis=1)
+            values = dist[rows].jaccard_of_guesses(guesses, empty=empty)
+            guess, worth = _first_best(guesses, values)
+            better = worth > value[rows] + TIE
+            best[rows[better]], value[rows[better]] = guess[better], worth[better]
+    rows = np.flatnonzero(bound > value + TIE)
+    if rows.size:
+        part = dist[rows]
+        flipped = _flip_while_better(part, empty, best[rows], value[rows])
+        best[rows], value[rows] = _exchange_once(part, empty, *flipped)
     return best, np.maximum(bound - value, 0.0)
+
+
+def _first_best(guesses: Labelsets, values: Floats) -> tuple[Labelsets, Floats]:
+    """Return the best of (n, g, L) guesses, the first on a tie, and its value."""
+    first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+    rows = np.arange(len(guesses))
+    return guesses[rows, first], values[rows, first]
 
 
 def _flip_while_better(
