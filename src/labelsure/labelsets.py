@@ -218,6 +218,8 @@ def code_keys(Y: Labelsets) -> NDArray[Any]:
 
 def fill_with_lowest(rows: Labelsets, n_filled: int) -> None:
     """Fill `rows` from `n_filled` on with the labelsets of lowest code that are not there yet."""
+    if n_filled == len(rows):
+        return
     taken = {row.tobytes() for row in rows[:n_filled]}
     n_bits = min(rows.shape[1], MAX_INTEGER_LABELS)
     code = 0

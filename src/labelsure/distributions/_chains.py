@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -110,6 +112,29 @@ class Chain(ABC):
         return q.reshape(-1, *(2,) * n_labels).transpose(0, *axes).reshape(q.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class _Links:
+    """How the labels of a linear chain depend on each other, which is the same for all instances.
+
+    Chains taken from one another share it, and with it what was once computed.
+    """
+
+    order: NDArray[np.intp]
+    weights: Floats
+
+    @cached_property
+    def factors(self) -> Floats:
+        """(L, L) what label i, set, multiplies the odds of label j with."""
+        factors = np.empty(self.weights.shape)
+        factors[np.ix_(self.order, self.order)] = np.exp(np.minimum(self.weights.T, SAFE_LOGIT))
+        return factors
+
+    @cached_property
+    def reach(self) -> Floats:
+        """(L,) how far the earlier labels can move the logit at each position."""
+        return np.asarray(np.abs(self.weights).sum(axis=1))
+
+
 class LinearChain(Chain):
     """A chain whose conditionals are the logistic of a linear function.
 
@@ -150,6 +175,7 @@ class LinearChain(Chain):
                     f"`{name}` must be finite, got a value that is not in row "
                     f"{np.argwhere(~np.isfinite(values))[0][0]}."
                 )
+        self._links = _Links(self.order, self.weights)
 
     @property
     def n_samples(self) -> int:
@@ -158,13 +184,20 @@ class LinearChain(Chain):
 
     def take(self, rows: Rows) -> Self:
         """Return the chain for some of its instances."""
-        return type(self)(self.order, self.base[rows], self.weights)
+        taken = copy(self)  # what was checked need not be checked again
+        taken.base = self.base[rows]
+        return taken
 
     @property
     def odds_are_safe(self) -> bool:
         """Whether no product of odds can overflow, whatever the labels."""
-        most = np.abs(self.base).max(axis=0, initial=0.0) + np.abs(self.weights).sum(axis=1)
+        most = np.abs(self.base).max(axis=0, initial=0.0) + self._links.reach
         return bool((most <= SAFE_LOGIT).all())
+
+    @property
+    def factors(self) -> Floats:
+        """(L, L) what label i, set, multiplies the odds of label j with: 1 unless it is earlier."""
+        return self._links.factors
 
     def log_prob(self, Y: Labelsets) -> Floats:
         """Return the log-probability of one labelset for each instance."""
@@ -206,11 +239,10 @@ class PrefixChain(Chain):
         order: ArrayLike,
         conditional: Conditional,
         n_samples: int,
-        rows: NDArray[np.intp] | None = None,
     ) -> None:
         super().__init__(order)
         self._conditional = conditional
-        self._rows = np.arange(n_samples) if rows is None else rows
+        self._rows = np.arange(n_samples)
 
     @property
     def n_samples(self) -> int:
@@ -219,8 +251,9 @@ class PrefixChain(Chain):
 
     def take(self, rows: Rows) -> Self:
         """Return the chain for some of its instances."""
-        kept = self._rows[rows]
-        return type(self)(self.order, self._conditional, kept.size, kept)
+        taken = copy(self)
+        taken._rows = self._rows[rows]
+        return taken
 
     def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
@@ -262,8 +295,7 @@ class LinearStack:
             return None
         n_samples, n_labels = linear[0].base.shape
         odds = np.empty((n_samples, len(linear), n_labels))
-        factors = np.ones((len(linear), n_labels, n_labels))
         for m, chain in enumerate(linear):
             odds[:, m, chain.order] = np.exp(chain.base)
-            factors[m][np.ix_(chain.order, chain.order)] = np.exp(chain.weights.T)
+        factors = np.stack([chain.factors for chain in linear])
         return cls(odds, factors, np.stack([chain.order for chain in linear]))

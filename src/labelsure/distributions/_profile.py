@@ -211,7 +211,9 @@ class Summary:
 
     @classmethod
     def assemble(cls, parts: Sequence[tuple[NDArray[np.intp], Summary]]) -> Summary:
-        """Put summaries of some rows each together, in the order of the rows."""
+        """Put summaries of some rows each, themselves in order, together in the order of rows."""
+        if len(parts) == 1:
+            return parts[0][1]
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         summaries = [summary for _, summary in parts]
 
