@@ -250,11 +250,14 @@ def _best_of_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelset
     """
     n_labels = worth.shape[0]
     gains = np.swapaxes(by_size @ worth, 1, 2)  # [instance, k, label]
-    order = np.argsort(-np.round(gains, 12), axis=2, kind="stable")  # on a tie the lower label
+    keys = -gains
+    np.round(keys, 12, out=keys)
+    order = np.argsort(keys, axis=2, kind="stable")  # on a tie the lower label
+    del keys  # arrays of this size are most of the memory that a decision takes
     chosen = np.zeros(gains.shape, dtype=np.int8)
     first_k = np.tri(n_labels, dtype=np.int8)
     np.put_along_axis(chosen, order, np.broadcast_to(first_k, gains.shape), axis=2)
-    return (gains * chosen).sum(axis=2), chosen
+    return np.einsum("nkj,nkj->nk", gains, chosen), chosen
 
 
 def _best_of_sizes(

@@ -207,6 +207,8 @@ def test_a_comparison_is_json_and_a_page(check):
     assert page.startswith("# Compared with the paper\n\nOf 19 conclusions, ")
     assert "Settings: name made up." in page
     assert "two of our repeats" in page
+    intervals = page.split("### Estimated and actual accuracy")[1].split("###")[0]
+    assert "One repeat only: there is no spread to judge by." in intervals
     rows = page.split("### Kendall correlations")[1].split("###")[0].splitlines()
     judged = [row.split("|")[-2].strip() for row in rows if row.count("|") == 7][2:]
     assert len(judged) == 216

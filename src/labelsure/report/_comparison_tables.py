@@ -95,10 +95,13 @@ def numbers_table(title: str, numbers: pd.DataFrame) -> Table:
         ]
         for row in order.itertuples(index=False)
     ]
-    note = (
-        f"{int(numbers['miss'].fillna(False).sum())} of {len(numbers)} outside the 95% prediction "
-        "interval for one more split, listed first; blank where there is no spread to judge by."
-    )
+    judged = numbers["miss"].dropna()
+    note = "One repeat only: there is no spread to judge by."
+    if len(judged):
+        note = (
+            f"{int(judged.sum())} of {len(judged)} outside the 95% prediction interval for one "
+            "more split, listed first; blank where there is no spread to judge by."
+        )
     columns = ["", "published", "ours", "spread", "difference", ""]
     return Table("numbers", title, columns, rows, note)
 

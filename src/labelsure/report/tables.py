@@ -296,7 +296,8 @@ def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> Table
         [value if isinstance(value, str) else _number(value, 4) for value in row]
         for row in frame.itertuples(index=False)
     ]
-    return Table(name, title, list(frame.columns), rows, note)
+    n_text = sum(isinstance(value, str) for value in frame.iloc[0])
+    return Table(name, title, list(frame.columns), rows, note, n_text=n_text)
 
 
 def _model_rows(
