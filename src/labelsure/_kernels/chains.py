@@ -274,20 +274,28 @@ def _spread(code, bits):
 
 
 @njit(**PLAIN)
-def _write_block(block, labels, bits, fixed_code, row):
-    """Write a block into its row: `labels`, in order, have these bits in the block.
+def _spread_table(bits):
+    """Return `_spread` of every code of the first bits, as many as are worked on at a time."""
+    table = np.zeros(1 << min(bits.size, LOW), dtype=np.int64)
+    size = 1
+    for bit in bits[:LOW]:
+        for c in range(size):
+            table[size + c] = table[c] + (1 << bit)
+        size *= 2
+    return table
 
-    In the order of the row, because jumping about in the block, which is in the cache, is cheap.
+
+@njit(**PLAIN)
+def _write_block(block, places, fixed_code, row):
+    """Write a block into its row, from the bits in the block to those of the labels.
+
+    In the order of the row: jumping about in the block, which is in the cache, is cheap.
     """
-    low = min(labels.size, LOW)
-    to, source = np.empty(1 << low, dtype=np.int64), np.empty(1 << low, dtype=np.int64)
-    for c in range(1 << low):
-        to[c] = _spread(c, labels[:low])
-        source[c] = _spread(c, bits[:low])
-    for high in range(block.size >> low):
-        start = fixed_code + _spread(high, labels[low:])
-        first = _spread(high, bits[low:])
-        for c in range(1 << low):
+    labels, bits, to, source = places
+    for high in range(block.size // to.size):
+        start = fixed_code + _spread(high, labels[LOW:])
+        first = _spread(high, bits[LOW:])
+        for c in range(to.size):
             row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
 
@@ -315,6 +323,7 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
     n_low = min(n_labels, block_labels)
     bits = _bits_in_block(orders, n_low)
     varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
+    places = varying, bits[varying], _spread_table(varying), _spread_table(bits[varying])
     numbers, positions = np.empty_like(orders), np.empty_like(orders)
     for m in range(n_chains):
         for j in range(n_labels):
@@ -337,4 +346,4 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
             for m in range(n_chains):
                 chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
                 _add_chain(chain, 1.0 / n_chains, high_code, n_low, block, q, spare, work)
-            _write_block(block, varying, bits[varying], _spread(high_code, fixed), P[i])
+            _write_block(block, places, _spread(high_code, fixed), P[i])
