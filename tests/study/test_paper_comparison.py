@@ -204,7 +204,7 @@ def test_a_comparison_is_json_and_a_page(check):
     assert len(plain["conclusions"]) == 19
     assert plain["settings"] == {"name": "made up"}
     page = check.to_markdown()
-    assert page.startswith("# Compared with the paper\n\nOf 19 conclusions, ")
+    assert page.startswith("# Compared with the paper\n\n19 conclusions. Does not hold: ")
     assert "Settings: name made up." in page
     assert "two of our repeats" in page
     intervals = page.split("### Estimated and actual accuracy")[1].split("###")[0]

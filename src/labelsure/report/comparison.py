@@ -39,7 +39,6 @@ from labelsure.study import (
 
 __all__ = ["PaperCheck", "check_against_paper", "compare_with_paper", "side_by_side"]
 
-VERDICTS = {FAILS: "do not hold", UNDECIDED: "are undecided", HOLDS: "hold"}
 CELLS = ["metric", "dataset", "classifier", "candidate"]
 MIXTURE_SETTINGS = ("by_instance", "n_replicates")
 
@@ -96,8 +95,8 @@ class PaperCheck:
         """Return the comparison as a page: conclusions, summaries, numbers; misses first."""
         parts = ["# Compared with the paper", ""]
         counts = Counter(c.verdict for c in self.conclusions)
-        verdicts = (f"{counts[verdict]} {plural}" for verdict, plural in VERDICTS.items())
-        parts += [f"Of {len(self.conclusions)} conclusions, {', '.join(verdicts)}.", ""]
+        verdicts = (f"{verdict}: {counts[verdict]}" for verdict in (FAILS, UNDECIDED, HOLDS))
+        parts += [f"{len(self.conclusions)} conclusions. {'; '.join(verdicts).capitalize()}.", ""]
         parts += ["Settings: " + "; ".join(f"{k} {v}" for k, v in self.settings.items()) + ".", ""]
         parts += [compared.conclusions_table(self.conclusions).to_markdown()]
         parts += [compared.claims_table(self.conclusions).to_markdown()]
