@@ -1,5 +1,7 @@
 """Chains and their mixtures against brute force."""
 
+import threading
+
 import numpy as np
 import oracles_chains as oracles
 import pytest
@@ -137,9 +139,27 @@ def test_samples_follow_the_distribution():
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     dist = ls.ChainMixture(random_chains(5, 6, 3, n_samples=7))
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")
-    one = dist.probabilities()
+    one, summary = dist.probabilities(), dist.summary(["jaccard"])
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
     np.testing.assert_array_equal(dist.probabilities(), one)
+    other = dist.summary(["jaccard"])
+    np.testing.assert_array_equal(other.mode, summary.mode)
+    np.testing.assert_array_equal(other.profile.entropy, summary.profile.entropy)
+    np.testing.assert_array_equal(other.expected["jaccard"], summary.expected["jaccard"])
+
+
+def test_base_learners_are_asked_by_the_callers_thread_only(monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
+    callers = set()
+
+    def conditional(position, rows, prefixes):
+        callers.add(threading.get_ident())
+        return np.full(len(rows), 0.3)
+
+    dist = ls.ChainMixture([ls.PrefixChain([0, 1, 2], conditional, n_samples=20)])
+    dist.summary(["jaccard"])
+    dist.marginals()
+    assert callers == {threading.get_ident()}
 
 
 def test_rows_can_be_taken():

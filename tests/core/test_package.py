@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import labelsure
-from labelsure._kernels.threads import for_rows, n_threads
+from labelsure._kernels.threads import for_rows, map_rows, n_threads
 
 PUBLIC = [name for name in labelsure.__all__ if name[0] != "_"]
 
@@ -125,6 +125,12 @@ def test_blocks_cover_every_row_once(n_rows, threads, monkeypatch):
 
     for_rows(kernel, n_rows, seen)
     assert seen == [1] * n_rows
+
+
+def test_a_thread_that_works_for_others_starts_no_more_of_them(monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
+    assert map_rows(lambda start, stop: n_threads(), 6) == [1] * 6
+    assert n_threads() == 3
 
 
 def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -12,9 +13,16 @@ T = TypeVar("T")
 
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
 
+_here = threading.local()
+
 
 def n_threads() -> int:
-    """Return how many threads kernels use: LABELSURE_NUM_THREADS, or the cores of this process."""
+    """Return how many threads kernels use: LABELSURE_NUM_THREADS, or the cores of this process.
+
+    1 in a thread that itself works for `map_rows`: the cores are busy with its siblings.
+    """
+    if getattr(_here, "is_worker", False):
+        return 1
     told = os.environ.get("LABELSURE_NUM_THREADS", "")
     if told.isdigit() and int(told) > 0:
         return int(told)
@@ -36,9 +44,13 @@ def map_rows(function: Callable[[int, int], T], n_rows: int) -> list[T]:
     threads = min(n_threads(), n_rows)
     if threads <= 1:
         return [function(0, n_rows)]
-    # A pool for each call: a kept one would not survive a fork, and starting it takes microseconds.
-    with ThreadPoolExecutor(threads) as pool:
+    # A pool for each call: a kept one would not survive a fork.
+    with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
         return list(pool.map(lambda block: function(*block), _blocks(n_rows, threads)))
+
+
+def _become_worker() -> None:
+    _here.is_worker = True
 
 
 def _blocks(n_rows: int, threads: int) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from labelsure._kernels.chains import BLOCK_LABELS, joint_rows
-from labelsure._kernels.threads import for_rows, n_threads
+from labelsure._kernels.threads import for_rows, map_rows, n_threads
 from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
 from labelsure.distributions._chains import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution
@@ -26,9 +26,9 @@ from labelsure.metrics import EXACT, JACCARD, Metric
 MEMORY_BUDGET = 2**31
 """Bytes that the dense engine may use for its work arrays, on all threads together."""
 
-BLOCK_BYTES = 2**24
-"""Of probabilities held at a time where that is more than one instance a thread: they stay in
-the processor's cache between making and using them."""
+BLOCK_BYTES = 2**23
+"""Of probabilities that a thread holds at a time where that is more than one instance: they stay
+in the processor's cache between making and using them."""
 
 ALWAYS_DENSE_LABELS = 14
 """Up to here writing out all probabilities costs no more than looking for the likely ones."""
@@ -211,17 +211,15 @@ class ChainMixture(LabelsetDistribution):
         draw
             Whether draws would answer what is asked better than the labelsets seen.
         """
-        everything = np.arange(len(self))
-        if self._engine.name == "dense":
-            yield from self._dense_views(everything)
+        if self._is_dense:
+            self._check_affordable()
+            yield from self._dense_views(np.arange(len(self)))
         elif self._engine.name == "certified":
             for rows in self._seen_blocks(self._engine.budget):
                 yield rows, self._search(rows, goals, self._engine.budget)
         elif self._engine.name == "sampled":
             for rows in self._seen_blocks(0):
                 yield rows, self._draw(rows, self._search(rows, goals, 0))
-        elif self._is_affordable and self.n_labels <= ALWAYS_DENSE_LABELS:
-            yield from self._dense_views(everything)
         else:
             yield from self._auto_views(goals, k, draw)
 
@@ -246,8 +244,23 @@ class ChainMixture(LabelsetDistribution):
                 yield rows[rest], self._draw(rows[rest], found[rest])
 
     @property
+    def _is_dense(self) -> bool:
+        """Whether all instances get their whole joint, whatever the question."""
+        cheap = self._is_affordable and self.n_labels <= ALWAYS_DENSE_LABELS
+        return self._engine.name == "dense" or (self._engine.name == "auto" and cheap)
+
+    @property
     def _is_affordable(self) -> bool:
         return self.n_labels <= self.max_exact_labels
+
+    def _check_affordable(self) -> None:
+        if not self._is_affordable:
+            raise TooLargeError(
+                f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
+                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
+                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
+                f"{16 * n_threads()} * 2**{self.n_labels} bytes."
+            )
 
     def _search(self, rows: NDArray[np.intp], goals: Floats, budget: int) -> Enumeration:
         return enumerate_chains([chain.take(rows) for chain in self._chains], goals, budget)
@@ -264,13 +277,6 @@ class ChainMixture(LabelsetDistribution):
             yield np.arange(first, min(first + step, len(self)))
 
     def _dense_views(self, rows: NDArray[np.intp]) -> Views:
-        if not self._is_affordable:
-            raise TooLargeError(
-                f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
-                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
-                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
-                f"{16 * n_threads()} * 2**{self.n_labels} bytes."
-            )
         step = min(len(rows), max(n_threads(), BLOCK_BYTES >> (self.n_labels + 3)))
         # One array for all: memory that the system gives anew is as slow as filling it.
         P = np.empty((step, 2**self.n_labels))
@@ -297,6 +303,7 @@ class ChainMixture(LabelsetDistribution):
                 P += chain.joint() / len(chains)
 
     def _exact_blocks(self) -> Iterator[tuple[NDArray[np.intp], DenseDistribution]]:
+        self._check_affordable()
         for rows, view in self._dense_views(np.arange(len(self))):
             assert isinstance(view, _Dense)
             yield rows, view.dist
@@ -308,8 +315,20 @@ class ChainMixture(LabelsetDistribution):
         return summary.profile, summary.mode
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        goals = self._goals(unseen=self._engine.tolerance if metrics else ANY, certain=True)
-        parts = [(rows, view.summary(metrics, empty)) for rows, view in self._views(goals)]
+        def summarise(views: Views) -> list[tuple[NDArray[np.intp], Summary]]:
+            return [(rows, view.summary(metrics, empty)) for rows, view in views]
+
+        if self._is_dense and all(isinstance(chain, LinearChain) for chain in self._chains):
+            # Each thread makes joints and sums them up while they are in its cache. Not so with
+            # base learners of any kind: they need not bear being asked by several threads.
+            self._check_affordable()
+            blocks = map_rows(
+                lambda start, stop: summarise(self._dense_views(np.arange(start, stop))), len(self)
+            )
+            parts = [part for block in blocks for part in block]
+        else:
+            goals = self._goals(unseen=self._engine.tolerance if metrics else ANY, certain=True)
+            parts = summarise(self._views(goals))
         return Summary.assemble(parts) if parts else self._summary_of_nothing(metrics)
 
     def _summary_of_nothing(self, metrics: list[Metric]) -> Summary:
