@@ -54,8 +54,8 @@ class Plan:
     engine
         How ensembles of chains are computed, see `labelsure.distributions.Engine`.
     best_labels
-        Up to how many labels a metric's best decision is looked for among all labelsets. Beyond,
-        chains go by their likely ones, and the score table says how far from the best that can be.
+        Up to how many labels chains look for a metric's best decision among all labelsets. Beyond,
+        they go by their likely ones, and the score table says how far from the best that can be.
     replicates
         Splits of the mixture analysis.
     by_instance
