@@ -25,7 +25,7 @@ texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 quick = settings(deadline=None, max_examples=200)
 
 
-def load_or_refuse(content, suffix, labels):
+def assert_loads_or_refuses(content, suffix, labels):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"fuzz{suffix}"
         path.write_bytes(content)
@@ -44,7 +44,7 @@ def load_or_refuse(content, suffix, labels):
 @example("@relation r\n@attribute a {" + "a b," * 200 + "}\n@data\n1", 1)
 @example("@relation r\n@attribute a string\n@data\n'" + "\\'" * 5000 + " %", 1)
 def test_pieces_of_arff(text, labels):
-    load_or_refuse(text.encode(), ".arff", labels)
+    assert_loads_or_refuses(text.encode(), ".arff", labels)
 
 
 @quick
@@ -55,7 +55,7 @@ def test_pieces_of_arff(text, labels):
 @example("{0 1, 0 0}\n")
 @example("1,1," + "a" * 200_000)
 def test_rows_of_arff(rows):
-    load_or_refuse((VALID + rows).encode(), ".arff", None)
+    assert_loads_or_refuses((VALID + rows).encode(), ".arff", None)
 
 
 @quick
@@ -64,20 +64,20 @@ def test_rows_of_arff(rows):
 @example("z {'\\ud800', 0, 1}")
 def test_declarations_of_arff(declaration):
     text = VALID.replace("@data", f"@attribute {declaration}\n@data")
-    load_or_refuse((text + "1,2,a,0\n").encode(), ".arff", None)
+    assert_loads_or_refuses((text + "1,2,a,0\n").encode(), ".arff", None)
 
 
 @quick
 @given(st.binary(max_size=200), st.sampled_from([".arff", ".arff.gz", ".arff.bz2"]))
 def test_bytes(content, suffix):
-    load_or_refuse(content, suffix, 1)
+    assert_loads_or_refuses(content, suffix, 1)
 
 
 @quick
 @given(texts, st.sampled_from([1, -1, "a", "*"]))
 def test_csv(text, labels):
-    load_or_refuse(("a,b\n0,1\n" + text).encode(), ".csv", labels)
-    load_or_refuse(text.encode(), ".csv", labels)
+    assert_loads_or_refuses(("a,b\n0,1\n" + text).encode(), ".csv", labels)
+    assert_loads_or_refuses(text.encode(), ".csv", labels)
 
 
 @quick
@@ -88,8 +88,8 @@ def test_csv(text, labels):
 def test_parquet(position, value, end):
     content = bytearray(parquet_bytes())
     content[position % len(content)] = value
-    load_or_refuse(bytes(content), ".parquet", "a")
-    load_or_refuse(bytes(content[: end % len(content)]), ".parquet", "a")
+    assert_loads_or_refuses(bytes(content), ".parquet", "a")
+    assert_loads_or_refuses(bytes(content[: end % len(content)]), ".parquet", "a")
 
 
 @quick
