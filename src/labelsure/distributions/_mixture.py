@@ -142,7 +142,7 @@ class ChainMixture(LabelsetDistribution):
         """Up to how many labels all 2**L probabilities are computed."""
         if self._max_exact_labels is not None:
             return self._max_exact_labels
-        # Each thread holds the joint and, half as large each, two levels of the prefix tree.
+        # Each thread holds a joint and, for some questions, as much again to work with.
         return (MEMORY_BUDGET // (16 * n_threads())).bit_length() - 1
 
     def _told(self, settings: EngineSettings) -> Self:
