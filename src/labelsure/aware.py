@@ -12,13 +12,13 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.classifiers import EnsembleOfClassifierChains
 from labelsure.classifiers._targets import label_names_of, read_targets
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator, Estimate, score_table
-from labelsure.labelsets import Labelsets
 from labelsure.metrics import EXACT, MetricLike, accuracy, check_empty, get_metric
 from labelsure.selection import AcceptPolicy
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AccuracyAwareClassifier", "Assessment"]
 
-Floats = NDArray[np.float64]
 
 N_FOLDS = 5
 MIN_SAMPLES = 4  # two to train on and two to compare with
@@ -51,7 +50,7 @@ class Assessment:
 
     Y_pred: Labelsets
     accuracy: Floats
-    accepted: NDArray[np.bool_] | None
+    accepted: Mask | None
 
 
 class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -190,7 +189,7 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         dist = self.predict_distribution(X)
         return self.estimator_.predict(dist, self._decisions(dist))
 
-    def accept(self, X: Any) -> NDArray[np.bool_]:
+    def accept(self, X: Any) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target."""
         check_is_fitted(self, "estimator_")
         if self.policy_ is None:

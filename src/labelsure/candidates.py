@@ -22,17 +22,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.distributions import EngineSettings, LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CANDIDATES", "PAPER_CANDIDATES", "Candidate", "confidence", "confidence_of_profile"]
-
-Floats = NDArray[np.float64]
+__all__ = [
+    "CANDIDATES",
+    "PAPER_CANDIDATES",
+    "Candidate",
+    "confidence",
+    "confidence_of_profile",
+    "group_by_rank",
+]
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,12 @@ class Candidate:
         What they stand for.
     function
         Takes a profile, returns (n,) values.
+    rank_key
+        Takes a profile, returns (n,) numbers in the same order as the values, but without the ties
+        that rounding gives these. Candidates with one rank key rank alike. None: the values.
+    sign
+        How its correlation with accuracy usually compares with that of HP: higher (1), lower (-1);
+        0 where nothing is known.
     rises_with, falls_with
         The profile's fields it depends on and how, from which bounds follow.
     """
@@ -54,8 +65,18 @@ class Candidate:
     name: str
     title: str
     function: Callable[[Profile], Floats]
+    rank_key: Callable[[Profile], Floats] | None = None
+    sign: int = 0
     rises_with: tuple[str, ...] = ()
     falls_with: tuple[str, ...] = ()
+
+    def ranks(self, profile: Profile) -> Floats:
+        """Return numbers in the order of the values, (n,): the rank key, if there is one."""
+        return (self.rank_key or self.function)(profile)
+
+    def ranks_like(self, other: Candidate) -> bool:
+        """Whether both put the instances of every profile into the same order."""
+        return (self.rank_key or self.function) is (other.rank_key or other.function)
 
     def bounds(self, profile: Profile) -> tuple[Floats, Floats]:
         """Return the lowest and the highest value that the profile's bounds allow."""
@@ -106,23 +127,90 @@ def _effective_sample_size(profile: Profile) -> Floats:
         return np.exp(-profile.log_collision)
 
 
+def _log_top(profile: Profile) -> Floats:
+    return profile.log_top
+
+
+def _log_collision(profile: Profile) -> Floats:
+    return profile.log_collision
+
+
+def _log_top_gap(profile: Profile) -> Floats:
+    ratio = np.minimum(profile.log_runner_up - profile.log_top, 0.0)
+    with np.errstate(divide="ignore"):  # a tie has a gap of 0
+        return profile.log_top + np.log(-np.expm1(ratio))
+
+
+def _negative_entropy(profile: Profile) -> Floats:
+    return -profile.entropy
+
+
+def _negative_log_collision(profile: Profile) -> Floats:
+    return -profile.log_collision
+
+
 _ALL = (
-    Candidate("HP", "High probability", _high_probability, rises_with=("log_top",)),
-    Candidate("TG", "Top gap", _top_gap, ("log_top",), falls_with=("log_runner_up",)),
-    Candidate("SE", "Shannon entropy", _shannon_entropy, falls_with=("entropy",)),
-    Candidate("CE", "Collision entropy", _collision_entropy, rises_with=("log_collision",)),
-    Candidate("ME", "Min-entropy", _min_entropy, rises_with=("log_top",)),
-    Candidate("GI", "Gini impurity", _gini_impurity, rises_with=("log_collision",)),
-    Candidate("CS", "Chi-squared", _gini_impurity, rises_with=("log_collision",)),
+    Candidate("HP", "High Probability", _high_probability, _log_top, rises_with=("log_top",)),
     Candidate(
-        "ESS", "Effective sample size", _effective_sample_size, falls_with=("log_collision",)
+        "TG",
+        "Top Gap",
+        _top_gap,
+        _log_top_gap,
+        sign=-1,
+        rises_with=("log_top",),
+        falls_with=("log_runner_up",),
+    ),
+    Candidate(
+        "SE",
+        "Shannon Entropy",
+        _shannon_entropy,
+        _negative_entropy,
+        sign=1,
+        falls_with=("entropy",),
+    ),
+    Candidate(
+        "CE",
+        "Collision Entropy",
+        _collision_entropy,
+        _log_collision,
+        sign=1,
+        rises_with=("log_collision",),
+    ),
+    Candidate("ME", "Min Entropy", _min_entropy, _log_top, sign=1, rises_with=("log_top",)),
+    Candidate(
+        "GI", "Gini Impurity", _gini_impurity, _log_collision, sign=1, rises_with=("log_collision",)
+    ),
+    Candidate(
+        "CS", "Chi-squared", _gini_impurity, _log_collision, sign=1, rises_with=("log_collision",)
+    ),
+    Candidate(
+        "ESS",
+        "Effective Sample Size",
+        _effective_sample_size,
+        _negative_log_collision,
+        falls_with=("log_collision",),
     ),
 )
 
 CANDIDATES: dict[str, Candidate] = {candidate.name: candidate for candidate in _ALL}
-"""All candidates by name. A new one is a function and an entry here."""
+"""All candidates by name. A new one is a function, an entry here, and a loop in the tests."""
 
 PAPER_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "GI", "CS")
+
+
+def group_by_rank(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names that rank alike, by the first of them.
+
+    Examples
+    --------
+    >>> group_by_rank(["HP", "CE", "ME", "GI"])
+    {'HP': ['HP', 'ME'], 'CE': ['CE', 'GI']}
+    """
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        first = next((f for f in groups if CANDIDATES[f].ranks_like(CANDIDATES[name])), name)
+        groups.setdefault(first, []).append(name)
+    return groups
 
 
 def confidence(

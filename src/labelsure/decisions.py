@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import DenseDistribution, EngineSettings, LabelsetDistribution
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets import Labelsets
 from labelsure.metrics import (
     EXACT,
     F1,
     HAMMING,
     JACCARD,
-    METRICS,
     Metric,
     MetricLike,
     check_empty,
@@ -28,7 +26,6 @@ from labelsure.metrics import (
 
 __all__ = ["decide", "expected_accuracy"]
 
-Floats = NDArray[np.float64]
 
 TIE = 1e-12  # expectations closer than this are equal: rounding must not pick between them
 MAX_PAIRS_LABELS = 12  # any metric: all 4**L pairs in some ten milliseconds an instance
@@ -179,7 +176,7 @@ def _decide_block(
             seen = np.exp(partial.table.log_prob(decisions))
             return decisions, np.maximum(partial.largest_unseen - seen, 0.0)
         # Whatever the unseen labelsets add, it differs between two decisions by no more than this.
-        return decisions, gaps + partial.unseen_mass * _spread(metric, dist.n_labels, empty)
+        return decisions, gaps + partial.unseen_mass * metric.spread(dist.n_labels, empty=empty)
     if metric in _SHARED_RULES:
         return _SHARED_RULES[metric](dist), np.zeros(len(dist))
     best: Labelsets | None = dist.optimum(metric, empty=empty)
@@ -190,14 +187,6 @@ def _decide_block(
     if best is None:
         best = _dense_optimum(dist, metric, empty)
     return best, np.zeros(len(dist))
-
-
-def _spread(metric: Metric, n_labels: int, empty: float) -> float:
-    """Return how far apart two values of a metric can be; named ones lie in [0, 1]."""
-    if metric in METRICS.values():
-        return 1.0
-    tables = [metric.table(n_labels, k, empty=empty) for k in range(n_labels + 1)]
-    return float(max(table.max() for table in tables) - min(table.min() for table in tables))
 
 
 def _marginal_majority(dist: LabelsetDistribution) -> Labelsets:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelsure._typing import Labelsets
 from labelsure.errors import InputError, unknown_name
 
 __all__ = [
@@ -29,8 +30,6 @@ __all__ = [
 
 MAX_INTEGER_LABELS = 63
 """Up to this many labels a code is an int64; beyond, a row of packed bytes."""
-
-Labelsets = NDArray[np.int8]
 
 
 def check_labelsets(

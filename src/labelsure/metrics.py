@@ -1,24 +1,28 @@
 """Metrics: how accurate one labelset is when another is true, from the four counts.
 
-A metric is a function of (tp, fp, fn, tn). The four of the paper and its field are registered by
-name; any other function of the same arguments does as well. Two empty labelsets are the one case
-in which a quotient such as Jaccard's is 0/0: there, and only there, a function may give NaN, which
-is then worth `empty`.
+A metric is a function of (tp, fp, fn, tn) and says what others need to know of it: its title, its
+range, its kind of outcome. The four of the paper and its field are registered by name; any other
+function of the same arguments does as well. Two empty labelsets are the one case in which a
+quotient such as Jaccard's is 0/0: there, and only there, a function may give NaN, which is then
+worth `empty`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_labelsets
 
 __all__ = [
+    "COUNTS",
     "EXACT",
     "F1",
     "HAMMING",
@@ -33,7 +37,12 @@ __all__ = [
     "get_metric",
 ]
 
-Floats = NDArray[np.float64]
+COUNTS = ("tp", "fp", "fn", "tn")
+"""The names of the four counts, in the order in which every function takes them."""
+
+OUTCOMES = ("bounded", "binary")
+ROUNDING = 1e-9  # how far a value may be outside of its metric's range
+
 Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 """True positives, false positives, false negatives, true negatives."""
 
@@ -49,10 +58,32 @@ class Metric:
     function
         Takes four float arrays, returns one of the same shape; NaN for two empty sets means
         "worth `empty`".
+    range
+        The least and the largest value that it can have, for any number of labels. Certified
+        gaps rest on it, so that every value is compared with it. None where it is not known: it
+        is then worked out for each number of labels.
+    outcome
+        "binary" if there are no values but 0 and 1, "bounded" otherwise.
+    title
+        For headings; by default the name with a capital letter.
     """
 
     name: str
     function: Callable[[Any, Any, Any, Any], Any]
+    range: tuple[float, float] | None = None
+    outcome: str = "bounded"
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise InputError(
+                f"The range of the metric {self.name!r} must be its least and its largest value, "
+                f"got {self.range!r}. Pass None if it is not known."
+            )
+        if self.outcome not in OUTCOMES:
+            raise unknown_name(f"outcome of the metric {self.name!r}", self.outcome, OUTCOMES)
+        if not self.title:
+            object.__setattr__(self, "title", self.name[:1].upper() + self.name[1:])
 
     def __hash__(self) -> int:
         # Of the name alone: the function may be an object that has no hash.
@@ -75,13 +106,38 @@ class Metric:
             at = np.argwhere(~np.isfinite(values))[0]
             where = ", ".join(
                 f"{name}={count[tuple(at)]:g}"
-                for name, count in zip(("tp", "fp", "fn", "tn"), (tp, fp, fn, tn), strict=True)
+                for name, count in zip(COUNTS, (tp, fp, fn, tn), strict=True)
             )
             raise InputError(
                 f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
                 "Only two empty labelsets may give NaN, which is worth `empty`."
             )
+        self._check_range(values)
         return values
+
+    def _check_range(self, values: Floats) -> None:
+        if self.range is None or values.size == 0:
+            return
+        least, largest = self.range
+        if values.min() < least - ROUNDING or values.max() > largest + ROUNDING:
+            worst = values.min() if values.min() < least - ROUNDING else values.max()
+            raise InputError(
+                f"The metric {self.name!r} must lie in its range [{least:g}, {largest:g}], got "
+                f"{worst:g}. State its true range, or None if it is not known."
+            )
+
+    @cached_property
+    def depends_on_empty(self) -> bool:
+        """Whether it is 0/0 for two empty labelsets, so that these are worth `empty`."""
+        nothing = ([0], [0], [0], [1])
+        return bool(self.values(*nothing, empty=1.0) != self.values(*nothing, empty=0.0))
+
+    def spread(self, n_labels: int, *, empty: float = 1.0) -> float:
+        """Return how far apart two of its values can be, for labelsets of `n_labels`."""
+        if self.range is not None:
+            return self.range[1] - self.range[0]
+        tables = [self.table(n_labels, k, empty=empty) for k in range(n_labels + 1)]
+        return float(max(table.max() for table in tables) - min(table.min() for table in tables))
 
     def table(self, n_labels: int, n_predicted: int, *, empty: float = 1.0) -> Floats:
         """Return the metric for every (tp, fn) when `n_predicted` of `n_labels` are predicted."""
@@ -107,13 +163,13 @@ def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return 2 * tp / (2 * tp + fp + fn)
 
 
-EXACT = Metric("exact", _exact)
-HAMMING = Metric("hamming", _hamming)
-JACCARD = Metric("jaccard", _jaccard)
-F1 = Metric("f1", _f1)
+EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact Match")
+HAMMING = Metric("hamming", _hamming, (0.0, 1.0))
+JACCARD = Metric("jaccard", _jaccard, (0.0, 1.0))
+F1 = Metric("f1", _f1, (0.0, 1.0))
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1)}
-"""The metrics that have a name. A new one is a function and an entry here."""
+"""The metrics that have a name. A new one is a function, an entry here, and a loop in the tests."""
 
 MetricLike = str | Metric | Callable[[Any, Any, Any, Any], Any]
 

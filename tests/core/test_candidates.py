@@ -11,7 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import KINDS, batches, probability_rows
 
 import labelsure as ls
-from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES, confidence_of_profile
+from labelsure.candidates import (
+    CANDIDATES,
+    PAPER_CANDIDATES,
+    Candidate,
+    confidence_of_profile,
+    group_by_rank,
+)
 
 SEVEN = ["HP", "TG", "SE", "CE", "ME", "GI", "CS"]
 EIGHT = [*SEVEN, "ESS"]
@@ -28,7 +34,7 @@ def test_the_names():
     assert list(PAPER_CANDIDATES) == SEVEN
     assert list(CANDIDATES) == EIGHT
     assert list(ls.confidence(ls.IndependentLabels([[0.5]]))) == SEVEN
-    assert CANDIDATES["SE"].title == "Shannon entropy"
+    assert CANDIDATES["SE"].title == "Shannon Entropy"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -218,3 +224,31 @@ def test_the_profile_as_a_frame():
     assert_array_equal(frame["log_runner_up"], [np.log(0.5), -np.inf])
     assert frame["method"].tolist() == ["exact", "exact"]
     assert with_bounds(profile, 0.1).to_frame()["method"].tolist() == ["guessed", "guessed"]
+
+
+@pytest.mark.parametrize("name", EIGHT)
+@given(data=st.data())
+def test_the_rank_key_orders_as_the_values_do(name, data):
+    size = data.draw(st.sampled_from([2, 4, 8]))
+    P = data.draw(st.lists(probability_rows(size), min_size=2, max_size=6))
+    profile = profile_of(P)
+    values, keys = CANDIDATES[name].function(profile), CANDIDATES[name].ranks(profile)
+    order = np.argsort(keys, kind="stable")
+    assert (np.diff(values[order]) >= -1e-9 * np.maximum(1, np.abs(values[order][1:]))).all()
+
+
+def test_candidates_that_share_a_rank_key_rank_alike():
+    assert group_by_rank(EIGHT) == {
+        "HP": ["HP", "ME"],
+        "TG": ["TG"],
+        "SE": ["SE"],
+        "CE": ["CE", "GI", "CS"],
+        "ESS": ["ESS"],
+    }
+
+
+def test_a_candidate_without_a_rank_key_ranks_by_its_values():
+    mine = Candidate("MINE", "Mine", lambda profile: profile.top**2)
+    profile = profile_of([[0.5, 0.5], [0.9, 0.1]])
+    assert_array_equal(mine.ranks(profile), profile.top**2)
+    assert not mine.ranks_like(CANDIDATES["HP"])

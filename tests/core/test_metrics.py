@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, f1_score, hamming_loss, jaccard_scor
 from strategies import labelset_rows, n_labels
 
 import labelsure as ls
+from labelsure import InputError, UnknownNameError
 from labelsure.metrics import EXACT, METRICS, Metric, counts, get_metric
 
 
@@ -148,3 +149,58 @@ def test_the_table_of_a_metric(metric, L, k):
         for fn in range(L - k + 1):
             expected = oracles.METRICS[metric](tp, k - tp, fn, L - k - fn, 0.5)
             assert table[tp, fn] == pytest.approx(expected)
+
+
+def test_every_registered_metric_states_its_range_and_outcome():
+    for metric in METRICS.values():
+        assert metric.range == (0.0, 1.0)
+        assert metric.title
+    assert {name for name, metric in METRICS.items() if metric.outcome == "binary"} == {"exact"}
+    assert EXACT.title == "Exact Match"
+    assert Metric("mine", lambda tp, fp, fn, tn: tp).title == "Mine"
+
+
+def test_which_metrics_depend_on_what_two_empty_labelsets_are_worth():
+    assert {name: metric.depends_on_empty for name, metric in METRICS.items()} == {
+        "exact": False,
+        "hamming": False,
+        "jaccard": True,
+        "f1": True,
+    }
+
+
+def test_a_value_outside_of_the_stated_range_is_refused():
+    hits = Metric("hits", lambda tp, fp, fn, tn: tp, range=(0.0, 2.0))
+    assert hits.values([2], [0], [0], [0]).tolist() == [2.0]
+    message = r"'hits' must lie in its range \[0, 2\], got 3"
+    with pytest.raises(InputError, match=message):
+        hits.values([3], [0], [0], [0])
+    losses = Metric("losses", lambda tp, fp, fn, tn: -fp, range=(-1.0, 0.0))
+    with pytest.raises(InputError, match=r"got -2\. State its true range"):
+        losses.values([0, 0], [1, 2], [0, 0], [2, 1])
+
+
+@pytest.mark.parametrize("stated", [(1.0, 1.0), (1.0, 0.0)])
+def test_a_range_must_go_from_the_least_to_the_largest_value(stated):
+    with pytest.raises(InputError, match="must be its least and its largest value"):
+        Metric("mine", lambda tp, fp, fn, tn: tp, range=stated)
+
+
+def test_an_unknown_outcome_is_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'binary'"):
+        Metric("mine", lambda tp, fp, fn, tn: tp, outcome="binery")
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 5])
+def test_the_spread_is_the_stated_range_or_that_of_all_counts(n_labels):
+    def function(tp, fp, fn, tn):
+        return 3 * tp - 2 * fp + fn
+
+    values = [
+        3 * tp - 2 * fp + fn
+        for tp in range(n_labels + 1)
+        for fp in range(n_labels + 1 - tp)
+        for fn in range(n_labels + 1 - tp - fp)
+    ]
+    assert Metric("wide", function).spread(n_labels) == max(values) - min(values)
+    assert Metric("wide", function, range=(-50.0, 50.0)).spread(n_labels) == 100.0

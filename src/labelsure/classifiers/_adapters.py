@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure import distributions
+from labelsure._typing import Floats, Names
 from labelsure.classifiers._expansion import expand_chain, linear_weights
-from labelsure.classifiers._learners import Floats, column_of_ones
+from labelsure.classifiers._learners import column_of_ones
 from labelsure.distributions import (
     ChainMixture,
     IndependentLabels,
@@ -25,8 +26,6 @@ from labelsure.distributions import (
     LabelsetTable,
 )
 from labelsure.errors import InputError, unknown_name
-
-Names = Iterable[Any] | None
 
 
 def as_distribution(

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure.classifiers._learners import Features, Floats, check_learner
+from labelsure._typing import Floats, Labelsets
+from labelsure.classifiers._learners import Features, check_learner
 from labelsure.classifiers._targets import label_names_of, read_targets
 from labelsure.classifiers._weights import check_takes_weights, check_weights
 from labelsure.distributions import LabelsetDistribution
-from labelsure.labelsets import Labelsets
 
 
 class LabelsetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

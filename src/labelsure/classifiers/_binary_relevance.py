@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from labelsure._typing import Floats, Labelsets
 from labelsure.classifiers._base import LabelsetClassifier
 from labelsure.classifiers._learners import (
     MAX_SEED,
     Features,
-    Floats,
     LabelTask,
     fit_learners,
     positive_probability,
 )
 from labelsure.distributions import IndependentLabels
-from labelsure.labelsets import Labelsets
 
 
 class BinaryRelevance(LabelsetClassifier):

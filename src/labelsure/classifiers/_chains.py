@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base import LabelsetClassifier
 from labelsure.classifiers._expansion import LinearWeights, expand_chain, linear_weights
 from labelsure.classifiers._learners import (
     MAX_SEED,
     Features,
-    Floats,
     LabelTask,
     fit_learners,
     one_blas_thread,
@@ -23,7 +23,6 @@ from labelsure.classifiers._permutation import check_permutation
 from labelsure.classifiers._weights import weight_argument
 from labelsure.distributions import ChainMixture, LinearChain, PrefixChain
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets
 
 
 class ProbabilisticClassifierChain(LabelsetClassifier):
@@ -209,7 +208,7 @@ def _fit_chain(
 
 def _bootstrap(
     generator: np.random.RandomState, n_rows: int, sample_weight: Floats | None, learner: Any
-) -> tuple[NDArray[np.intp], Floats | None]:
+) -> tuple[Indices, Floats | None]:
     """Draw rows with replacement: each once with its count as weight, or as often as drawn.
 
     Fewer rows are faster to fit on. A pipeline's first steps would not see the weights, so its

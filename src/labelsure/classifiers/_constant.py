@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.dummy import DummyClassifier
 
-Floats = NDArray[np.float64]
+from labelsure._typing import Floats, Labelsets
 
 
-def smoothed_prior(
-    y: NDArray[np.int8], n_features: int, sample_weight: Floats | None
-) -> DummyClassifier:
+def smoothed_prior(y: Labelsets, n_features: int, sample_weight: Floats | None) -> DummyClassifier:
     """Return a learner that gives (n1 + 1) / (N + 2) to every instance.
 
     scikit-learn's own constant learner does it, fitted on one row of each class whose weights are

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure.classifiers._learners import (
-    Features,
-    Floats,
-    append_labels,
-    positive_probability,
-)
+from labelsure._typing import Floats, Indices, Labelsets
+from labelsure.classifiers._learners import Features, append_labels, positive_probability
 from labelsure.classifiers._linear import linear_form
 from labelsure.distributions import LinearChain, PrefixChain
-from labelsure.labelsets import Labelsets
 
 N_PROBES = 8  # rows on which a linear form is compared with the learner itself
 
@@ -40,7 +35,7 @@ class ChainConditional:
         self.learners = learners
         self.X = X
 
-    def __call__(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+    def __call__(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return the probabilities of m pairs of an instance and a prefix.
 
         Parameters

@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labelsure.labelsets import Labelsets
+from labelsure._typing import Floats, Indices, Labelsets
 
-Floats = NDArray[np.float64]
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""
 
@@ -91,7 +89,7 @@ def _cell_information(joint: Floats, apart: Floats) -> Floats:
     return np.where(seen, joint * np.log(ratio), 0.0)
 
 
-def place_by_information(information: Floats, parents: Parents, corner: int) -> NDArray[np.intp]:
+def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:
     """Return the label at each position: the one that its parents say most about.
 
     Parameters

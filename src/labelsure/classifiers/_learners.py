@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
+from labelsure._typing import Floats, Labelsets
 from labelsure.classifiers._constant import smoothed_prior
 from labelsure.classifiers._weights import weight_argument
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets
 
-Floats = NDArray[np.float64]
 Features = Any
 """An (n, d) float64 array or csr matrix."""
 

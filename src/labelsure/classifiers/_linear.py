@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
@@ -26,9 +25,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from labelsure._typing import Floats
 from labelsure.classifiers._learners import Features, positive_probability
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-12  # of a probability: more than rounding means another function
 

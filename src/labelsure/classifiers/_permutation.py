@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Indices
 from labelsure.errors import InputError
 
 
-def check_permutation(order: Any, n_labels: int, *, name: str, names: str) -> NDArray[np.intp]:
+def check_permutation(order: Any, n_labels: int, *, name: str, names: str) -> Indices:
     """Return an order as an array, or say what is wrong with it.
 
     Parameters

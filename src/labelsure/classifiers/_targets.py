@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
+from labelsure._typing import Labelsets
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, check_label_names, check_labelsets, names_in
+from labelsure.labelsets import check_label_names, check_labelsets, names_in
 
 
 @dataclass(frozen=True)

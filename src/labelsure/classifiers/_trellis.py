@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from labelsure._typing import Floats, Labelsets
 from labelsure.classifiers._base import LabelsetClassifier
 from labelsure.classifiers._grid import (
     DENSITIES,
@@ -22,7 +23,6 @@ from labelsure.classifiers._grid import (
 from labelsure.classifiers._learners import (
     MAX_SEED,
     Features,
-    Floats,
     LabelTask,
     append_labels,
     fit_learners,
@@ -31,7 +31,7 @@ from labelsure.classifiers._learners import (
 from labelsure.classifiers._permutation import check_permutation
 from labelsure.distributions import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import Labelsets, from_codes
+from labelsure.labelsets import from_codes
 
 Placement = Callable[
     [Labelsets, Floats | None, Parents, np.random.RandomState], NDArray[np.integer[Any]]

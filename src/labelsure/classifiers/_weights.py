@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import has_fit_parameter
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> Floats:

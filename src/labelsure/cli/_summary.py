@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from labelsure._typing import Floats
 from labelsure.study import StudyRun, accuracies
-
-Floats = NDArray[np.float64]
 
 CORRELATIONS = "tables/values_kendall.csv"
 

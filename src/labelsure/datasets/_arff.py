@@ -12,9 +12,9 @@ from typing import Any
 import arff
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import sparse
 
+from labelsure._typing import Floats, Integers
 from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
 from labelsure.datasets._dataset import Dataset
 from labelsure.datasets._files import decoded
@@ -201,9 +201,7 @@ def _column(attribute: Attribute, values: tuple[Any, ...], table: Table) -> Any:
     return pd.Categorical.from_codes(codes, categories=pd.Index(attribute.values))
 
 
-def _codes(
-    attribute: Attribute, values: Any, line_numbers: list[int], where: str
-) -> NDArray[np.int64]:
+def _codes(attribute: Attribute, values: Any, line_numbers: list[int], where: str) -> Integers:
     """Return the positions of values in their declaration, -1 for None."""
     code_of: dict[str | None, int] = {value: code for code, value in enumerate(attribute.values)}
     code_of[None] = -1
@@ -251,7 +249,7 @@ def _sparse_matrix(table: Table) -> Any:
 
 def _sparse_values(
     attribute: Attribute, rows: list[int], values: list[Any], table: Table
-) -> NDArray[np.float64]:
+) -> Floats:
     if attribute.kind == "numeric":
         return np.array(values, dtype=np.float64)
     if attribute.kind == "nominal":
@@ -272,7 +270,7 @@ def _dense_column(table: Table, matrix: Any, j: int) -> Any:
     return pd.Categorical.from_codes(_codes_of(values), categories=pd.Index(attribute.values))
 
 
-def _codes_of(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def _codes_of(values: Floats) -> Integers:
     return np.where(np.isnan(values), -1, values).astype(np.int64)
 
 

@@ -16,9 +16,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from labelsure._typing import AnyPath
 from labelsure._writing import write_whole
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import AnyPath
 from labelsure.errors import InputError
 
 CACHE_VARIABLE = "LABELSURE_CACHE"

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from labelsure._typing import AnyPath
 from labelsure.datasets._cache import cache_folder
 from labelsure.datasets._dataset import Dataset
 from labelsure.datasets._embedded import load_digits, load_simulated, load_yeast
-from labelsure.datasets._files import COMPRESSIONS, AnyPath, stem_of, suffix_of
+from labelsure.datasets._files import COMPRESSIONS, stem_of, suffix_of
 from labelsure.datasets._labels import LabelChoice
 from labelsure.datasets._nominal import check_nominal
 from labelsure.datasets._openml import load_openml

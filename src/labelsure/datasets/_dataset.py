@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._typing import Labelsets
 from labelsure.datasets._labels import LabelChoice, choose_labels
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, check_label_names, check_labelsets, code_keys, names_in
+from labelsure.labelsets import check_label_names, check_labelsets, code_keys, names_in
 
 Features = Any
 """A DataFrame, or a scipy CSR matrix where the source is sparse."""

@@ -9,12 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import sha256
-from os import PathLike
 from pathlib import Path
 
 from labelsure.errors import DataError
-
-AnyPath = str | PathLike[str]
 
 
 @dataclass(frozen=True)

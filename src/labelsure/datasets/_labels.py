@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from labelsure._typing import Integers, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
-from labelsure.labelsets import Labelsets
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -28,7 +27,7 @@ def choose_labels(
     names: Sequence[str],
     *,
     what: str,
-    counts: NDArray[np.int64] | None = None,
+    counts: Integers | None = None,
 ) -> list[int]:
     """Return the positions of the chosen names.
 
@@ -83,9 +82,7 @@ def _from_one_end(count: int, n_names: int, what: str) -> list[int]:
     return list(range(count)) if count > 0 else list(range(n_names + count, n_names))
 
 
-def _slice(
-    end: str, count: int, n_names: int, what: str, counts: NDArray[np.int64] | None
-) -> list[int]:
+def _slice(end: str, count: int, n_names: int, what: str, counts: Integers | None) -> list[int]:
     if end != "top":
         return _from_one_end(count if end == "first" else -count, n_names, what)
     if counts is None:
@@ -129,7 +126,7 @@ def labelsets_from(columns: pd.DataFrame, where: str) -> Labelsets:
     return Y
 
 
-def _indicators(column: pd.Series[Any]) -> NDArray[np.int8]:
+def _indicators(column: pd.Series[Any]) -> Labelsets:
     """Return 0, 1, or -1 for what is neither."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         of_category = [INDICATORS.get(str(c).lower(), -1) for c in column.cat.categories]

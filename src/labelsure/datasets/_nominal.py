@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats, Integers
 from labelsure.datasets._labels import INDICATORS
 from labelsure.errors import DataError, unknown_name
 
-Column = tuple[str, NDArray[np.float64]]
+Column = tuple[str, Floats]
 
 NOMINAL_ENCODINGS = ("onehot", "ordinal")
 
@@ -24,9 +24,7 @@ def check_nominal(nominal: str) -> str:
     return nominal
 
 
-def encode_codes(
-    name: str, codes: NDArray[np.int64], values: Sequence[str], nominal: str
-) -> list[Column]:
+def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str) -> list[Column]:
     """Return the numeric columns of one nominal feature.
 
     Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
@@ -53,7 +51,7 @@ def encode_codes(
     return [(f"{name}={values[k]}", np.where(missing, np.nan, codes == k)) for k in shown]
 
 
-def indicators_of(values: Sequence[str]) -> NDArray[np.float64] | None:
+def indicators_of(values: Sequence[str]) -> Floats | None:
     """Return 0 or 1 for each of two values that mean no and yes, None for other values."""
     numbers = [INDICATORS.get(value.lower(), -1) for value in values]
     return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from labelsure._typing import AnyPath
 from labelsure.datasets._arff import read_arff
 from labelsure.datasets._cache import cache_folder, cache_key
 from labelsure.datasets._dataset import Dataset
 from labelsure.datasets._files import (
-    AnyPath,
     checksum_of_bytes,
     decompressed,
     read_bytes,

@@ -14,16 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset, checksum_of
 from labelsure.distributions import LabelsetDistribution, TrellisDistribution
-from labelsure.distributions._base import RandomState, _generator
+from labelsure.distributions._base import _generator
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets
-
-Floats = NDArray[np.float64]
 
 SIGNAL = 3.0
 """The standard deviation of what the features add to a logit when there is no noise."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset
-from labelsure.distributions._base import RandomState, _generator
+from labelsure.distributions._base import _generator
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, check_labelsets
-
-Rows = NDArray[np.intp]
+from labelsure.labelsets import check_labelsets
 
 
 def split_dataset(
@@ -63,7 +61,7 @@ def split_rows(
     *,
     stratified: bool = False,
     random_state: RandomState = None,
-) -> tuple[Rows, Rows]:
+) -> tuple[Indices, Indices]:
     """Return the row numbers of a training and a test part; arguments as in `split_dataset`.
 
     Examples
@@ -92,14 +90,14 @@ def _n_test(test_size: float, n_samples: int) -> int:
     )
 
 
-def _plain(n_samples: int, n_test: int, seed: int) -> tuple[Rows, Rows]:
+def _plain(n_samples: int, n_test: int, seed: int) -> tuple[Indices, Indices]:
     from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(np.arange(n_samples), test_size=n_test, random_state=seed)
     return np.sort(train), np.sort(test)
 
 
-def _stratified(Y: Labelsets, n_test: int, seed: int) -> tuple[Rows, Rows]:
+def _stratified(Y: Labelsets, n_test: int, seed: int) -> tuple[Indices, Indices]:
     from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 
     # A single label looks like a binary problem to the splitter; its opposite adds nothing new.

@@ -8,21 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats, Labelsets, RandomState, Rows
 from labelsure.distributions._engine import Engine, EngineSettings
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets import Labelsets, check_label_names, check_labelsets
+from labelsure.labelsets import check_label_names, check_labelsets
 from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric, MetricLike, check_empty, get_metric
-
-Floats = NDArray[np.float64]
-Rows = slice | NDArray[np.intp]
 
 MAX_DENSE_BYTES = 2**31
 """How large an array any method makes, unless `probabilities` is told otherwise."""
-
-RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 class PartialTable(Protocol):

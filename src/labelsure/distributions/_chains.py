@@ -10,16 +10,15 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from labelsure._kernels.chains import SAFE_LOGIT
-from labelsure.distributions._base import Floats, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._checks import as_floats
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets
 
-Conditional = Callable[[int, NDArray[np.intp], Labelsets], Floats]
+Conditional = Callable[[int, Indices, Labelsets], Floats]
 
 CALL_ROWS = 2**16
 """How many rows a base learner is asked for in one call."""
@@ -53,7 +52,7 @@ class Chain(ABC):
         """Return the chain for some of its instances."""
 
     @abstractmethod
-    def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+    def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels.
 
         Parameters
@@ -77,7 +76,7 @@ class Chain(ABC):
                 total += np.log(np.where(ordered[:, j] == 1, p, 1 - p))
         return total
 
-    def sample(self, rows: NDArray[np.intp], uniforms: Floats) -> Labelsets:
+    def sample(self, rows: Indices, uniforms: Floats) -> Labelsets:
         """Draw one labelset for each entry of `rows`, label by label.
 
         Parameters
@@ -119,7 +118,7 @@ class _Links:
     Chains taken from one another share it, and with it what was once computed.
     """
 
-    order: NDArray[np.intp]
+    order: Indices
     weights: Floats
 
     @cached_property
@@ -205,7 +204,7 @@ class LinearChain(Chain):
         logits = self.base + ordered @ self.weights.T
         return -np.logaddexp(0.0, np.where(ordered == 1, -logits, logits)).sum(axis=1)
 
-    def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+    def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
         logits = self.base[rows, position] + prefixes @ self.weights[position, :position]
         return expit(logits)
@@ -255,7 +254,7 @@ class PrefixChain(Chain):
         taken._rows = self._rows[rows]
         return taken
 
-    def conditional(self, position: int, rows: NDArray[np.intp], prefixes: Labelsets) -> Floats:
+    def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
         given: Any = self._conditional(position, self._rows[rows], prefixes)
         p = np.asarray(given, dtype=np.float64)
@@ -285,7 +284,7 @@ class LinearStack:
 
     odds: Floats
     factors: Floats
-    orders: NDArray[np.intp]
+    orders: Indices
 
     @classmethod
     def of(cls, chains: Sequence[Chain]) -> LinearStack | None:

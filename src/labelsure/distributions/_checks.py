@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._typing import Floats, Integers
 from labelsure.errors import InputError
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
@@ -47,8 +48,8 @@ def check_unit_interval(
 
 
 def check_row_sums(
-    totals: NDArray[np.float64],
-    n_bad: NDArray[np.int64],
+    totals: Floats,
+    n_bad: Integers,
     dtype: np.dtype[Any],
     *,
     name: str,

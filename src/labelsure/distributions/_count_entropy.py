@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma
 
-from labelsure.distributions._profile import Floats, Profile, log
+from labelsure._typing import Floats, Indices
+from labelsure.distributions._profile import Profile, log
 from labelsure.errors import InputError, unknown_name
 
 
@@ -35,7 +35,7 @@ class Counts:
     """
 
     values: Floats
-    instance: NDArray[np.intp]
+    instance: Indices
     size: int
     n_samples: int
 

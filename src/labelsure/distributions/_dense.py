@@ -12,11 +12,12 @@ from labelsure._kernels import dense as kernels
 from labelsure._kernels.profiles import dense_profile_rows
 from labelsure._kernels.quadrature import unit_interval
 from labelsure._kernels.threads import for_rows
-from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._checks import as_floats, check_row_sums
 from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, from_codes, to_codes
+from labelsure.labelsets import from_codes, to_codes
 from labelsure.metrics import JACCARD, Metric, MetricLike, check_empty, get_metric
 
 
@@ -107,7 +108,7 @@ class DenseDistribution(LabelsetDistribution):
         for_rows(kernels.sample_rows, len(self), self._P, uniforms, codes)
         return self._labelsets_of(codes)
 
-    def _labelsets_of(self, codes: NDArray[np.int64]) -> Labelsets:
+    def _labelsets_of(self, codes: Integers) -> Labelsets:
         return from_codes(codes.ravel(), self.n_labels).reshape(*codes.shape, self.n_labels)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:

@@ -12,11 +12,11 @@ from scipy.special import logsumexp
 
 from labelsure._kernels import search
 from labelsure._kernels.threads import map_rows
-from labelsure.distributions._base import Floats
+from labelsure._typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
 from labelsure.distributions._table import LabelsetTable
-from labelsure.labelsets import Labelsets, code_keys
+from labelsure.labelsets import code_keys
 from labelsure.metrics import Metric
 
 BLOCK_ROWS = 32  # instances whose prefixes are expanded together
@@ -37,7 +37,7 @@ class Enumeration:
     table: LabelsetTable
     bounds: Floats
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> Enumeration:
+    def __getitem__(self, rows: Indices) -> Enumeration:
         return Enumeration(self.table[rows], self.bounds[rows])
 
     @property
@@ -57,11 +57,11 @@ class Enumeration:
         given._weights = given._weights / given._sum(given._weights)[given._instance]
         return given
 
-    def top_is_certain(self, k: int) -> NDArray[np.bool_]:
+    def top_is_certain(self, k: int) -> Mask:
         """Whether no unseen labelset can be more probable than the k best seen, (n,)."""
         return self.table._top(k).probabilities[:, -1] >= self.largest_unseen
 
-    def meets(self, goals: Floats) -> NDArray[np.bool_]:
+    def meets(self, goals: Floats) -> Mask:
         """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
         n_labels = self.table.n_labels
         return np.array([search.meets(row, n_labels, goals) for row in self.bounds], dtype=bool)
@@ -221,7 +221,7 @@ def _enumerate_any(chains: Sequence[Chain], goals: Floats, budget: int) -> Enume
 
 def _deepen(
     chains: Sequence[Chain], goals: Floats, budget: int
-) -> tuple[Labelsets, Floats, NDArray[np.intp], Floats]:
+) -> tuple[Labelsets, Floats, Indices, Floats]:
     """Search with smaller and smaller thresholds; an instance keeps its last finished round."""
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     bounds = np.empty((n_samples, search.N_BOUNDS))
@@ -255,16 +255,14 @@ def _deepen(
     )
 
 
-def _mixture_probabilities(
-    chains: Sequence[Chain], rows: Labelsets, instance: NDArray[np.intp]
-) -> Floats:
+def _mixture_probabilities(chains: Sequence[Chain], rows: Labelsets, instance: Indices) -> Floats:
     by_chain = [chain.take(instance).log_prob(rows) for chain in chains]
     return np.exp(logsumexp(by_chain, axis=0) - np.log(len(chains)))
 
 
 def _search_any(
     chains: Sequence[Chain], threshold: float, budget: int
-) -> tuple[NDArray[np.bool_], Labelsets, NDArray[np.intp], Floats]:
+) -> tuple[Mask, Labelsets, Indices, Floats]:
     """Find every labelset with at least `threshold` in some chain.
 
     Returns which instances stayed within the budget, the labelsets, the instance of each, and the
@@ -293,8 +291,8 @@ def _search_any(
 
 
 def _expand(
-    chain: Chain, threshold: float, budget: int, finished: NDArray[np.bool_]
-) -> tuple[NDArray[np.intp], Labelsets, Floats]:
+    chain: Chain, threshold: float, budget: int, finished: Mask
+) -> tuple[Indices, Labelsets, Floats]:
     """Grow prefixes label by label; an instance with too many is marked as not finished."""
     instance = np.flatnonzero(finished)
     prefixes = np.empty((len(instance), 0), dtype=np.int8)

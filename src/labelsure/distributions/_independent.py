@@ -13,11 +13,12 @@ from labelsure._kernels.dense import TIE
 from labelsure._kernels.profiles import independent_profile_rows
 from labelsure._kernels.quadrature import unit_interval
 from labelsure._kernels.threads import for_rows
-from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure._typing import Floats, Labelsets, Rows
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._checks import as_floats, check_unit_interval
 from labelsure.distributions._profile import Profile, TopLabelsets, log
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, fill_with_lowest, names_in
+from labelsure.labelsets import fill_with_lowest, names_in
 from labelsure.metrics import F1, JACCARD, Metric
 
 SAMPLE_BLOCK = 2**22  # uniform numbers drawn at a time

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from labelsure._kernels.chains import BLOCK_LABELS, joint_rows
 from labelsure._kernels.threads import for_rows, map_rows, n_threads
-from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._chains import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engine import Engine, EngineSettings
@@ -20,7 +20,6 @@ from labelsure.distributions._enumeration import Enumeration, enumerate_chains
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets import Labelsets
 from labelsure.metrics import EXACT, JACCARD, Metric
 
 MEMORY_BUDGET = 2**31
@@ -66,7 +65,7 @@ class _Dense:
 
 
 View = _Dense | Enumeration | Sampled
-Views = Iterator[tuple[NDArray[np.intp], View]]
+Views = Iterator[tuple[Indices, View]]
 
 ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
 
@@ -262,21 +261,21 @@ class ChainMixture(LabelsetDistribution):
                 f"{16 * n_threads()} * 2**{self.n_labels} bytes."
             )
 
-    def _search(self, rows: NDArray[np.intp], goals: Floats, budget: int) -> Enumeration:
+    def _search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
         return enumerate_chains([chain.take(rows) for chain in self._chains], goals, budget)
 
-    def _draw(self, rows: NDArray[np.intp], found: Enumeration) -> Sampled:
+    def _draw(self, rows: Indices, found: Enumeration) -> Sampled:
         generator = np.random.default_rng([self._random_state, int(rows[0])])
         chains = [chain.take(rows) for chain in self._chains]
         return sample_chains(chains, found, self._engine.budget, generator)
 
-    def _seen_blocks(self, budget: int) -> Iterator[NDArray[np.intp]]:
+    def _seen_blocks(self, budget: int) -> Iterator[Indices]:
         drawn = 8 * self.n_chains * self._engine.budget
         step = max(1, SEEN_BYTES // ((self.n_labels + 32) * max(budget, 1) + drawn))
         for first in range(0, len(self), step):
             yield np.arange(first, min(first + step, len(self)))
 
-    def _dense_views(self, rows: NDArray[np.intp]) -> Views:
+    def _dense_views(self, rows: Indices) -> Views:
         step = min(len(rows), max(n_threads(), BLOCK_BYTES >> (self.n_labels + 3)))
         # One array for all: memory that the system gives anew is as slow as filling it.
         P = np.empty((step, 2**self.n_labels))
@@ -285,7 +284,7 @@ class ChainMixture(LabelsetDistribution):
             self._write_joint(some, P[: len(some)])
             yield some, _Dense(DenseDistribution._trusted(P[: len(some)], self.label_names))
 
-    def _write_joint(self, rows: NDArray[np.intp], P: Floats) -> None:
+    def _write_joint(self, rows: Indices, P: Floats) -> None:
         """Write the mean of the chains' joints: linear ones in one kernel, others one by one."""
         chains = [chain.take(rows) for chain in self._chains]
         linear = [chain for chain in chains if isinstance(chain, LinearChain)]
@@ -302,7 +301,7 @@ class ChainMixture(LabelsetDistribution):
             if not isinstance(chain, LinearChain):
                 P += chain.joint() / len(chains)
 
-    def _exact_blocks(self) -> Iterator[tuple[NDArray[np.intp], DenseDistribution]]:
+    def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
         self._check_affordable()
         for rows, view in self._dense_views(np.arange(len(self))):
             assert isinstance(view, _Dense)
@@ -315,7 +314,7 @@ class ChainMixture(LabelsetDistribution):
         return summary.profile, summary.mode
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        def summarise(views: Views) -> list[tuple[NDArray[np.intp], Summary]]:
+        def summarise(views: Views) -> list[tuple[Indices, Summary]]:
             return [(rows, view.summary(metrics, empty)) for rows, view in views]
 
         if self._is_dense and all(isinstance(chain, LinearChain) for chain in self._chains):

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelsure._typing import Floats, Indices, Labelsets
+
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.labelsets import Labelsets
+    from labelsure._typing import Labelsets
 
-Floats = NDArray[np.float64]
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 NOTES = ("method", "entropy_error", "collision_error")
@@ -210,7 +211,7 @@ class Summary:
                 object.__setattr__(self, name, self.expected)
 
     @classmethod
-    def assemble(cls, parts: Sequence[tuple[NDArray[np.intp], Summary]]) -> Summary:
+    def assemble(cls, parts: Sequence[tuple[Indices, Summary]]) -> Summary:
         """Put summaries of some rows each, themselves in order, together in the order of rows."""
         if len(parts) == 1:
             return parts[0][1]

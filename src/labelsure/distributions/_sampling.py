@@ -17,12 +17,12 @@ from scipy.stats import norm
 
 from labelsure._kernels import search
 from labelsure._kernels.threads import for_rows
-from labelsure.distributions._base import Floats
+from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions._chains import Chain, LinearStack
 from labelsure.distributions._enumeration import Enumeration, summarise
 from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
 from labelsure.distributions._table import LabelsetTable
-from labelsure.labelsets import Labelsets, code_keys
+from labelsure.labelsets import code_keys
 from labelsure.metrics import Metric, counts
 
 LEVEL = 0.95
@@ -49,7 +49,7 @@ class Sampled:
     enumeration: Enumeration
     draws: Labelsets
     log_prob: Floats
-    is_new: NDArray[np.bool_]
+    is_new: Mask
 
     def mean_of_rest(self, values: Floats, guess: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """Estimate the sum over labelsets not enumerated of P(y) value(y), with standard error.
@@ -169,13 +169,13 @@ class Sampled:
         return Enumeration(table, bounds)
 
 
-def _mean_where(chosen: NDArray[np.bool_], values: Floats, guess: Floats | float) -> Floats:
+def _mean_where(chosen: Mask, values: Floats, guess: Floats | float) -> Floats:
     """Return the mean of each instance's chosen values and one guess, (n,)."""
     total = np.where(chosen, values, 0.0).sum(axis=(1, 2)) + guess
     return total / (chosen.sum(axis=(1, 2)) + 1)
 
 
-def _shifted(chosen: NDArray[np.bool_], values: Floats, centre: Floats) -> Floats:
+def _shifted(chosen: Mask, values: Floats, centre: Floats) -> Floats:
     """Return the chosen values less a constant of each instance, 0 for the others."""
     return np.where(chosen, values - centre[:, np.newaxis, np.newaxis], 0.0)
 
@@ -225,7 +225,7 @@ def _log_prob_any(chains: Sequence[Chain], draws: Labelsets) -> Floats:
     return (logsumexp(by_chain, axis=0) - np.log(len(chains))).reshape(n_samples, size)
 
 
-def _is_known(draws: Labelsets, known: LabelsetTable) -> NDArray[np.bool_]:
+def _is_known(draws: Labelsets, known: LabelsetTable) -> Mask:
     """Say which draws are among the labelsets of their instance's table, (n, size)."""
     drawn_keys = code_keys(draws.reshape(-1, known.n_labels)).reshape(draws.shape[:2])
     known_keys = code_keys(known._rows)

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from labelsure._kernels import tables as kernels
 from labelsure._kernels.threads import for_rows
-from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._checks import as_floats, check_row_sums
 from labelsure.distributions._count_entropy import Counts, check_estimator, estimated_profile
 from labelsure.distributions._profile import Profile, TopLabelsets, log
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, check_labelsets, code_keys, fill_with_lowest, to_codes
+from labelsure.labelsets import check_labelsets, code_keys, fill_with_lowest, to_codes
 from labelsure.metrics import Metric
 
 
@@ -65,9 +66,7 @@ class LabelsetTable(LabelsetDistribution):
         self._set_rows(rows, shares.astype(np.float64, copy=False), instance)
 
     @classmethod
-    def _partial(
-        cls, rows: Labelsets, weights: Floats, instance: NDArray[np.intp], n_samples: int
-    ) -> Self:
+    def _partial(cls, rows: Labelsets, weights: Floats, instance: Indices, n_samples: int) -> Self:
         """Wrap labelsets that are only a part of each distribution, of an instance perhaps none."""
         new = cls.__new__(cls)
         LabelsetDistribution.__init__(new, n_samples, rows.shape[1])
@@ -128,7 +127,7 @@ class LabelsetTable(LabelsetDistribution):
         self,
         rows: Labelsets,
         weights: Floats,
-        instance: NDArray[np.intp],
+        instance: Indices,
     ) -> None:
         """Merge equal labelsets, drop impossible ones, and keep the rest sorted.
 
@@ -172,7 +171,7 @@ class LabelsetTable(LabelsetDistribution):
         return sums
 
     @property
-    def _lengths(self) -> NDArray[np.intp]:
+    def _lengths(self) -> Indices:
         return np.diff(np.append(self._starts, len(self._rows)))
 
     def _marginals(self) -> Floats:
@@ -256,7 +255,7 @@ class LabelsetTable(LabelsetDistribution):
 
 def _flatten(
     labelsets: Any, probabilities: Any
-) -> tuple[Labelsets, NDArray[np.floating[Any]], NDArray[np.intp]]:
+) -> tuple[Labelsets, NDArray[np.floating[Any]], Indices]:
     """Return all labelsets below each other, their weights, and how many each instance has."""
     labelsets = _by_instance(labelsets, "labelsets")
     probabilities = _by_instance(probabilities, "probabilities")

@@ -16,11 +16,12 @@ from labelsure._kernels import trellis as kernels
 from labelsure._kernels import trellis_counts as counting
 from labelsure._kernels.quadrature import unit_interval
 from labelsure._kernels.threads import for_rows
-from labelsure.distributions._base import Floats, LabelsetDistribution, Rows
+from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure.distributions._base import LabelsetDistribution
 from labelsure.distributions._checks import as_floats, check_unit_interval
 from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets import Labelsets, fill_with_lowest
+from labelsure.labelsets import fill_with_lowest
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
 MAX_PARENTS = 3
@@ -30,8 +31,6 @@ MAX_FRONTIER_BYTES = 2**30
 """How much work space one thread may take: 9 bytes for each label and each state."""
 
 SAMPLE_BLOCK = 2**22  # uniform numbers drawn at a time
-
-Integers = NDArray[np.int64]
 
 
 class TrellisDistribution(LabelsetDistribution):
@@ -284,7 +283,7 @@ def _roots_of_unity(values: Floats) -> Points:
     return np.stack(points, axis=1), np.column_stack([transform.real, transform.imag])
 
 
-def _rotations(numerators: NDArray[np.intp], denominator: int) -> Floats:
+def _rotations(numerators: Indices, denominator: int) -> Floats:
     """Return the roots of unity exp(-2 pi i numerator / denominator) as weights (a, b, c)."""
     angle = -2 * np.pi * (numerators % denominator) / denominator
     return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])

@@ -11,10 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from labelsure._typing import Floats, Indices
 
 BLOCK_ROWS = 2**12  # so that a block with all folds fits a core's cache
 
@@ -41,7 +39,7 @@ class Layout:
         n_slopes = self.n_features * max(1, self.n_slope_groups)
         return n_slopes + self.n_slope_groups + self.n_offset_groups + 1
 
-    def columns(self, slope_group: int) -> Codes:
+    def columns(self, slope_group: int) -> Indices:
         """Return the columns that are not zero in the rows of a slope group."""
         first = slope_group * self.n_features
         slopes = np.arange(first, first + self.n_features)
@@ -69,12 +67,12 @@ class Block:
         (number of rows, c)
     """
 
-    rows: Codes | slice
-    columns: Codes
+    rows: Indices | slice
+    columns: Indices
     values: Floats
 
 
-def blocks(features: Floats, slope: Codes, offset: Codes, layout: Layout) -> Iterator[Block]:
+def blocks(features: Floats, slope: Indices, offset: Indices, layout: Layout) -> Iterator[Block]:
     """Yield all rows, at most `BLOCK_ROWS` at a time, each block of one slope group."""
     for group in range(max(1, layout.n_slope_groups)):
         columns = layout.columns(group)
@@ -87,7 +85,7 @@ def blocks(features: Floats, slope: Codes, offset: Codes, layout: Layout) -> Ite
             yield Block(chosen, columns, values)
 
 
-def _local_values(features: Floats, offset: Codes, n_columns: int, layout: Layout) -> Floats:
+def _local_values(features: Floats, offset: Indices, n_columns: int, layout: Layout) -> Floats:
     values = np.zeros((len(features), n_columns))
     values[:, : layout.n_features] = features
     if layout.n_slope_groups:

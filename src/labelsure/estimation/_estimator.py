@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._coefficients import coefficient_table
 from labelsure.estimation._evidence import Evidence, as_evidence
@@ -23,7 +24,6 @@ from labelsure.metrics import Metric, MetricLike, check_empty, get_metric
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 N_FOLDS = 10
 
@@ -262,7 +262,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         fit_variance = model.mean_variance(inputs) if model.learns else None
         return mean_interval(estimated, dispersion, fit_variance, level)
 
-    def _folds(self, n_samples: int) -> NDArray[np.intp]:
+    def _folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
         return np.random.default_rng(self.random_state).permutation(folds)
 

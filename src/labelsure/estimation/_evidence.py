@@ -26,18 +26,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats, Labelsets
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import LabelsetDistribution, Profile, Summary
 from labelsure.errors import InputError
-from labelsure.labelsets import Labelsets, check_labelsets
+from labelsure.labelsets import check_labelsets
 from labelsure.metrics import METRICS, Counts, Metric, MetricLike, counts, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 COUNTS = ("tp", "fp", "fn", "tn")
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.candidates import CANDIDATES
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._evidence import Evidence
 from labelsure.metrics import Metric
-
-Floats = NDArray[np.float64]
 
 EXPECTED = "expected"
 N_PREDICTED = "n_predicted"

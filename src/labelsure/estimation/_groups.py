@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._typing import Indices
 from labelsure.errors import InputError, unknown_name
-
-Codes = NDArray[np.intp]
 
 
 class Levels:
@@ -30,7 +29,7 @@ class Levels:
     def __len__(self) -> int:
         return 0 if self.names is None else len(self.names)
 
-    def encode(self, groups: NDArray[Any] | None, n_samples: int) -> Codes:
+    def encode(self, groups: NDArray[Any] | None, n_samples: int) -> Indices:
         """Return the number of each instance's group, all 0 where there are none."""
         if (groups is None) != (self.names is None):
             was, is_now = ("with", "no groups") if groups is None else ("without", "groups")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError
-
-Floats = NDArray[np.float64]
 
 PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
 

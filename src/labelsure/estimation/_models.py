@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 from threadpoolctl import ThreadpoolController
 
+from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError
 from labelsure.estimation._design import Layout, blocks, column_scales, scaled
 from labelsure.estimation._features import EXPECTED
@@ -24,9 +24,6 @@ from labelsure.estimation._ridge import (
     minimise,
     penalty_path,
 )
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ class Inputs:
     """
 
     features: Floats
-    slope: Codes
-    offset: Codes
+    slope: Indices
+    offset: Indices
 
     def __len__(self) -> int:
         return len(self.features)
@@ -85,7 +82,7 @@ class Settings:
     n_slope_groups: int
     n_offset_groups: int
     penalty: float | None
-    folds: Codes
+    folds: Indices
 
 
 class Model(ABC):

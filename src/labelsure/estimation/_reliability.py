@@ -7,16 +7,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.estimation._interval import Dispersion, check_level
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Counts, Metric
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

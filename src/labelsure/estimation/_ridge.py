@@ -11,12 +11,10 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from labelsure._typing import Floats, Indices
 from labelsure.estimation._design import Block, Layout
-
-Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-10  # of the gradient of the final fit; Newton gets there in one step from 1e-5
 PATH_STEP = 0.01  # along the path a smaller Newton step is the last: its error is about the square
@@ -224,7 +222,7 @@ class PathFit:
         return int(np.argmin(self.deviances))
 
 
-def fit_path(problem: Problem, penalties: Floats, folds: NDArray[np.intp]) -> PathFit:
+def fit_path(problem: Problem, penalties: Floats, folds: Indices) -> PathFit:
     """Fit all folds' complements and all rows along the path, each from the last one's end."""
     n_folds = int(folds.max()) + 1
     used = np.ones((len(folds), n_folds + 1))

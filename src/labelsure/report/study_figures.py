@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.candidates import PAPER_CANDIDATES, confidence_of_profile
 from labelsure.distributions import Profile
 from labelsure.selection import accept_curve
@@ -25,7 +25,6 @@ __all__ = [
     "plot_example_distributions",
 ]
 
-Floats = NDArray[np.float64]
 
 EXAMPLES = {
     "(a) uniform": (1, 1, 1, 1, 1, 1, 1, 1),

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 def check_score(score: Any) -> Floats:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from labelsure._typing import Floats, Indices, Mask
 
 N_STARTS = 4
 
@@ -20,7 +19,7 @@ class Family(ABC):
         """Return rising thresholds for estimated accuracies, the same for all data."""
 
     @abstractmethod
-    def entries(self, grid: Floats, target: float) -> NDArray[np.intp]:
+    def entries(self, grid: Floats, target: float) -> Indices:
         """Return the thresholds that are tested whatever becomes of the others."""
 
     @abstractmethod
@@ -28,9 +27,7 @@ class Family(ABC):
         """Return what the p-value of a single threshold is compared with."""
 
     @abstractmethod
-    def passed(
-        self, p_values: Floats, grid: Floats, target: float, error: float
-    ) -> NDArray[np.bool_]:
+    def passed(self, p_values: Floats, grid: Floats, target: float, error: float) -> Mask:
         """Return which thresholds pass."""
 
 
@@ -41,7 +38,7 @@ class Bonferroni(Family):
         """Return 0, 0.05, ..., 0.95."""
         return np.round(np.arange(20) / 20, 12)
 
-    def entries(self, grid: Floats, target: float) -> NDArray[np.intp]:
+    def entries(self, grid: Floats, target: float) -> Indices:
         """Return all."""
         return np.arange(len(grid))
 
@@ -49,9 +46,7 @@ class Bonferroni(Family):
         """Return the error over the full size of the grid."""
         return error / len(grid)
 
-    def passed(
-        self, p_values: Floats, grid: Floats, target: float, error: float
-    ) -> NDArray[np.bool_]:
+    def passed(self, p_values: Floats, grid: Floats, target: float, error: float) -> Mask:
         """Return which thresholds pass."""
         return p_values <= self.single_level(grid, target, error)
 
@@ -72,14 +67,12 @@ class Sequences(Family):
         """Return the error over the number of starting points."""
         return error / len(self.entries(grid, target))
 
-    def entries(self, grid: Floats, target: float) -> NDArray[np.intp]:
+    def entries(self, grid: Floats, target: float) -> Indices:
         """Return the starting points."""
         wanted = np.round(target + (1 - target) * (np.arange(N_STARTS) - 1) / N_STARTS, 12)
         return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
 
-    def passed(
-        self, p_values: Floats, grid: Floats, target: float, error: float
-    ) -> NDArray[np.bool_]:
+    def passed(self, p_values: Floats, grid: Floats, target: float, error: float) -> Mask:
         """Return which thresholds pass."""
         below = p_values <= self.single_level(grid, target, error)
         passed = np.zeros(len(grid), dtype=bool)

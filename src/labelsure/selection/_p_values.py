@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 from scipy.stats import binom
 
-Floats = NDArray[np.float64]
+from labelsure._typing import Floats
+
 PValue = Callable[[Any, Any, Any], Floats]
 
 ROUNDING = 1e-9  # a sum of accuracies this close below a whole number is that number

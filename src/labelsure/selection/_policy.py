@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.selection._checks import Floats, check_score, check_scored
+from labelsure.selection._checks import check_score, check_scored
 from labelsure.selection._families import FAMILIES
 from labelsure.selection._p_values import TESTS, n_needed
 
@@ -126,7 +127,7 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
         return self
 
-    def accept(self, score: ArrayLike) -> NDArray[np.bool_]:
+    def accept(self, score: ArrayLike) -> Mask:
         """Return which predictions to accept; none if the target was not reached.
 
         Parameters

@@ -11,12 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import kendalltau, norm
 
 from labelsure._kernels.concordance import net_concordance
-
-Floats = NDArray[np.float64]
+from labelsure._typing import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -108,16 +106,16 @@ def _varies(values: Floats) -> bool:
     return len(values) > 1 and bool(values.min() < values.max())
 
 
-def _dense_ranks(values: Floats) -> NDArray[np.int64]:
+def _dense_ranks(values: Floats) -> Integers:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _share_that_differs(ranks: NDArray[np.int64]) -> Floats:
+def _share_that_differs(ranks: Integers) -> Floats:
     n = len(ranks)
     return (n - np.bincount(ranks)[ranks]) / (n - 1)
 
 
-def _net_concordance(x: NDArray[np.int64], y: NDArray[np.int64]) -> Floats:
+def _net_concordance(x: Integers, y: Integers) -> Floats:
     """Return each instance's concordant minus discordant pairs."""
     net = np.zeros(len(x), dtype=np.int64)
     order = np.argsort(x, kind="stable")

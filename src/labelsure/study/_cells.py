@@ -13,10 +13,10 @@ import pandas as pd
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from labelsure._typing import Labelsets
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.labelsets import Labelsets
 from labelsure.metrics import METRICS, counts
 from labelsure.study._plan import Plan
 from labelsure.study._sources import StudyData

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
+from labelsure._typing import Floats
 from labelsure.study._mixture import DEFAULT_WIDTH, WIDTHS
 from labelsure.study._numbers import RepeatedAnalyses
-
-Floats = NDArray[np.float64]
 
 METRICS = ("exact", "hamming", "jaccard")
 

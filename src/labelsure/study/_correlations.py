@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from statsmodels.stats.multitest import multipletests
 
+from labelsure._typing import Floats
 from labelsure.metrics import check_empty
 from labelsure.study._association import ASSOCIATIONS, Association, difference
 from labelsure.study._scores import (
@@ -23,7 +23,6 @@ from labelsure.study._scores import (
     rank_keys,
 )
 
-Floats = NDArray[np.float64]
 Values = Callable[[pd.DataFrame, str], Floats]
 
 BASELINE = "HP"

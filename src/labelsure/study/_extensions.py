@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.metrics import check_empty, get_metric
 from labelsure.study._association import kendall_association, pearson_association
 from labelsure.study._correlations import PAPER_METRICS, PEARSON_CANDIDATES
@@ -88,9 +88,7 @@ def true_accuracy(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _expected(
-    part: pd.DataFrame, column: str, p_empty: str, metric: str, empty: float
-) -> NDArray[np.float64]:
+def _expected(part: pd.DataFrame, column: str, p_empty: str, metric: str, empty: float) -> Floats:
     """Return expected accuracies with what an empty decision gains when the truth is empty."""
     values = part[column].to_numpy(float)
     nothing = ([0], [0], [0], [1])

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from numpy.typing import NDArray
 from scipy.stats import t as student
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 
+from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.study._scores import check_columns
-
-Floats = NDArray[np.float64]
 
 BASELINES = {"candidate": "HP", "dataset": "emotions", "classifier": "ECC", "metric": "exact"}
 """What the paper compares with; where it is not in the data, the first level is."""

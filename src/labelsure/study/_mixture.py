@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import check_empty
 from labelsure.study._correlations import PAPER_METRICS
 from labelsure.study._scores import accuracies, check_metrics, check_scores
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
 """The paper's models and the candidates that each is made from."""

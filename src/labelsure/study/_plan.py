@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from labelsure._typing import AnyPath
 from labelsure.candidates import CANDIDATES
-from labelsure.datasets._files import AnyPath
 from labelsure.distributions import Engine
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.metrics import METRICS, check_empty

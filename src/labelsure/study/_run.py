@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from labelsure._kernels.threads import n_threads
-from labelsure.datasets._files import AnyPath
+from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells, score_cell
 from labelsure.study._folder import RunFolder

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from labelsure._typing import Floats
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.metrics import METRICS, MetricLike, get_metric
-
-Floats = NDArray[np.float64]
 
 CELL = ["dataset", "classifier", "repeat"]
 """What names a cell of the study: one classifier on one split of one data set."""

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from labelsure._typing import AnyPath
 from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_dataset
-from labelsure.datasets._files import AnyPath
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 

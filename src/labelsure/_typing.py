@@ -1,0 +1,28 @@
+"""The types of arrays and arguments that signatures name, each defined once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Indices = NDArray[np.intp]
+"""Row numbers, positions of labels, numbers of groups."""
+
+Mask = NDArray[np.bool_]
+Labelsets = NDArray[np.int8]
+"""Zeros and ones, the last axis running over the labels."""
+
+Rows = slice | Indices
+"""What picks some instances of a batch."""
+
+Names = Iterable[Any] | None
+"""Names of labels as users give them; None for y0, y1, ..."""
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+AnyPath = str | PathLike[str]
