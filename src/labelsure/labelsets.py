@@ -25,6 +25,7 @@ __all__ = [
     "from_names",
     "names_in",
     "to_codes",
+    "to_digits",
     "to_names",
 ]
 
@@ -240,6 +241,18 @@ def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tup
     rows = check_labelsets(Y)
     names = check_label_names(label_names, rows.shape[1])
     return [tuple(names[j] for j in np.flatnonzero(row)) for row in rows]
+
+
+def to_digits(Y: Labelsets) -> list[str]:
+    """Return each labelset as a string of zeros and ones, label 0 first.
+
+    Examples
+    --------
+    >>> to_digits(np.array([[1, 0, 1]], dtype=np.int8))
+    ['101']
+    """
+    digits = (Y + ord("0")).astype(np.uint8)
+    return [row.tobytes().decode("ascii") for row in digits]
 
 
 def from_names(labelsets: Iterable[Iterable[str]], label_names: Sequence[str]) -> Labelsets:

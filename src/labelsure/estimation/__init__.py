@@ -1,8 +1,7 @@
 """Estimated accuracy: what a fitted model says a prediction is worth, and how far to trust it."""
 
 from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._evidence import score_table
-from labelsure.estimation._features import FEATURE_SETS
+from labelsure.estimation._inputs import FEATURE_SETS
 from labelsure.estimation._interval import Estimate
 from labelsure.estimation._models import MODELS
 from labelsure.estimation._reliability import Reliability, reliability
@@ -14,5 +13,4 @@ __all__ = [
     "Estimate",
     "Reliability",
     "reliability",
-    "score_table",
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
@@ -13,9 +14,15 @@ from threadpoolctl import ThreadpoolController
 
 from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError
-from labelsure.estimation._design import Layout, blocks, column_scales, scaled
-from labelsure.estimation._features import EXPECTED
-from labelsure.estimation._responses import RESPONSES, Response
+from labelsure.estimation._design import (
+    RESPONSES,
+    Layout,
+    Response,
+    blocks,
+    column_scales,
+    scaled,
+)
+from labelsure.estimation._inputs import EXPECTED, Inputs, Levels
 from labelsure.estimation._ridge import (
     Problem,
     covariance,
@@ -25,25 +32,8 @@ from labelsure.estimation._ridge import (
     penalty_path,
 )
 
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a model predicts from.
-
-    Parameters
-    ----------
-    features
-        (n, number of features)
-    slope, offset
-        (n,) numbers of each instance's groups, 0 where there are none.
-    """
-
-    features: Floats
-    slope: Indices
-    offset: Indices
-
-    def __len__(self) -> int:
-        return len(self.features)
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -191,7 +181,7 @@ class IsotonicModel(Model):
         """Say so if there is more than one feature, or offsets."""
         if len(features) > 1:
             raise InputError(
-                "`candidates` must name one feature for model='isotonic', which can only follow "
+                "`features` must name one feature for model='isotonic', which can only follow "
                 f"one, got {', '.join(features)}. Use {EXPECTED!r}, a candidate such as 'SE', or "
                 "model='ridge'."
             )
@@ -256,7 +246,7 @@ class PluginModel(Model):
         """Say so if anything else is asked for."""
         if features != (EXPECTED,):
             raise InputError(
-                f"`candidates` must be None or {EXPECTED!r} for model='plugin', which is the "
+                f"`features` must be None or {EXPECTED!r} for model='plugin', which is the "
                 f"expected accuracy itself, got {', '.join(features)}. Use model='ridge'."
             )
         if slope or offset:
@@ -276,6 +266,40 @@ class PluginModel(Model):
     def mean_variance(self, inputs: Inputs) -> float:
         """Return 0: nothing was fitted."""
         return 0.0
+
+
+_CLASS_NAMES = {2: ("correct",), 4: ("tp", "fp", "fn", "tn")}
+
+
+def coefficient_table(
+    model: RidgeModel, features: tuple[str, ...], slopes: Levels, offsets: Levels
+) -> pd.DataFrame:
+    """Return one row for each coefficient, in the features' own units."""
+    import pandas as pd
+
+    named = list(_coefficient_names(features, slopes, offsets))
+    raw = model.coefficients / model.scales
+    rows = [
+        (*name, response, value)
+        for response, values in zip(
+            _CLASS_NAMES[RESPONSES[model.response].n_classes], raw, strict=True
+        )
+        for name, value in zip(named, values, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["kind", "group", "feature", "response", "value"])
+
+
+def _coefficient_names(
+    features: tuple[str, ...], slopes: Levels, offsets: Levels
+) -> Iterator[tuple[str, str, str]]:
+    for group in slopes.names or [""]:
+        for feature in features:
+            yield "slope", group, feature
+    for group in slopes.names or []:
+        yield "slope offset", group, ""
+    for group in offsets.names or []:
+        yield "offset", group, ""
+    yield "intercept", "", ""
 
 
 MODELS: dict[str, type[Model]] = {

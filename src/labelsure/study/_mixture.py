@@ -140,9 +140,9 @@ def mixture_replicates(
     def fit(task: _Task) -> pd.DataFrame:
         estimator = AccuracyEstimator(
             task.metric,
-            candidates=models[task.model],
+            features=models[task.model],
             empty=empty,
-            paper=paper,
+            response="rates" if paper else "value",
             random_state=random_state + task.replicate,
         )
         return _replicate(pooled, task, estimator, empty)

@@ -1,4 +1,4 @@
-"""`monitor`: estimated accuracy, chunk by chunk, against what is usual."""
+"""Monitoring: the estimated accuracy of a stream that nobody labels, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from scipy.stats import norm
 
 from labelsure.errors import InputError
 from labelsure.estimation import Estimate
-from labelsure.monitoring._cuts import by_rows, by_time
 
 if TYPE_CHECKING:
     import pandas as pd
+
+__all__ = ["monitor"]
 
 COLUMNS = [
     "chunk",
@@ -91,17 +92,17 @@ def monitor(
     """
     import pandas as pd
 
-    usual = _usual(reference, estimator, groups)
+    normal = _read_reference(reference, estimator, groups)
     rows = []
-    for name, chunk in _named(chunks, chunk_size, times, every):
+    for name, chunk in _name_chunks(chunks, chunk_size, times, every):
         batch: Estimate = estimator.estimate(chunk, level=level, **groups)
-        low, high = _band(usual, batch.n_samples, band_level)
+        low, high = _make_band(normal, batch.n_samples, band_level)
         alert = "below" if batch.mean < low else "above" if batch.mean > high else "none"
         rows.append((name, batch.n_samples, batch.mean, batch.low, batch.high, low, high, alert))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _named(
+def _name_chunks(
     chunks: Any, chunk_size: int | None, times: Any, every: Any
 ) -> Iterator[tuple[Any, Any]]:
     if chunk_size is not None and times is not None:
@@ -109,9 +110,9 @@ def _named(
             "`chunk_size` and `times` must not both be given: chunks are cut by rows or by time."
         )
     if chunk_size is not None:
-        return by_rows(chunks, chunk_size)
+        return _cut_by_rows(chunks, chunk_size)
     if times is not None:
-        return by_time(chunks, times, every)
+        return _cut_by_time(chunks, times, every)
     if hasattr(chunks, "columns") or not isinstance(chunks, Iterable) or hasattr(chunks, "shape"):
         raise InputError(
             "`chunks` must be several chunks, or one batch with `chunk_size` or `times` to cut it "
@@ -120,17 +121,17 @@ def _named(
     return enumerate(chunks)
 
 
-def _usual(
+def _read_reference(
     reference: Any, estimator: Any, groups: dict[str, Any]
 ) -> Estimate | tuple[float, float]:
     if reference is None:
-        usual = getattr(estimator, "reference_", None)
-        if usual is None:
+        normal: Estimate | None = getattr(estimator, "reference_", None)
+        if normal is None:
             raise InputError(
                 "`reference` must be given for an estimator that was not fitted, got None. Pass a "
                 "batch of usual instances, or limits (low, high)."
             )
-        return usual
+        return normal
     if isinstance(reference, (tuple, list)) and len(reference) == 2:
         low, high = (float(limit) for limit in reference)
         if not low <= high:
@@ -142,12 +143,61 @@ def _usual(
     return estimate
 
 
-def _band(
-    usual: Estimate | tuple[float, float], n_samples: int, band_level: float
+def _make_band(
+    normal: Estimate | tuple[float, float], n_samples: int, band_level: float
 ) -> tuple[float, float]:
     """Return where the mean estimate of a chunk of this size lies if nothing has changed."""
-    if isinstance(usual, tuple):
-        return usual
+    if isinstance(normal, tuple):
+        return normal
     z = float(norm.ppf((1 + band_level) / 2))
-    margin = z * usual.spread * np.sqrt(1 / n_samples + 1 / usual.n_samples)
-    return max(0.0, usual.mean - margin), min(1.0, usual.mean + margin)
+    margin = z * normal.spread * np.sqrt(1 / n_samples + 1 / normal.n_samples)
+    return max(0.0, normal.mean - margin), min(1.0, normal.mean + margin)
+
+
+def _cut_by_rows(batch: Any, chunk_size: int) -> Iterator[tuple[int, Any]]:
+    """Yield (number, chunk) of `chunk_size` rows each; the last one may be shorter."""
+    if not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1:
+        raise InputError(f"`chunk_size` must be a whole number >= 1, got {chunk_size!r}.")
+    return (
+        (number, _take_rows(batch, slice(first, first + chunk_size)))
+        for number, first in enumerate(range(0, _count_rows(batch), int(chunk_size)))
+    )
+
+
+def _cut_by_time(batch: Any, times: Any, every: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield (begin, chunk) for each stretch of time that has instances, earliest first."""
+    import pandas as pd
+
+    if every is None:
+        raise InputError(
+            "`every` must be the length of a chunk, e.g. '7D' for dates or 100 for numbers, got "
+            "None."
+        )
+    if isinstance(times, str):
+        if times not in getattr(batch, "columns", ()):
+            raise InputError(
+                "`times` must be one time for each row, or the name of a column of the table, got "
+                f"{times!r}, which is no column."
+            )
+        times = batch[times]
+    moments = pd.Series(np.asarray(times))
+    n_rows = _count_rows(batch)
+    if len(moments) != n_rows:
+        raise InputError(
+            f"`times` must have one time for each of the {n_rows} rows, got {len(moments)}."
+        )
+    if pd.api.types.is_numeric_dtype(moments):
+        begins = np.floor(moments / every) * every
+    else:
+        begins = pd.to_datetime(moments).dt.floor(every)
+    return (
+        (begin, _take_rows(batch, np.flatnonzero(begins == begin))) for begin in np.unique(begins)
+    )
+
+
+def _take_rows(batch: Any, rows: Any) -> Any:
+    return batch.iloc[rows] if hasattr(batch, "iloc") else batch[rows]
+
+
+def _count_rows(batch: Any) -> int:
+    return int(batch.shape[0]) if hasattr(batch, "shape") else len(batch)

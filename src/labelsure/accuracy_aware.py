@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,10 @@ from labelsure.classifiers._targets import label_names_of, read_targets
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator, Estimate, score_table
-from labelsure.metrics import EXACT, MetricLike, accuracy, check_empty, get_metric
+from labelsure.estimation import AccuracyEstimator, Estimate
+from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
+from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["AccuracyAwareClassifier", "Assessment"]
 
@@ -81,7 +79,7 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         accuracy.
     empty
         The Jaccard and F1 of two empty labelsets.
-    candidates, model
+    features, model
         As of `AccuracyEstimator`, but None means "full" for the ridge: sharper estimates, of which
         a policy accepts more, calibrated nearly as well (`docs/calibration.md`).
     random_state
@@ -120,7 +118,7 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         calibration_size: float = 0.4,
         decision: str = "mode",
         empty: float = 1.0,
-        candidates: Any = None,
+        features: Any = None,
         model: str = "ridge",
         random_state: int | None = None,
     ) -> None:
@@ -132,7 +130,7 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.calibration_size = calibration_size
         self.decision = decision
         self.empty = empty
-        self.candidates = candidates
+        self.features = features
         self.model = model
         self.random_state = random_state
 
@@ -156,10 +154,12 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.label_names_ = label_names_of(y, targets.labelsets.shape[1])
         fit_parts = self._fit_cross if self.calibration == "cross" else self._fit_split
         for_estimator, for_policy = fit_parts(X, targets.labelsets)
-        sharp = self.candidates is None and self.model == "ridge"
-        self.estimator_ = AccuracyEstimator(
-            self.metric, "full" if sharp else self.candidates, self.model, self.empty
-        ).fit(for_estimator)
+        features = self.features
+        if features is None and self.model == "ridge":
+            features = "full"
+        self.estimator_ = AccuracyEstimator(self.metric, features, self.model, self.empty).fit(
+            for_estimator
+        )
         self.policy_ = None if self.target is None else self._fit_policy(for_policy, self.target)
         return self
 
@@ -279,42 +279,45 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             return None
         return decide(dist, self.metric, empty=self.empty)
 
-    def _table(self, classifier: Any, X: Any, Y: Any) -> pd.DataFrame:
+    def _score(self, classifier: Any, X: Any, Y: Labelsets) -> ScoreTable:
+        """Return the score table of a fitted classifier's predictions."""
         dist = classifier.predict_distribution(X)
-        return score_table(dist, Y, self._decisions(dist), metrics=[self.metric])
+        return ScoreTable.from_distribution(dist, Y, self._decisions(dist), metrics=[self.metric])
 
-    def _fitted(self, X: Any, Y: Labelsets) -> Any:
+    def _fit_classifier(self, X: Any, Y: Labelsets) -> Any:
         import pandas as pd
 
         return self._new_classifier().fit(X, pd.DataFrame(Y, columns=list(self.label_names_)))
 
-    def _fit_cross(self, X: Any, Y: Labelsets) -> tuple[pd.DataFrame, pd.DataFrame]:
-        import pandas as pd
-
-        self.classifier_ = self._fitted(X, Y)
+    def _fit_cross(self, X: Any, Y: Labelsets) -> tuple[ScoreTable, ScoreTable]:
+        """Return the table of all instances, each scored by a classifier that has not seen it."""
+        self.classifier_ = self._fit_classifier(X, Y)
         folds = KFold(min(N_FOLDS, len(Y)), shuffle=True, random_state=self.random_state)
         tables = [
-            self._table(self._fitted(X[train], Y[train]), X[test], Y[test])
+            self._score(self._fit_classifier(X[train], Y[train]), X[test], Y[test])
             for train, test in folds.split(Y)
         ]
-        table = pd.concat(tables, ignore_index=True)
+        table = ScoreTable.concatenate(tables)
         return table, table
 
-    def _fit_split(self, X: Any, Y: Labelsets) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def _fit_split(self, X: Any, Y: Labelsets) -> tuple[ScoreTable, ScoreTable]:
+        """Return the tables of two held-out parts, or twice that of all that is held out."""
         order = check_random_state(self.random_state).permutation(len(Y))
-        held_out = round(self.calibration_size * len(order))
-        train, rest = order[held_out:], order[:held_out]
-        self.classifier_ = self._fitted(X[train], Y[train])
-        table = self._table(self.classifier_, X[rest], Y[rest])
+        n_held_out = round(self.calibration_size * len(order))
+        train, held_out = order[n_held_out:], order[:n_held_out]
+        self.classifier_ = self._fit_classifier(X[train], Y[train])
         if self.target is None:
+            table = self._score(self.classifier_, X[held_out], Y[held_out])
             return table, table
-        half = len(table) // 2
-        return table.iloc[:half], table.iloc[half:]
+        half = n_held_out // 2
+        first, second = held_out[:half], held_out[half:]
+        return (
+            self._score(self.classifier_, X[first], Y[first]),
+            self._score(self.classifier_, X[second], Y[second]),
+        )
 
-    def _fit_policy(self, table: pd.DataFrame, target: float) -> AcceptPolicy:
-        metric = get_metric(self.metric)
-        counts = (table[name].to_numpy() for name in ("tp", "fp", "fn", "tn"))
-        outcome = "binary" if metric == EXACT else "bounded"
+    def _fit_policy(self, table: ScoreTable, target: float) -> AcceptPolicy:
+        outcome = get_metric(self.metric).outcome
         return AcceptPolicy(target, self.level, outcome).fit(
-            self.estimator_.predict(table), metric.values(*counts, empty=self.empty)
+            self.estimator_.predict(table), table.accuracy(self.metric, self.empty)
         )
