@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
 from labelsure.estimation import AccuracyEstimator
-from labelsure.estimation._design import RESPONSES, Layout, blocks
+from labelsure.estimation._design import RESPONSES, Layout, make_blocks
 
 CASES = [
     ("exact", "value"),
@@ -190,7 +190,7 @@ def test_blocks_cover_all_rows_once():
         layout = Layout(2, n_slopes, 2)
         seen = np.zeros(9000)
         dense = np.zeros((9000, layout.n_columns))
-        for block in blocks(features, slope, offset, layout):
+        for block in make_blocks(features, slope, offset, layout):
             seen[block.rows] += 1
             rows = np.arange(9000)[block.rows]
             dense[np.ix_(rows, block.columns)] = block.values

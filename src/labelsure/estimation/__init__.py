@@ -3,12 +3,12 @@
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS
 from labelsure.estimation._interval import Estimate
-from labelsure.estimation._models import MODELS
+from labelsure.estimation._models import ACCURACY_MODELS
 from labelsure.estimation._reliability import Reliability, reliability
 
 __all__ = [
+    "ACCURACY_MODELS",
     "FEATURE_SETS",
-    "MODELS",
     "AccuracyEstimator",
     "Estimate",
     "Reliability",

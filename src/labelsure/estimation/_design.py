@@ -78,7 +78,9 @@ class Block:
     values: Floats
 
 
-def blocks(features: Floats, slope: Indices, offset: Indices, layout: Layout) -> Iterator[Block]:
+def make_blocks(
+    features: Floats, slope: Indices, offset: Indices, layout: Layout
+) -> Iterator[Block]:
     """Yield all rows, at most `BLOCK_ROWS` at a time, each block of one slope group."""
     for group in range(max(1, layout.n_slope_groups)):
         columns = layout.columns(group)
@@ -122,9 +124,20 @@ def column_scales(design: list[Block], weights: Floats, layout: Layout) -> Float
     return scales
 
 
-def scaled(design: list[Block], scales: Floats) -> list[Block]:
+def scale_columns(design: list[Block], scales: Floats) -> list[Block]:
     """Return the blocks with every column divided by its scale."""
     return [Block(b.rows, b.columns, b.values / scales[b.columns]) for b in design]
+
+
+def log_rates(block: Block, coefficients: Floats, n_classes: int) -> Floats:
+    """Return the log of each class's rate, (K, rows, fits), of several fits' coefficients."""
+    n_fits, n_free, _ = coefficients.shape
+    logs = np.zeros((n_classes, len(block.values), n_fits))
+    for k in range(n_free):
+        np.matmul(block.values, coefficients[:, k, block.columns].T, out=logs[k])
+    logs -= logs.max(axis=0)
+    logs -= np.log(np.exp(logs).sum(axis=0))
+    return logs
 
 
 @dataclass(frozen=True)

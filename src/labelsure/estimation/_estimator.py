@@ -24,11 +24,11 @@ from labelsure.estimation._inputs import (
 )
 from labelsure.estimation._interval import Dispersion, Estimate, mean_interval
 from labelsure.estimation._models import (
-    MODELS,
+    ACCURACY_MODELS,
+    FitSettings,
     Model,
     Outcomes,
     RidgeModel,
-    Settings,
     coefficient_table,
 )
 from labelsure.metrics import MetricLike, check_empty, get_metric
@@ -150,7 +150,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         self.offset_levels_ = Levels("offset_groups", offset)
         inputs = self._make_inputs(table, names, slope, offset)
         values = check_values(metric.values(*counts, empty=empty), metric)
-        settings = Settings(
+        settings = FitSettings(
             response,
             len(self.slope_levels_),
             len(self.offset_levels_),
@@ -226,9 +226,9 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_") or not self._model_class().learns
 
     def _model_class(self) -> type[Model]:
-        if self.model not in MODELS:
-            raise unknown_name("model", self.model, MODELS)
-        return MODELS[self.model]
+        if self.model not in ACCURACY_MODELS:
+            raise unknown_name("model", self.model, ACCURACY_MODELS)
+        return ACCURACY_MODELS[self.model]
 
     def _feature_names(self) -> tuple[str, ...]:
         chosen = self._model_class().default if self.features is None else self.features

@@ -18,16 +18,16 @@ from labelsure.estimation._design import (
     RESPONSES,
     Layout,
     Response,
-    blocks,
     column_scales,
-    scaled,
+    log_rates,
+    make_blocks,
+    scale_columns,
 )
 from labelsure.estimation._inputs import EXPECTED, Inputs, Levels
 from labelsure.estimation._ridge import (
     Problem,
     covariance,
     fit_path,
-    log_rates,
     minimise,
     penalty_path,
 )
@@ -53,7 +53,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """How a model is fitted.
 
     Parameters
@@ -91,7 +91,7 @@ class Model(ABC):
         """Say so if the model cannot use these features or groups."""
 
     @abstractmethod
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Fit, and return itself."""
 
     @abstractmethod
@@ -118,16 +118,16 @@ class RidgeModel(Model):
     def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
         """Take any features and groups."""
 
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Fit along a path of penalties, and keep the fit at the best one."""
         response = settings.response
         self.response = response.name
         self.layout = Layout(
             inputs.features.shape[1], settings.n_slope_groups, settings.n_offset_groups
         )
-        design = list(blocks(inputs.features, inputs.slope, inputs.offset, self.layout))
+        design = list(make_blocks(inputs.features, inputs.slope, inputs.offset, self.layout))
         self.scales = column_scales(design, outcomes.targets.sum(axis=1), self.layout)
-        design = scaled(design, self.scales)
+        design = scale_columns(design, self.scales)
         problem = Problem(design, outcomes.targets, response.n_free, self.layout)
         everything = np.ones((len(inputs), 1))
         # Products of small blocks: threads that wait for each other cost more than they do.
@@ -137,7 +137,7 @@ class RidgeModel(Model):
             self.covariance = covariance(problem, self.coefficients, self.penalty)
         return self
 
-    def _choose_penalty(self, problem: Problem, settings: Settings) -> Floats:
+    def _choose_penalty(self, problem: Problem, settings: FitSettings) -> Floats:
         self.path: dict[str, Floats] = {}
         if settings.penalty is not None:
             self.penalty = settings.penalty
@@ -167,7 +167,7 @@ class RidgeModel(Model):
     def _rates(self, inputs: Inputs) -> Any:
         raw = self.coefficients / self.scales
         n_classes = RESPONSES[self.response].n_classes
-        for block in blocks(inputs.features, inputs.slope, inputs.offset, self.layout):
+        for block in make_blocks(inputs.features, inputs.slope, inputs.offset, self.layout):
             yield block, np.exp(log_rates(block, raw[np.newaxis], n_classes))[:, :, 0].T
 
 
@@ -191,7 +191,7 @@ class IsotonicModel(Model):
                 "`slope_groups` for a curve for each group."
             )
 
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Fit a curve for each slope group."""
         self.curves = []
         for group in range(max(1, settings.n_slope_groups)):
@@ -255,7 +255,7 @@ class PluginModel(Model):
                 "nothing. Use model='ridge'."
             )
 
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Do nothing."""
         return self
 
@@ -302,7 +302,7 @@ def _coefficient_names(
     yield "intercept", "", ""
 
 
-MODELS: dict[str, type[Model]] = {
+ACCURACY_MODELS: dict[str, type[Model]] = {
     "ridge": RidgeModel,
     "isotonic": IsotonicModel,
     "plugin": PluginModel,
