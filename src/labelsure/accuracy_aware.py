@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.classifiers import EnsembleOfClassifierChains
-from labelsure.classifiers._targets import label_names_of, read_targets
+from labelsure.classifiers._predictor import read_label_names, read_targets
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
@@ -151,7 +151,7 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         )
         targets = read_targets(Y)
         self.classes_ = targets.classes
-        self.label_names_ = label_names_of(y, targets.labelsets.shape[1])
+        self.label_names_ = read_label_names(y, targets.labelsets.shape[1])
         fit_parts = self._fit_cross if self.calibration == "cross" else self._fit_split
         for_estimator, for_policy = fit_parts(X, targets.labelsets)
         features = self.features

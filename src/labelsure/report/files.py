@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from labelsure._kernels.threads import n_threads
-from labelsure._writing import write_text, write_whole
+from labelsure._storage import write_text, write_whole
 from labelsure.report.study_figures import (
     plot_accepted,
     plot_calibration,

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelsure._writing import TEMPORARY, write_text, write_whole
+from labelsure._storage import TEMPORARY, write_text, write_whole
 from labelsure.errors import InputError
 
 METADATA_KEY = b"labelsure"

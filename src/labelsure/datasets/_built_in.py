@@ -1,6 +1,6 @@
-"""Simulated labelsets whose true distribution is known.
+"""Data sets that need no file: those of installed packages, and simulated ones.
 
-Label j depends on the features and on label j - 1:
+In a simulated one label j depends on the features and on label j - 1:
 
     logit P(y_j = 1 | x, y_{j-1})
         = (1 - noise) SIGNAL w_j.x + c_j + shift + dependence (2 y_{j-1} - 1)
@@ -12,18 +12,81 @@ gives the cardinality that is asked for. The first label has no predecessor, so 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
 from labelsure._typing import Floats, Labelsets, RandomState
-from labelsure.datasets._dataset import Dataset, checksum_of
+from labelsure.datasets._dataset import Dataset, checksum_values
+from labelsure.datasets._files import decompress, read_bytes
+from labelsure.datasets._reading import read_csv
 from labelsure.distributions import LabelsetDistribution, TrellisDistribution
-from labelsure.distributions._base import _generator
-from labelsure.errors import InputError
+from labelsure.distributions._base import _generator as make_generator
+from labelsure.errors import DataError, InputError
+
+DIGIT_TRAITS = {
+    "even": {0, 2, 4, 6, 8},
+    "prime": {2, 3, 5, 7},
+    "at_least_five": {5, 6, 7, 8, 9},
+    "has_loop": {0, 6, 8, 9},
+    "has_straight_stroke": {1, 2, 4, 5, 7},
+}
+"""The digits that have each trait, as they are written in scikit-learn's images.
+
+Four is written with an open top as often as with a closed one, and counts as having no loop. Two
+has a straight base and five a straight top; the stem of nine is a curve.
+"""
 
 SIGNAL = 3.0
 """The standard deviation of what the features add to a logit when there is no noise."""
+
+
+def load_digits() -> Dataset:
+    """Return scikit-learn's 1797 handwritten digits, 8 x 8 pixels, with their traits as labels."""
+    from sklearn import datasets
+
+    bunch = datasets.load_digits()
+    columns = [np.isin(bunch.target, list(digits)) for digits in DIGIT_TRAITS.values()]
+    Y = np.stack(columns, axis=1).astype(np.int8)
+    return Dataset(
+        pd.DataFrame(bunch.data, columns=bunch.feature_names),
+        Y,
+        tuple(DIGIT_TRAITS),
+        name="digits",
+        source="scikit-learn",
+        checksum=checksum_values(bunch.data, Y),
+    )
+
+
+def load_yeast() -> Dataset:
+    """Return Yeast, 2417 genes with 14 functions, from the package river."""
+    try:
+        from river.datasets import Yeast
+    except ImportError as error:
+        raise DataError(
+            "`yeast` comes with the package river (0.26 or newer), which is not installed. Run "
+            '`pip install "labelsure[data]"`, name a folder that has yeast.arff with `data_dir`, '
+            'or pass source="openml".'
+        ) from error
+    path = Path(Yeast().path)  # type: ignore[no-untyped-call]
+    content = read_bytes(path)
+    data = read_csv(decompress(content, path), "Class*", path.name)
+    return Dataset(
+        data.X,
+        data.Y,
+        data.label_names,
+        name="yeast",
+        source=f"river {version('river')}",
+        checksum=checksum_values(data.X.to_numpy(), data.Y),
+    )
+
+
+def load_simulated() -> Dataset:
+    """Return what `make_labelsets(random_state=0)` makes, without its true distribution."""
+    return make_labelsets(random_state=0)[0]
 
 
 @dataclass(frozen=True)
@@ -111,20 +174,20 @@ def make_labelsets(
     _check_sizes(n_samples=n_samples, n_labels=n_labels, n_features=n_features)
     cardinality = n_labels / 3 if cardinality is None else cardinality
     _check_strengths(dependence, cardinality, noise, n_labels)
-    generator = _generator(random_state)
+    generator = make_generator(random_state)
     X = generator.standard_normal((n_samples, n_features))
     directions = generator.standard_normal((n_features, n_labels))
     directions /= np.linalg.norm(directions, axis=0)
     offsets = generator.standard_normal(n_labels)
     logits = (1 - noise) * SIGNAL * (X @ directions) + offsets
-    logits += _shift(logits, dependence, cardinality)
+    logits += _find_shift(logits, dependence, cardinality)
     conditionals = Conditionals.of(logits, dependence)
     Y = conditionals.draw(generator)
-    data = Dataset(X, Y, name="simulated", source="make_labelsets", checksum=checksum_of(X, Y))
-    return data, _distribution(conditionals, data.label_names)
+    data = Dataset(X, Y, name="simulated", source="make_labelsets", checksum=checksum_values(X, Y))
+    return data, _make_distribution(conditionals, data.label_names)
 
 
-def _shift(logits: Floats, dependence: float, cardinality: float) -> float:
+def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
     """Return what must be added to all logits so that the labels have the cardinality."""
     from scipy.optimize import brentq  # slow to import, and only needed here
 
@@ -141,7 +204,7 @@ def _shift(logits: Floats, dependence: float, cardinality: float) -> float:
     return float(brentq(excess, -reach, reach, xtol=1e-12, rtol=1e-14))
 
 
-def _distribution(
+def _make_distribution(
     conditionals: Conditionals, label_names: tuple[str, ...] | None
 ) -> LabelsetDistribution:
     """Return the chain as a trellis of width one: exact for any number of labels."""

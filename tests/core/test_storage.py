@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelsure._writing import TEMPORARY, write_text, write_whole
+from labelsure._storage import TEMPORARY, write_text, write_whole
 
 
 def test_what_is_written_is_what_was_said(tmp_path):

@@ -1,4 +1,4 @@
-"""Which columns are the labels, and what zeros and ones they hold."""
+"""Columns of files: which are the labels, their zeros and ones, and nominal features as numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 
-from labelsure._typing import Integers, Labelsets
+from labelsure._typing import Floats, Integers, Labelsets
 from labelsure.errors import DataError, InputError, unknown_name
 
 LabelChoice = int | str | Iterable[str]
@@ -18,6 +19,11 @@ LabelChoice = int | str | Iterable[str]
 
 INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 """How files spell that an instance does not have a label, or has it."""
+
+NOMINAL_ENCODINGS = ("onehot", "ordinal")
+
+Column = tuple[str, Floats]
+"""A name and its values."""
 
 _SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
 
@@ -31,12 +37,12 @@ def choose_labels(
 ) -> list[int]:
     """Return the positions of the chosen names.
 
-    Names come in the order in which they are asked for, everything else in that of `names`.
+    Names come in the order of `choice`, whatever a pattern or a number chooses in that of `names`.
 
     Parameters
     ----------
     choice
-        What the user asks for.
+        What the user wants.
     names
         All that there are.
     what
@@ -95,7 +101,38 @@ def _slice(end: str, count: int, n_names: int, what: str, counts: Integers | Non
     return sorted(most_frequent.tolist())
 
 
-def labelsets_from(columns: pd.DataFrame, where: str) -> Labelsets:
+def read_xml_labels(content: bytes, where: str) -> list[str]:
+    """Return the names of the labels, in whatever order and nesting they come.
+
+    Parameters
+    ----------
+    content
+        The xml.
+    where
+        The name of the file, for the messages.
+    """
+    if b"<!" in content.replace(b"<!--", b""):
+        # Entities can grow without end, and a list of labels needs none.
+        raise DataError(f"{where} must not have declarations (`<!...>`) in it. Remove them.")
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise DataError(f"{where} must be xml that names labels, but {error}.") from error
+    labels = [element for element in root.iter() if _local_name(element.tag) == "label"]
+    names = [name for label in labels if (name := label.get("name"))]
+    if not names or len(names) < len(labels):
+        raise DataError(
+            f'{where} must name labels as `<label name="..."></label>` inside of `<labels>`, '
+            f"it has {len(names)} such names for {len(labels)} labels."
+        )
+    return names
+
+
+def _local_name(tag: object) -> str:
+    return str(tag).rpartition("}")[2]
+
+
+def read_labelsets(columns: pd.DataFrame, where: str) -> Labelsets:
     """Return label columns as zeros and ones, or name the row and column that is neither.
 
     Parameters
@@ -114,7 +151,7 @@ def labelsets_from(columns: pd.DataFrame, where: str) -> Labelsets:
                 f"Every label in {where} must be given, label {str(name)!r} is missing in row "
                 f"{missing.argmax()} (rows count from 0). Fill it in or drop that row."
             )
-        values = _indicators(column)
+        values = _read_label_column(column)
         if (values < 0).any():
             row = int((values < 0).argmax())
             raise DataError(
@@ -126,7 +163,7 @@ def labelsets_from(columns: pd.DataFrame, where: str) -> Labelsets:
     return Y
 
 
-def _indicators(column: pd.Series[Any]) -> Labelsets:
+def _read_label_column(column: pd.Series[Any]) -> Labelsets:
     """Return 0, 1, or -1 for what is neither."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         of_category = [INDICATORS.get(str(c).lower(), -1) for c in column.cat.categories]
@@ -136,3 +173,69 @@ def _indicators(column: pd.Series[Any]) -> Labelsets:
         return np.where(values == 1, 1, np.where(values == 0, 0, -1)).astype(np.int8)
     spelled = (str(value).strip().lower() for value in column)
     return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
+
+
+def check_nominal(nominal: str) -> str:
+    """Return the name of a way to encode nominal features, or suggest the nearest."""
+    if nominal not in NOMINAL_ENCODINGS:
+        raise unknown_name("encoding of nominal features", nominal, NOMINAL_ENCODINGS)
+    return nominal
+
+
+def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str) -> list[Column]:
+    """Return the numeric columns of one nominal feature.
+
+    Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
+    the feature and those numbers, in whatever order the file declares them.
+
+    Parameters
+    ----------
+    name
+        Of the feature.
+    codes
+        Positions in `values`; -1 where the value is missing, which becomes NaN.
+    values
+        The declared values, in their order.
+    nominal
+        ``"onehot"``: a column ``name=value`` for each. ``"ordinal"``: the position.
+    """
+    missing = codes < 0
+    indicators = read_indicators(values)
+    if indicators is not None:
+        return [(name, np.where(missing, np.nan, indicators[codes]))]
+    if nominal == "ordinal":
+        return [(name, np.where(missing, np.nan, codes))]
+    shown = range(1, 2) if len(values) == 2 else range(len(values))
+    return [(f"{name}={values[k]}", np.where(missing, np.nan, codes == k)) for k in shown]
+
+
+def read_indicators(values: Sequence[str]) -> Floats | None:
+    """Return 0 or 1 for each of two values that mean no and yes, None for other values."""
+    numbers = [INDICATORS.get(value.lower(), -1) for value in values]
+    return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None
+
+
+def encode_frame(frame: pd.DataFrame, nominal: str) -> pd.DataFrame:
+    """Return a frame with categories encoded and numbers as floats; text stays as it is."""
+    columns: list[tuple[str, Any]] = []
+    for name, column in frame.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            values = [str(value) for value in column.cat.categories]
+            codes = column.cat.codes.to_numpy().astype(np.int64)
+            columns += encode_codes(str(name), codes, values, nominal)
+        elif pd.api.types.is_numeric_dtype(column.dtype):
+            columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
+        else:
+            columns.append((str(name), column))
+    check_distinct([name for name, _ in columns])
+    return pd.DataFrame(dict(columns), index=frame.index)
+
+
+def check_distinct(names: list[str]) -> None:
+    """Refuse a one-hot column that has the name of another feature."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"One-hot columns must have names of their own, but {twice!r} is there twice. Rename "
+            'that feature, or pass nominal="ordinal".'
+        )

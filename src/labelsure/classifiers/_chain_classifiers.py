@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._typing import Floats, Indices, Labelsets
-from labelsure.classifiers._base import LabelsetClassifier
-from labelsure.classifiers._expansion import LinearWeights, expand_chain, linear_weights
-from labelsure.classifiers._learners import (
+from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
+    check_label_order,
     fit_learners,
-    one_blas_thread,
+    weight_argument,
 )
-from labelsure.classifiers._permutation import check_permutation
-from labelsure.classifiers._weights import weight_argument
+from labelsure.classifiers._linear_chains import LinearWeights, expand_chain, read_linear_weights
+from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import ChainMixture, LinearChain, PrefixChain
 from labelsure.errors import InputError
 
@@ -65,7 +65,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     ChainMixture(n_samples=4, n_labels=2)
     """
 
-    _linear: LinearWeights | None
+    _linear_weights: LinearWeights | None
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit_checked(
+    def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator = check_random_state(self.random_state)
@@ -94,19 +94,20 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         self.estimators_ = fit_learners(
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
-        self._linear = linear_weights(self.estimators_, X, Y[:, self.order_])
+        self._linear_weights = read_linear_weights(self.estimators_, X, Y[:, self.order_])
 
     def _order(self, n_labels: int, generator: np.random.RandomState) -> NDArray[Any]:
         if self.order is None:
             return np.arange(n_labels)
         if isinstance(self.order, str) and self.order == "random":
             return generator.permutation(n_labels)
-        return check_permutation(self.order, n_labels, name="order", names="None, 'random'")
+        return check_label_order(self.order, n_labels, name="order", alternatives="None, 'random'")
 
     def _expand(self, X: Features) -> LinearChain | PrefixChain:
-        return expand_chain(self.order_, self.estimators_, self._linear, X)
+        return expand_chain(self.order_, self.estimators_, self._linear_weights, X)
 
-    def _distribution(self, X: Features) -> ChainMixture:
+    def distribution_of_checked(self, X: Features) -> ChainMixture:
+        """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([self._expand(X)], self.label_names_)
 
 
@@ -167,7 +168,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     def _passes_weights_on(self) -> bool:
         return not self.bootstrap
 
-    def _fit_checked(
+    def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         if not isinstance(self.n_chains, (int, np.integer)) or self.n_chains < 1:
@@ -181,7 +182,8 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
                 delayed(_fit_chain)(self, learner, X, Y, sample_weight, int(seed)) for seed in seeds
             )
 
-    def _distribution(self, X: Features) -> ChainMixture:
+    def distribution_of_checked(self, X: Features) -> ChainMixture:
+        """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([chain._expand(X) for chain in self.chains_], self.label_names_)
 
 
@@ -197,12 +199,11 @@ def _fit_chain(
     generator = np.random.RandomState(seed)
     order = generator.permutation(Y.shape[1])
     chain = ProbabilisticClassifierChain(learner, order=order, random_state=seed)
-    chain.classes_, chain.label_names_ = ensemble.classes_, ensemble.label_names_
-    chain.n_features_in_ = ensemble.n_features_in_
     if ensemble.bootstrap:
         rows, sample_weight = _bootstrap(generator, len(Y), sample_weight, learner)
         X, Y = X[rows], Y[rows]
-    chain._fit_checked(learner, X, Y, sample_weight)
+    chain.fit_checked(X, Y, ensemble.label_names_, sample_weight)
+    chain.classes_ = ensemble.classes_  # its predictions take the same form as the ensemble's
     return chain
 
 

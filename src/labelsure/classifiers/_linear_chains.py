@@ -1,17 +1,19 @@
-"""Which base learners are logistic functions of a linear form, and of which one.
+"""Fitted chains in the form that their learners allow: linear where all of them are.
 
-A chain of such learners needs no call of `predict_proba` for each prefix: the weights of the
-features and of the earlier labels are all there is to know. What is read off a learner's attributes
-is compared with its own `predict_proba` before it is used.
+A base learner is linear if its `predict_proba` is the logistic function of a linear form. A chain
+of such learners needs no call of `predict_proba` for each prefix: the weights of the features and
+of the earlier labels are all there is to know. What is read off a learner's attributes is compared
+with its own `predict_proba` before it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
@@ -25,10 +27,98 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from labelsure._typing import Floats
-from labelsure.classifiers._learners import Features, positive_probability
+from labelsure._typing import Floats, Indices, Labelsets
+from labelsure.classifiers._base_learners import Features, append_labels, positive_probability
+from labelsure.distributions import LinearChain, PrefixChain
 
 TOLERANCE = 1e-12  # of a probability: more than rounding means another function
+N_PROBES = 8  # rows on which a linear form is compared with the learner itself
+
+LinearWeights = tuple[Floats, Floats, Floats]
+"""Of each position: the weights of the features (L, d), of the earlier positions (L, L), and the
+intercept (L,). Plain arrays, because fitted models keep them."""
+
+
+class ChainConditional:
+    """P(label at a position = 1) given the earlier ones, by the learners' `predict_proba`.
+
+    Parameters
+    ----------
+    learners
+        The fitted learner of each position, on the features and the earlier labels.
+    X
+        The instances.
+    """
+
+    def __init__(self, learners: Sequence[Any], X: Features) -> None:
+        self.learners = learners
+        self.X = X
+
+    def __call__(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
+        """Return the probabilities of m pairs of an instance and a prefix.
+
+        Parameters
+        ----------
+        position
+            Which learner is asked.
+        rows
+            (m,) indices of instances.
+        prefixes
+            (m, position) values of the earlier positions.
+        """
+        features = append_labels(self.X[rows], prefixes)
+        return positive_probability(self.learners[position], features)
+
+
+def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> LinearWeights | None:
+    """Return the weights of a chain whose learners are all linear, None for any other.
+
+    Parameters
+    ----------
+    learners
+        The fitted learner of each position.
+    X
+        Instances, of which a few serve as probes.
+    Y
+        (n, L) labelsets of the same instances in the order of the chain.
+    """
+    n_labels, n_features = len(learners), X.shape[1]
+    probes = np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
+    X, Y = X[probes], Y[probes]
+    of_features, of_labels = np.zeros((n_labels, n_features)), np.zeros((n_labels, n_labels))
+    intercepts = np.zeros(n_labels)
+    for j, learner in enumerate(learners):
+        form = read_linear_form(learner, append_labels(X, Y[:, :j]))
+        if form is None:
+            return None
+        of_features[j], of_labels[j, :j] = form.weights[:n_features], form.weights[n_features:]
+        intercepts[j] = form.intercept
+    return of_features, of_labels, intercepts
+
+
+def expand_chain(
+    order: NDArray[np.integer[Any]],
+    learners: Sequence[Any],
+    linear: LinearWeights | None,
+    X: Features,
+) -> LinearChain | PrefixChain:
+    """Return a chain in the form that its learners allow.
+
+    Parameters
+    ----------
+    order
+        The label at each position.
+    learners
+        The fitted learner of each position.
+    linear
+        What `read_linear_weights` found.
+    X
+        The instances to predict.
+    """
+    if linear is None:
+        return PrefixChain(order, ChainConditional(learners, X), X.shape[0])
+    of_features, of_labels, intercepts = linear
+    return LinearChain(order, np.asarray(X @ of_features.T) + intercepts, of_labels)
 
 
 @dataclass(frozen=True)
@@ -45,7 +135,7 @@ class LinearForm:
         )
 
 
-def linear_form(learner: Any, probes: Features) -> LinearForm | None:
+def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
     """Return the learner's linear form, None if it has none or its probabilities differ from it.
 
     Parameters
