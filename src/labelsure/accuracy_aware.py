@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import KFold
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.classifiers import EnsembleOfClassifierChains
-from labelsure.classifiers._predictor import read_label_names, read_targets
+from labelsure.classifiers import (
+    EnsembleOfClassifierChains,
+    LabelsetClassifier,
+    LabelsetPredictor,
+)
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
@@ -51,7 +53,7 @@ class Assessment:
     accepted: Mask | None
 
 
-class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class AccuracyAwareClassifier(LabelsetPredictor):
     """A multi-label classifier, an estimator of its accuracy and a policy, fitted together.
 
     Parameters
@@ -145,15 +147,10 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             (n, L) zeros and ones, a DataFrame (whose columns name the labels) or sparse; or a
             vector of two classes, which is the case of one label.
         """
-        self._check()
-        X, Y = validate_data(
-            self, X, y, multi_output=True, ensure_min_samples=MIN_SAMPLES, **self._accepted()
-        )
-        targets = read_targets(Y)
-        self.classes_ = targets.classes
-        self.label_names_ = read_label_names(y, targets.labelsets.shape[1])
+        self._check_parameters()
+        X, Y = self._check_training_data(X, y, min_samples=MIN_SAMPLES)
         fit_parts = self._fit_cross if self.calibration == "cross" else self._fit_split
-        for_estimator, for_policy = fit_parts(X, targets.labelsets)
+        for_estimator, for_policy = fit_parts(X, Y)
         features = self.features
         if features is None and self.model == "ridge":
             features = "full"
@@ -163,26 +160,9 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self.policy_ = None if self.target is None else self._fit_policy(for_policy, self.target)
         return self
 
-    def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return the classifier's P(Y|x) of each instance."""
-        check_is_fitted(self, "estimator_")
-        X = validate_data(self, X, reset=False, **self._accepted())
-        dist: LabelsetDistribution = self.classifier_.predict_distribution(X)
-        return dist
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
-        decisions = self._decide(self.predict_distribution(X))
-        if isinstance(self.classes_, list):
-            return decisions.astype(self.classes_[0].dtype)
-        return self.classes_[decisions[:, 0]]
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the marginals of the distribution, (n, L), or (n, 2) for two classes."""
-        marginals = self.predict_distribution(X).marginals()
-        if isinstance(self.classes_, list):
-            return marginals
-        return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
+    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+        """Return the classifier's P(Y|x) of each row of features that are checked already."""
+        return _distribution_of(self.classifier_, X)
 
     def predict_accuracy(self, X: Any) -> Floats:
         """Return the estimated accuracy of each prediction, (n,)."""
@@ -226,7 +206,7 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         reference: Estimate = self.estimator_.reference_
         return reference
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         get_metric(self.metric)
         check_empty(self.empty)
         if self.calibration not in CALIBRATIONS:
@@ -245,24 +225,8 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"{self.calibration_size!r}."
             )
 
-    def _accepted(self) -> dict[str, Any]:
-        allow_nan = get_tags(self).input_tags.allow_nan
-        return {
-            "accept_sparse": "csr",
-            "dtype": np.float64,
-            "ensure_all_finite": "allow-nan" if allow_nan else True,
-        }
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.multi_label = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        tags.input_tags.sparse = True
-        if hasattr(self.classifier, "__sklearn_tags__"):
-            tags.input_tags = get_tags(self.classifier).input_tags
-        return tags
+    def _wrapped_estimator(self) -> Any:
+        return self.classifier
 
     def _new_classifier(self) -> Any:
         if self.classifier is None:
@@ -281,13 +245,16 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _score(self, classifier: Any, X: Any, Y: Labelsets) -> ScoreTable:
         """Return the score table of a fitted classifier's predictions."""
-        dist = classifier.predict_distribution(X)
+        dist = _distribution_of(classifier, X)
         return ScoreTable.from_distribution(dist, Y, self._decisions(dist), metrics=[self.metric])
 
     def _fit_classifier(self, X: Any, Y: Labelsets) -> Any:
+        classifier = self._new_classifier()
+        if isinstance(classifier, LabelsetClassifier):
+            return classifier.fit_checked(X, Y, self.label_names_)
         import pandas as pd
 
-        return self._new_classifier().fit(X, pd.DataFrame(Y, columns=list(self.label_names_)))
+        return classifier.fit(X, pd.DataFrame(Y, columns=list(self.label_names_)))
 
     def _fit_cross(self, X: Any, Y: Labelsets) -> tuple[ScoreTable, ScoreTable]:
         """Return the table of all instances, each scored by a classifier that has not seen it."""
@@ -321,3 +288,11 @@ class AccuracyAwareClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return AcceptPolicy(target, self.level, outcome).fit(
             self.estimator_.predict(table), table.accuracy(self.metric, self.empty)
         )
+
+
+def _distribution_of(classifier: Any, X: Any) -> LabelsetDistribution:
+    """Return a fitted classifier's P(Y|x) of features that are checked already."""
+    if isinstance(classifier, LabelsetPredictor):
+        return classifier.distribution_of_checked(X)
+    dist: LabelsetDistribution = classifier.predict_distribution(X)
+    return dist

@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
-from threadpoolctl import ThreadpoolController
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError
 from labelsure.estimation._design import (
@@ -103,12 +102,6 @@ class Model(ABC):
         """Return the variance that fitting leaves in the mean of the estimates."""
 
 
-@cache
-def _blas() -> Any:
-    """Return the handle on BLAS's threads; to look for its library takes milliseconds."""
-    return ThreadpoolController()
-
-
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
 
@@ -131,7 +124,7 @@ class RidgeModel(Model):
         problem = Problem(design, outcomes.targets, response.n_free, self.layout)
         everything = np.ones((len(inputs), 1))
         # Products of small blocks: threads that wait for each other cost more than they do.
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             start = self._choose_penalty(problem, settings)
             self.coefficients = minimise(problem, start, everything, self.penalty)[0]
             self.covariance = covariance(problem, self.coefficients, self.penalty)
