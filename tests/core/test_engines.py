@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
-from labelsure._kernels import search
+from labelsure._kernels import labelset_search as search
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.distributions import DenseDistribution
 from labelsure.labelsets import to_codes

@@ -8,7 +8,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.candidates import confidence_of_profile
-from labelsure.distributions._base import _size
+from labelsure.distributions._bridge import _size
 from labelsure.errors import unknown_name
 from labelsure.labelsets import check_label_names, check_labelsets, from_codes, from_names, to_codes
 from labelsure.metrics import Metric, counts

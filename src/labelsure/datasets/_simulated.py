@@ -19,7 +19,7 @@ from scipy.special import expit
 from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset, checksum_of
 from labelsure.distributions import LabelsetDistribution, TrellisDistribution
-from labelsure.distributions._base import _generator
+from labelsure.distributions._bridge import _generator
 from labelsure.errors import InputError
 
 SIGNAL = 3.0

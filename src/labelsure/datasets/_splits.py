@@ -8,7 +8,7 @@ import numpy as np
 
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset
-from labelsure.distributions._base import _generator
+from labelsure.distributions._bridge import _generator
 from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets
 

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import dense as kernels
-from labelsure._kernels.profiles import dense_profile_rows
-from labelsure._kernels.quadrature import unit_interval
+from labelsure._kernels import dense_sweeps as kernels
+from labelsure._kernels import unit_interval
+from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Integers, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_row_sums
-from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
 from labelsure.labelsets import from_codes, to_codes
 from labelsure.metrics import JACCARD, Metric, MetricLike, check_empty, get_metric

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from labelsure._kernels import search
+from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
-from labelsure.distributions._table import LabelsetTable
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._chain_links import CALL_ROWS, Chain, LinearStack
+from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.labelsets import code_keys
 from labelsure.metrics import Metric
 
@@ -31,7 +31,7 @@ class Enumeration:
     table
         Their probabilities under the mixture; they sum to less than one where some are unseen.
     bounds
-        (n, N_BOUNDS) as `_kernels.search.certify` writes them.
+        (n, N_BOUNDS) as `_kernels.labelset_search.certify` writes them.
     """
 
     table: LabelsetTable
@@ -162,7 +162,7 @@ def enumerate_chains(chains: Sequence[Chain], goals: Floats, budget: int) -> Enu
     chains
         Over the same instances and labels.
     goals
-        As `_kernels.search.enumerate_row` takes them.
+        As `_kernels.labelset_search.enumerate_row` takes them.
     budget
         Labelsets of an instance at most.
     """

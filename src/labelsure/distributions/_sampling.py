@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from labelsure._kernels import search
+from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.distributions._chains import Chain, LinearStack
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._chain_links import Chain, LinearStack
 from labelsure.distributions._enumeration import Enumeration, summarise
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
-from labelsure.distributions._table import LabelsetTable
+from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.labelsets import code_keys
 from labelsure.metrics import Metric, counts
 

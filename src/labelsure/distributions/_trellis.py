@@ -12,14 +12,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import trellis as kernels
-from labelsure._kernels import trellis_counts as counting
-from labelsure._kernels.quadrature import unit_interval
+from labelsure._kernels import frontier_counts as counting
+from labelsure._kernels import frontier_sweeps as kernels
+from labelsure._kernels import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_unit_interval
-from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import fill_with_lowest
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric

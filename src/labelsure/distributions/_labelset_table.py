@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import tables as kernels
+from labelsure._kernels import guess_values as kernels
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_row_sums
+from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import Counts, check_estimator, estimated_profile
-from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets, code_keys, fill_with_lowest, to_codes
 from labelsure.metrics import Metric

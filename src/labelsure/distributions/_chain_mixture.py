@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from labelsure._kernels.chains import BLOCK_LABELS, joint_rows
+from labelsure._kernels.chain_joints import BLOCK_LABELS, joint_rows
 from labelsure._kernels.threads import for_rows, map_rows, n_threads
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._chains import Chain, LinearChain
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._chain_links import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._engine import Engine, EngineSettings
+from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics import EXACT, JACCARD, Metric

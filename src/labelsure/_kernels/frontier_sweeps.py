@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST, PLAIN
+from labelsure._kernels import FAST, PLAIN
 
 NO_PARENT = 62  # a bit that no state has set
 RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow

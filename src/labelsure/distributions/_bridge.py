@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, Unpack
 import numpy as np
 
 from labelsure._typing import Floats, Labelsets, RandomState, Rows
-from labelsure.distributions._engine import Engine, EngineSettings
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets import check_label_names, check_labelsets
 from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric, MetricLike, check_empty, get_metric

@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelsure._kernels import independent as kernels
-from labelsure._kernels.dense import TIE
-from labelsure._kernels.profiles import independent_profile_rows
-from labelsure._kernels.quadrature import unit_interval
+from labelsure._kernels import independent_sums as kernels
+from labelsure._kernels import unit_interval
+from labelsure._kernels.dense_sweeps import TIE
+from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_unit_interval
-from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
 from labelsure.labelsets import fill_with_lowest, names_in
 from labelsure.metrics import F1, JACCARD, Metric

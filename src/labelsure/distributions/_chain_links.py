@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from labelsure._kernels.chains import SAFE_LOGIT
+from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._checks import as_floats
+from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
