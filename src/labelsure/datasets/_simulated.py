@@ -18,8 +18,7 @@ from scipy.special import expit
 
 from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset, checksum_of
-from labelsure.distributions import LabelsetDistribution, TrellisDistribution
-from labelsure.distributions._bridge import _generator
+from labelsure.distributions import LabelsetDistribution, TrellisDistribution, make_generator
 from labelsure.errors import InputError
 
 SIGNAL = 3.0
@@ -111,7 +110,7 @@ def make_labelsets(
     _check_sizes(n_samples=n_samples, n_labels=n_labels, n_features=n_features)
     cardinality = n_labels / 3 if cardinality is None else cardinality
     _check_strengths(dependence, cardinality, noise, n_labels)
-    generator = _generator(random_state)
+    generator = make_generator(random_state)
     X = generator.standard_normal((n_samples, n_features))
     directions = generator.standard_normal((n_features, n_labels))
     directions /= np.linalg.norm(directions, axis=0)

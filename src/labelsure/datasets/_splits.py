@@ -8,7 +8,7 @@ import numpy as np
 
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset
-from labelsure.distributions._bridge import _generator
+from labelsure.distributions import make_generator
 from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets
 
@@ -72,7 +72,7 @@ def split_rows(
     """
     rows = check_labelsets(Y)
     n_test = _n_test(test_size, len(rows))
-    seed = int(_generator(random_state).integers(2**32))
+    seed = int(make_generator(random_state).integers(2**32))
     if stratified:
         return _stratified(rows, n_test, seed)
     return _plain(len(rows), n_test, seed)

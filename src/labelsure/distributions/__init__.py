@@ -2,7 +2,7 @@
 
 from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, make_generator
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
@@ -27,4 +27,5 @@ __all__ = [
     "TopLabelsets",
     "TrellisDistribution",
     "as_distribution",
+    "make_generator",
 ]

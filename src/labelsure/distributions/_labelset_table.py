@@ -16,7 +16,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import Counts, check_estimator, estimated_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, code_keys, fill_with_lowest, to_codes
+from labelsure.labelsets import check_labelsets, code_keys, codes_of, fill_with_lowest
 from labelsure.metrics import Metric
 
 
@@ -249,7 +249,7 @@ class LabelsetTable(LabelsetDistribution):
 
     def _probabilities(self) -> Floats:
         P = np.zeros((len(self), 2**self.n_labels))
-        P[self._instance, to_codes(self._rows)] = self._weights
+        P[self._instance, codes_of(self._rows)] = self._weights
         return P
 
 
