@@ -23,8 +23,7 @@ from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset, checksum_values
 from labelsure.datasets._files import decompress, read_bytes
 from labelsure.datasets._reading import read_csv
-from labelsure.distributions import LabelsetDistribution, TrellisDistribution
-from labelsure.distributions._base import _generator as make_generator
+from labelsure.distributions import LabelsetDistribution, TrellisDistribution, make_generator
 from labelsure.errors import DataError, InputError
 
 DIGIT_TRAITS = {

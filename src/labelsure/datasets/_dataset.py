@@ -12,7 +12,7 @@ from scipy import sparse
 
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.distributions._base import _generator as make_generator
+from labelsure.distributions import make_generator
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, code_keys, names_in
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST, PLAIN
+from labelsure._kernels import FAST, PLAIN
+from labelsure._limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
 RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
-TIE = 1e-12  # log-probabilities closer than this are equal: rounding must not pick between them
 
 
 @njit(**PLAIN)

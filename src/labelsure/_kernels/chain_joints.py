@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST, PLAIN
+from labelsure._kernels import FAST, PLAIN
 
 BLOCK_LABELS = 16  # labels that vary within a block of labelsets, which fits the cache
 LINE_LABELS = 3  # labels whose bits tell the entries of one line of memory apart

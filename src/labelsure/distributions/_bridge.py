@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self, Unpack
 
 import numpy as np
 
+from labelsure._limits import MAX_ARRAY_BYTES, check_size
 from labelsure._typing import Floats, Labelsets, RandomState, Rows
-from labelsure.distributions._engine import Engine, EngineSettings
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
-from labelsure.errors import InputError, TooLargeError
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets
 from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric, MetricLike, check_empty, get_metric
-
-MAX_DENSE_BYTES = 2**31
-"""How large an array any method makes, unless `probabilities` is told otherwise."""
 
 
 class PartialTable(Protocol):
@@ -174,7 +171,7 @@ class LabelsetDistribution(ABC):
             f"`size` draws of {len(self)} instances",
             "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
         )
-        return self._sample(int(size), _generator(random_state))
+        return self._sample(int(size), make_generator(random_state))
 
     def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Floats:
         """Return the expected accuracy of given labelsets under the distribution, (n,).
@@ -246,7 +243,7 @@ class LabelsetDistribution(ABC):
         )
         return self._size_marginals()
 
-    def probabilities(self, max_bytes: int = MAX_DENSE_BYTES) -> Floats:
+    def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
         """Return all probabilities, (n, 2**L) in the order of the codes, where they fit.
 
         Parameters
@@ -254,7 +251,13 @@ class LabelsetDistribution(ABC):
         max_bytes
             Larger arrays are refused before anything is allocated.
         """
-        check_dense_size(len(self), self.n_labels, max_bytes)
+        check_size(
+            max(len(self), 1) * 8 * 2**self.n_labels,  # no array has that many columns, even empty
+            f"All 2**{self.n_labels} probabilities of {len(self)} instances",
+            "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
+            "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
+            max_bytes,
+        )
         return self._probabilities()
 
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
@@ -356,36 +359,14 @@ _EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]]
 """Metrics whose expectation every kind has from simpler answers than the counts."""
 
 
-def check_dense_size(n_samples: int, n_labels: int, max_bytes: int = MAX_DENSE_BYTES) -> None:
-    """Refuse an (n_samples, 2**n_labels) array that is larger than `max_bytes`."""
-    needed = max(n_samples, 1) * 8 * 2**n_labels  # no array has that many columns, even empty
-    check_size(
-        needed,
-        f"All 2**{n_labels} probabilities of {n_samples} instances",
-        "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
-        "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
-        max_bytes,
-    )
+def make_generator(random_state: RandomState) -> np.random.Generator:
+    """Return a numpy generator for any random state that people pass, or say what is wrong with it.
 
-
-def check_size(needed: int, what: str, instead: str, max_bytes: int = MAX_DENSE_BYTES) -> None:
-    """Refuse to make an array of `needed` bytes where that is more than `max_bytes`."""
-    if needed > max_bytes:
-        raise TooLargeError(
-            f"{what} need {_size(needed)}, more than the {_size(max_bytes)} allowed. {instead}"
-        )
-
-
-def _size(n_bytes: int) -> str:
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    power = (max(n_bytes, 1).bit_length() - 1) // 10
-    if power > len(units):  # too large for a float, and perhaps for the digits of an int
-        return f"over 10**{int((n_bytes.bit_length() - 41) * math.log10(2))} TiB"
-    power = min(power, len(units) - 1)
-    return f"{n_bytes / 1024**power:.1f} {units[power]}"
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
+    Examples
+    --------
+    >>> make_generator(0).integers(10, size=3)
+    array([8, 6, 5])
+    """
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, dtype=np.uint64))
     try:

@@ -9,34 +9,22 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from labelsure._kernels.chains import BLOCK_LABELS, joint_rows
+from labelsure import _limits
+from labelsure._kernels.chain_joints import BLOCK_LABELS, joint_rows
 from labelsure._kernels.threads import for_rows, map_rows, n_threads
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._chains import Chain, LinearChain
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._chain_links import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._engine import Engine, EngineSettings
+from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics import EXACT, JACCARD, Metric
 
-MEMORY_BUDGET = 2**31
-"""Bytes that the dense engine may use for its work arrays, on all threads together."""
-
-BLOCK_BYTES = 2**23
-"""Of probabilities that a thread holds at a time where that is more than one instance: they stay
-in the processor's cache between making and using them."""
-
-ALWAYS_DENSE_LABELS = 14
-"""Up to here writing out all probabilities costs no more than looking for the likely ones."""
-
 DENSE_PER_ENUMERATED = 256
 """How many dense probabilities cost as much as one labelset found by the search, roughly."""
-
-SEEN_BYTES = 2**28
-"""Of labelsets enumerated or drawn that are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +130,7 @@ class ChainMixture(LabelsetDistribution):
         if self._max_exact_labels is not None:
             return self._max_exact_labels
         # Each thread holds a joint and, for some questions, as much again to work with.
-        return (MEMORY_BUDGET // (16 * n_threads())).bit_length() - 1
+        return (_limits.DENSE_WORK_BYTES // (16 * n_threads())).bit_length() - 1
 
     def _told(self, settings: EngineSettings) -> Self:
         return self._copy(self._chains, self._engine.told(settings)) if settings else self
@@ -245,7 +233,7 @@ class ChainMixture(LabelsetDistribution):
     @property
     def _is_dense(self) -> bool:
         """Whether all instances get their whole joint, whatever the question."""
-        cheap = self._is_affordable and self.n_labels <= ALWAYS_DENSE_LABELS
+        cheap = self._is_affordable and self.n_labels <= _limits.CHEAP_DENSE_LABELS
         return self._engine.name == "dense" or (self._engine.name == "auto" and cheap)
 
     @property
@@ -271,12 +259,14 @@ class ChainMixture(LabelsetDistribution):
 
     def _seen_blocks(self, budget: int) -> Iterator[Indices]:
         drawn = 8 * self.n_chains * self._engine.budget
-        step = max(1, SEEN_BYTES // ((self.n_labels + 32) * max(budget, 1) + drawn))
+        step = max(
+            1, _limits.SEEN_LABELSETS_BYTES // ((self.n_labels + 32) * max(budget, 1) + drawn)
+        )
         for first in range(0, len(self), step):
             yield np.arange(first, min(first + step, len(self)))
 
     def _dense_views(self, rows: Indices) -> Views:
-        step = min(len(rows), max(n_threads(), BLOCK_BYTES >> (self.n_labels + 3)))
+        step = min(len(rows), max(n_threads(), _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3)))
         # One array for all: memory that the system gives anew is as slow as filling it.
         P = np.empty((step, 2**self.n_labels))
         for first in range(0, len(rows), max(step, 1)):

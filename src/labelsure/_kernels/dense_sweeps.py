@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST, PLAIN
+from labelsure._kernels import FAST, PLAIN
+from labelsure._limits import TIE
 
 LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
-TIE = 1e-12  # expectations closer than this are equal: rounding must not pick between them
 
 
 @njit(**FAST)

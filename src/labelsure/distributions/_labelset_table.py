@@ -8,16 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import tables as kernels
+from labelsure._kernels import guess_values as kernels
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_row_sums
-from labelsure.distributions._count_entropy import Counts, check_estimator, estimated_profile
-from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
+from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, code_keys, fill_with_lowest, to_codes
+from labelsure.labelsets import check_labelsets, codes_of
 from labelsure.metrics import Metric
+from labelsure.weighted_labelsets import WeightedLabelsets
 
 
 class LabelsetTable(LabelsetDistribution):
@@ -63,14 +64,31 @@ class LabelsetTable(LabelsetDistribution):
         n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
         check_row_sums(totals, n_bad, weights.dtype, name="probabilities", normalise=normalise)
         shares = weights / totals[instance] if normalise else weights
-        self._set_rows(rows, shares.astype(np.float64, copy=False), instance)
+        self._seen = WeightedLabelsets.merge(rows, shares, instance, len(self))
 
     @classmethod
-    def _partial(cls, rows: Labelsets, weights: Floats, instance: Indices, n_samples: int) -> Self:
-        """Wrap labelsets that are only a part of each distribution, of an instance perhaps none."""
+    def from_weighted(
+        cls, seen: WeightedLabelsets, label_names: Iterable[Any] | None = None
+    ) -> Self:
+        """Wrap labelsets whose weights are known to be probabilities, without checking their sums.
+
+        Parameters
+        ----------
+        seen
+            The labelsets of each instance; one that has none counts as the empty labelset in
+            `mode` and `top`, with probability 0.
+        label_names
+            One for each label.
+
+        Examples
+        --------
+        >>> seen = WeightedLabelsets.merge([[1, 0], [0, 1]], [3, 1], [0, 0]).normalise()
+        >>> LabelsetTable.from_weighted(seen).marginals()
+        array([[0.75, 0.25]])
+        """
         new = cls.__new__(cls)
-        LabelsetDistribution.__init__(new, n_samples, rows.shape[1])
-        new._set_rows(rows, weights, instance)
+        LabelsetDistribution.__init__(new, len(seen), seen.n_labels, label_names)
+        new._seen = seen
         return new
 
     @classmethod
@@ -123,134 +141,81 @@ class LabelsetTable(LabelsetDistribution):
         new._estimator, new._n_draws = estimator, size
         return new
 
-    def _set_rows(
-        self,
-        rows: Labelsets,
-        weights: Floats,
-        instance: Indices,
-    ) -> None:
-        """Merge equal labelsets, drop impossible ones, and keep the rest sorted.
-
-        `_rows`, `_weights` and `_instance` run over the labelsets of all instances, most probable
-        first, of equal ones the lowest code; those of instance i begin at `_starts[i]`.
-        """
-        keys = code_keys(rows)
-        order = np.lexsort((keys, instance))
-        keys, instance = keys[order], instance[order]
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = (keys[1:] != keys[:-1]) | (instance[1:] != instance[:-1])
-        first = np.flatnonzero(new)
-        merged = np.add.reduceat(weights[order], first) if len(first) else np.empty(0)
-        keep = merged > 0
-        first, merged = first[keep], merged[keep]
-        order = order[first]
-        final = np.lexsort((keys[first], -merged, instance[first]))
-        self._rows = rows[order[final]]
-        self._weights = merged[final]
-        self._instance = instance[first][final]
-        self._starts = np.searchsorted(self._instance, np.arange(len(self)))
-
     def _take(self, rows: Rows) -> Self:
-        chosen = np.arange(len(self))[rows]
-        lengths = self._lengths[chosen]
-        new = type(self).__new__(type(self))
-        LabelsetDistribution.__init__(new, len(chosen), self.n_labels, self.label_names)
-        new._instance = np.repeat(np.arange(len(chosen)), lengths)
-        new._starts = np.cumsum(lengths) - lengths
-        source = np.arange(lengths.sum()) + np.repeat(self._starts[chosen] - new._starts, lengths)
-        new._rows, new._weights = self._rows[source], self._weights[source]
+        new = self.from_weighted(self._seen.take(rows), self.label_names)
         new._estimator, new._n_draws = self._estimator, self._n_draws
         return new
 
-    def _sum(self, values: Floats) -> Floats:
-        """Add up the values of each instance's labelsets."""
-        sums = np.zeros((len(self), *values.shape[1:]))
-        some = self._lengths > 0
-        if some.any():
-            sums[some] = np.add.reduceat(values, self._starts[some], axis=0)
-        return sums
-
-    @property
-    def _lengths(self) -> Indices:
-        return np.diff(np.append(self._starts, len(self._rows)))
-
     def _marginals(self) -> Floats:
-        return np.minimum(self._sum(self._weights[:, np.newaxis] * self._rows), 1.0)
+        return np.minimum(self._seen.marginals(), 1.0)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        same = (self._rows == Y[self._instance]).all(axis=1)
-        return log(self._sum(self._weights * same))
+        same = (self._seen.rows == Y[self._seen.instance]).all(axis=1)
+        return log(self._seen.sum(self._seen.weights * same))
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         best = self._top(2)
+        weights = self._seen.weights
         profile = Profile.from_values(
             best.probabilities[:, 0],
             best.probabilities[:, 1],
-            np.maximum(self._sum(-self._weights * np.log(self._weights)), 0.0),
-            self._sum(self._weights**2),
+            np.maximum(self._seen.sum(-weights * np.log(weights)), 0.0),
+            self._seen.sum(weights**2),
             self.n_labels,
         )
         if self._estimator:
-            times = np.rint(self._weights * self._n_draws)
-            counts = Counts(times, self._instance, self._n_draws, len(self))
-            profile = estimated_profile(profile, counts, self._estimator)
+            times = np.rint(weights * self._n_draws)
+            counts = DrawCounts(times, self._seen.instance, self._n_draws, len(self))
+            profile = estimate_profile(profile, counts, self._estimator)
         return profile, best.labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
-        labelsets = np.zeros((len(self), k, self.n_labels), dtype=np.int8)
-        probabilities = np.zeros((len(self), k))
-        rank = np.arange(len(self._rows)) - self._starts[self._instance]
-        shown = rank < k
-        labelsets[self._instance[shown], rank[shown]] = self._rows[shown]
-        probabilities[self._instance[shown], rank[shown]] = self._weights[shown]
-        for best, n_filled in zip(labelsets, (probabilities > 0).sum(axis=1), strict=True):
-            fill_with_lowest(best, int(n_filled))
-        return TopLabelsets(labelsets, probabilities)
+        return TopLabelsets(*self._seen.top(k))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
-        ends = np.append(self._starts, len(self._rows))[1:]
+        instance, starts = self._seen.instance, self._seen.starts[:, np.newaxis]
         # Instance i owns the stretch from i to i + 1 of one long running sum.
-        running = np.cumsum(self._weights)
-        before = np.append(0.0, running)[self._starts]
-        running = running - before[self._instance] + self._instance
+        running = np.cumsum(self._seen.weights)
+        before = np.append(0.0, running)[self._seen.starts]
+        running = running - before[instance] + instance
         uniforms = generator.random((len(self), size)) + np.arange(len(self))[:, np.newaxis]
         drawn = np.searchsorted(running, uniforms, side="right")
         # A sum a hair below one must not hand the last draws to the next instance.
-        drawn = np.clip(drawn, self._starts[:, np.newaxis], ends[:, np.newaxis] - 1)
-        return self._rows[drawn]
+        return self._seen.rows[np.clip(drawn, starts[:-1], starts[1:] - 1)]
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        n_predicted = Y_pred.sum(axis=1)[self._instance]
-        tp = (self._rows & Y_pred[self._instance]).sum(axis=1)
-        fp, fn = n_predicted - tp, self._rows.sum(axis=1) - tp
-        tn = self.n_labels - tp - fp - fn
-        return self._sum(self._weights * metric.values(tp, fp, fn, tn, empty=empty))
+        return expect_over(self._seen, metric, Y_pred, empty)
 
     def _jaccard_of_guesses(self, guesses: Labelsets, empty: float) -> Floats:
         values = np.empty(guesses.shape[:2])
-        arrays = (self._rows, self._weights, np.append(self._starts, len(self._rows)))
+        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
         for_rows(kernels.jaccard_of_guesses_rows, len(self), *arrays, guesses, empty, values)
         return values
 
     def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
         values = np.empty(Y_pred.shape)
-        arrays = (self._rows, self._weights, np.append(self._starts, len(self._rows)))
+        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
         for_rows(kernels.jaccard_of_flips_rows, len(self), *arrays, Y_pred, empty, values)
         return values
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))
-        sizes = self._rows.sum(axis=1)
+        rows, sizes = self._seen.rows, self._seen.rows.sum(axis=1)
         some = sizes > 0
-        instance, last = self._instance[some, np.newaxis], sizes[some, np.newaxis] - 1
-        added = self._weights[some, np.newaxis] * self._rows[some]
+        instance, last = self._seen.instance[some, np.newaxis], sizes[some, np.newaxis] - 1
+        added = self._seen.weights[some, np.newaxis] * rows[some]
         np.add.at(by_size, (instance, np.arange(self.n_labels), last), added)
         return by_size
 
     def _probabilities(self) -> Floats:
         P = np.zeros((len(self), 2**self.n_labels))
-        P[self._instance, to_codes(self._rows)] = self._weights
+        P[self._seen.instance, codes_of(self._seen.rows)] = self._seen.weights
         return P
+
+
+def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+    """Return the sum over an instance's labelsets of weight times accuracy of Y_pred, (n,)."""
+    return seen.sum(seen.weights * metric.values(*seen.counts(Y_pred), empty=empty))
 
 
 def _flatten(

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from labelsure._kernels.chains import SAFE_LOGIT
+from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._checks import as_floats
+from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
+from labelsure.labelsets import check_label_order
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
 
@@ -34,13 +35,7 @@ class Chain(ABC):
     """
 
     def __init__(self, order: ArrayLike) -> None:
-        self.order = np.asarray(order, dtype=np.intp)
-        n_labels = self.order.size
-        if self.order.ndim != 1 or not np.array_equal(np.sort(self.order), np.arange(n_labels)):
-            raise InputError(
-                "`order` must be a permutation of the labels 0 to L - 1, got "
-                f"{np.asarray(order).tolist()}."
-            )
+        self.order = check_label_order(order, name="order")
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST, PLAIN
+from labelsure._kernels import FAST, PLAIN
 
 ROUNDING = 1e-12  # how far a sum of probabilities may be off
 FIRST_THRESHOLD = 0.03

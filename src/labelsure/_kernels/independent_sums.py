@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST
+from labelsure._kernels import FAST
 
 
 @njit(**FAST)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST, PLAIN
+from labelsure._kernels import FAST, PLAIN
 
 
 @njit(**PLAIN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels.options import FAST
+from labelsure._kernels import FAST
 
 BLOCK = 1024  # entries worked on at a time; a few such buffers fit the first-level cache
 PRODUCT = 512  # factors multiplied before a log is taken: 0.5**512 is far from underflow

@@ -8,21 +8,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelsure._kernels import independent as kernels
-from labelsure._kernels.dense import TIE
-from labelsure._kernels.profiles import independent_profile_rows
-from labelsure._kernels.quadrature import unit_interval
+from labelsure import _limits
+from labelsure._kernels import independent_sums as kernels
+from labelsure._kernels import unit_interval
+from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_unit_interval
-from labelsure.distributions._profile import Profile, TopLabelsets, log
+from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
 from labelsure.labelsets import fill_with_lowest, names_in
 from labelsure.metrics import F1, JACCARD, Metric
-
-SAMPLE_BLOCK = 2**22  # uniform numbers drawn at a time
-
 
 _EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: kernels.expected_jaccard_rows,
@@ -113,7 +110,7 @@ class IndependentLabels(LabelsetDistribution):
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         draws = np.empty((len(self), size, self.n_labels), dtype=np.int8)
-        block = max(1, SAMPLE_BLOCK // max(1, size * self.n_labels))
+        block = max(1, _limits.UNIFORM_NUMBERS // max(1, size * self.n_labels))
         for first in range(0, len(self), block):
             rows = slice(first, first + block)
             uniforms = generator.random(draws[rows].shape)
@@ -165,7 +162,7 @@ class IndependentLabels(LabelsetDistribution):
         values = np.empty((len(self), self.n_labels + 1))
         for_rows(kernel, len(self), descending, empty, nodes, weights, values)
         # Of equally good sizes the smallest is a subset of the others: the lowest code.
-        n_chosen = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+        n_chosen = (values >= values.max(axis=1, keepdims=True) - _limits.TIE).argmax(axis=1)
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
