@@ -1,0 +1,280 @@
+"""Labelsets as people have them: frames, names, lists; put in order by label name and by row.
+
+Whatever a truth or a prediction comes as, `read_labelsets` returns rows of zeros and ones with the
+names that came along. `align_labelsets` puts them into the order of what they are compared with:
+by name where both sides have names, and otherwise it refuses whatever could be misread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._typing import Indices, Labelsets
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import check_label_names, check_labelsets, names_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["NamedLabelsets", "align_labelsets", "align_rows", "index_of", "read_labelsets"]
+
+N_LISTED = 5  # names that a message lists before it only counts
+
+
+@dataclass(frozen=True)
+class NamedLabelsets:
+    """Labelsets with the names that came with them.
+
+    Parameters
+    ----------
+    rows
+        (n, L) zeros and ones.
+    label_names
+        One for each column; None where nobody named them.
+    index
+        One entry for each row; None where rows are only counted.
+    """
+
+    rows: Labelsets
+    label_names: tuple[str, ...] | None = None
+    index: pd.Index | None = None
+
+
+def index_of(source: Any) -> pd.Index | None:
+    """Return the index of a DataFrame or Series, None where it only counts the rows from 0."""
+    index = getattr(source, "index", None)
+    if index is None or not hasattr(index, "get_indexer"):  # a list has a method of this name
+        return None
+    counts_rows = index.dtype.kind in "iu" and index.equals(type(index)(range(len(index))))
+    return None if counts_rows else index
+
+
+def read_labelsets(
+    Y: Any,
+    label_names: Iterable[Any] | None = None,
+    *,
+    name: str = "Y",
+    sep: str | None = None,
+) -> NamedLabelsets:
+    """Read labelsets in any of the forms that people have them in.
+
+    Parameters
+    ----------
+    Y
+        - (n, L) zeros and ones or booleans: array, lists, sparse matrix, DataFrame (whose columns
+          name the labels);
+        - for each instance the names of its labels: a list of lists or sets, a Series of them, or,
+          with `sep`, strings such as ``"a;b"``.
+    label_names
+        The labels that names may be, in the order of the columns. None: the columns of a
+        DataFrame, or else all names that occur, sorted.
+    name
+        What the caller calls it, for the messages.
+    sep
+        What stands between the names in a string.
+
+    Examples
+    --------
+    >>> read_labelsets([{"cat"}, set(), {"dog", "cat"}]).rows
+    array([[1, 0],
+           [0, 0],
+           [1, 1]], dtype=int8)
+    >>> read_labelsets(["dog;cat", ""], ["cat", "dog"], sep=";").rows
+    array([[1, 1],
+           [0, 0]], dtype=int8)
+    """
+    index = index_of(Y)
+    sets = _name_sets(Y, name, sep)
+    if sets is None:
+        _refuse_missing(Y, name)
+        rows = check_labelsets(Y, name=name)
+        own = names_in(Y) if label_names is None else label_names
+        names = None if own is None else check_label_names(own, rows.shape[1])
+        return NamedLabelsets(rows, names, index)
+    if label_names is None:
+        known = sorted({label for labels in sets for label in labels})
+        if not known:
+            raise InputError(
+                f"`{name}` must name at least one label, got only empty labelsets. Pass the names "
+                "of all labels as `label_names`."
+            )
+        label_names = known
+    names = tuple(str(label) for label in label_names)
+    return NamedLabelsets(_rows_of(sets, names, name), names, index)
+
+
+def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
+    """Return each instance's label names; None where Y holds zeros and ones."""
+    if hasattr(Y, "toarray") or hasattr(Y, "columns"):
+        entries: Sequence[Any] = ()
+        if hasattr(Y, "columns") and Y.shape[1] == 1 and Y.iloc[:, 0].dtype.kind not in "biuf":
+            entries = list(Y.iloc[:, 0])
+    elif isinstance(Y, np.ndarray) and Y.ndim != 1:
+        entries = ()
+    else:
+        try:
+            entries = list(Y)
+        except TypeError:
+            entries = ()
+    holds_names = [isinstance(entry, str) or _is_collection_of_names(entry) for entry in entries]
+    if not any(holds_names):
+        return None
+    return [_names_of(entry, i, name, sep) for i, entry in enumerate(entries)]
+
+
+def _is_collection_of_names(entry: Any) -> bool:
+    if isinstance(entry, (set, frozenset)):
+        return True
+    if not isinstance(entry, (list, tuple, np.ndarray)):
+        return False
+    return any(isinstance(label, str) for label in entry)
+
+
+def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
+    if isinstance(entry, str):
+        if sep is None:
+            raise InputError(
+                f"`{name}` must be zeros and ones, or a list of label names for each instance, got "
+                f"the text {entry!r} in row {row}. If it holds several names, say what stands "
+                "between them, e.g. sep=';'."
+            )
+        return [label.strip() for label in entry.split(sep) if label.strip()]
+    if entry is None or isinstance(entry, float):
+        raise InputError(
+            f"`{name}` must say for every instance which labels it has, row {row} is missing. "
+            "Write an empty list where there are none, or drop that row."
+        )
+    if not isinstance(entry, Iterable):
+        raise InputError(
+            f"`{name}` must be a list of label names for each instance, got {entry!r} in row {row}."
+        )
+    return [str(label) for label in entry]
+
+
+def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str) -> Labelsets:
+    position = {label: j for j, label in enumerate(check_label_names(names, len(names)))}
+    rows = np.zeros((len(sets), len(position)), dtype=np.int8)
+    for i, labels in enumerate(sets):
+        for label in labels:
+            if label not in position:
+                raise unknown_name(f"label in row {i} of `{name}`:", label, position)
+            rows[i, position[label]] = 1
+    return rows
+
+
+def _refuse_missing(Y: Any, name: str) -> None:
+    """Refuse labels that nobody has checked, by name and row."""
+    if not hasattr(Y, "isna"):
+        return
+    missing = Y.isna().to_numpy()
+    if missing.any():
+        row, column = np.argwhere(missing.reshape(len(Y), -1))[0]
+        label = str(Y.columns[column]) if hasattr(Y, "columns") else str(Y.name)
+        n_rows = int(missing.reshape(len(Y), -1).any(axis=1).sum())
+        raise InputError(
+            f"`{name}` must be known for every label, {label!r} is missing in row {row} (and "
+            f"{n_rows} rows in all have a label that is missing). Fill them in, or drop these "
+            f"rows, e.g. `{name}.dropna()`, from everything that goes with them."
+        )
+
+
+def align_labelsets(
+    Y: Any,
+    *,
+    name: str,
+    n_samples: int,
+    n_labels: int,
+    label_names: tuple[str, ...] | None = None,
+    index: pd.Index | None = None,
+    beside: str = "the distribution",
+) -> Labelsets:
+    """Return labelsets in the order of what they are compared with, or refuse them.
+
+    Parameters
+    ----------
+    Y
+        Anything that `read_labelsets` reads.
+    name
+        What the caller calls it, for the messages.
+    n_samples, n_labels
+        The shape that it must have.
+    label_names
+        Those of the other side; None where it has none, so that columns count by position.
+    index
+        That of the other side; None where its rows are only counted.
+    beside
+        What the other side is, for the messages.
+    """
+    if isinstance(Y, np.ndarray) and Y.ndim == 2:  # the usual case needs no further look
+        return check_labelsets(Y, name=name, n_samples=n_samples, n_labels=n_labels)
+    has_columns = names_in(Y) is not None
+    read = read_labelsets(Y, None if has_columns else label_names, name=name)
+    rows = read.rows
+    if has_columns and read.label_names is not None and label_names is not None:
+        rows = rows[:, _match_labels(read.label_names, label_names, name, beside)]
+    rows = check_labelsets(rows, name=name, n_samples=n_samples, n_labels=n_labels)
+    order = align_rows(read.index, index, name=name, beside=beside)
+    return rows if order is None else rows[order]
+
+
+def _match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
+    position = {label: j for j, label in enumerate(own)}
+    missing = [label for label in wanted if label not in position]
+    unknown = [label for label in own if label not in set(wanted)]
+    if missing or unknown:
+        parts = [
+            f"{what} {_listed(labels)}"
+            for what, labels in (("missing are", missing), ("unknown are", unknown))
+            if labels
+        ]
+        raise InputError(
+            f"The columns of `{name}` must be the labels of {beside}, in any order; "
+            f"{'; '.join(parts)}. Rename or drop columns, or pass an array to go by position."
+        )
+    return np.array([position[label] for label in wanted], dtype=np.intp)
+
+
+def align_rows(
+    own: pd.Index | None, wanted: pd.Index | None, *, name: str, beside: str
+) -> Indices | None:
+    """Return the order that brings rows into that of another index; None where it is the same.
+
+    Parameters
+    ----------
+    own, wanted
+        Both indices; where one is None, rows are only counted and stay as they are.
+    name, beside
+        What both sides are called, for the messages.
+    """
+    if own is None or wanted is None or own.equals(wanted):
+        return None
+    for which, index in ((f"`{name}`", own), (beside, wanted)):
+        if not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise InputError(
+                f"The index of {which} must name each row once to be compared with another, "
+                f"{twice!r} is there twice. Reset both indices to go by position."
+            )
+    if len(own) != len(wanted) or not wanted.isin(own).all():
+        missing = [str(entry) for entry in wanted.difference(own, sort=False)]
+        unknown = [str(entry) for entry in own.difference(wanted, sort=False)]
+        parts = [
+            f"{what} {_listed(entries)}"
+            for what, entries in (("missing are", missing), ("unknown are", unknown))
+            if entries
+        ]
+        raise InputError(
+            f"The rows of `{name}` must be those of {beside}, in any order; {'; '.join(parts)}. "
+            "Select the same rows, or reset both indices to go by position."
+        )
+    return np.asarray(own.get_indexer(wanted), dtype=np.intp)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:N_LISTED])
+    more = len(names) - N_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
