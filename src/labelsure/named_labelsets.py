@@ -20,7 +20,14 @@ from labelsure.labelsets import check_label_names, check_labelsets, names_in
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NamedLabelsets", "align_labelsets", "align_rows", "index_of", "read_labelsets"]
+__all__ = [
+    "NamedLabelsets",
+    "align_labelsets",
+    "align_rows",
+    "given_names",
+    "index_of",
+    "read_labelsets",
+]
 
 N_LISTED = 5  # names that a message lists before it only counts
 
@@ -42,6 +49,17 @@ class NamedLabelsets:
     rows: Labelsets
     label_names: tuple[str, ...] | None = None
     index: pd.Index | None = None
+
+
+def given_names(label_names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return names that somebody gave; None for y0, y1, ..., which only count the labels.
+
+    Examples
+    --------
+    >>> given_names(("cat", "dog")), given_names(("y0", "y1"))
+    (('cat', 'dog'), None)
+    """
+    return None if label_names == check_label_names(None, len(label_names)) else label_names
 
 
 def index_of(source: Any) -> pd.Index | None:

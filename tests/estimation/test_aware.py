@@ -31,7 +31,7 @@ def data():
 @pytest.fixture(scope="module")
 def fitted(data):
     model = ls.AccuracyAwareClassifier(
-        ls.BinaryRelevance(), "hamming", target=0.7, calibration="split", random_state=0
+        ls.BinaryRelevance(), "hamming", target=0.7, cv=0.4, random_state=0
     )
     return model.fit(*data)
 
@@ -39,18 +39,18 @@ def fitted(data):
 def test_two_lines(data):
     X, Y = data
     model = ls.AccuracyAwareClassifier(metric="jaccard", random_state=0).fit(X[:200], Y[:200])
-    assert isinstance(model.classifier_, ls.EnsembleOfClassifierChains)
+    assert isinstance(model.estimator_, ls.EnsembleOfClassifierChains)
     assert model.policy_ is None
     assert model.predict(X).shape == Y.shape
     assert model.assess(X).accepted is None
 
 
-@pytest.mark.parametrize("calibration", ["cross", "split"])
+@pytest.mark.parametrize("cv", [5, 0.4])
 @pytest.mark.parametrize("metric", ["exact", "jaccard"])
 @pytest.mark.parametrize("decision", ["mode", "best"])
-def test_estimates_what_comes_out(data, calibration, metric, decision):
+def test_estimates_what_comes_out(data, cv, metric, decision):
     model = ls.AccuracyAwareClassifier(
-        ls.BinaryRelevance(), metric, calibration=calibration, decision=decision, random_state=0
+        ls.BinaryRelevance(), metric, cv=cv, decision=decision, random_state=0
     ).fit(*data)
     X, Y = make_data(2000, seed=1)
     batch = model.estimate(X)
@@ -68,7 +68,7 @@ def test_estimates_what_comes_out(data, calibration, metric, decision):
 
 def test_the_policy_rests_on_instances_of_its_own(fitted, data):
     assert fitted.policy_.n_samples_ == 120  # half of 0.4 * 600; the estimator has the other half
-    assert fitted.estimator_.dispersion_.n_samples == 120
+    assert fitted.accuracy_estimator_.dispersion_.n_samples == 120
     X, _ = data
     accepted = fitted.accept(X)
     np.testing.assert_array_equal(accepted, fitted.predict_accuracy(X) >= fitted.policy_.threshold_)
@@ -76,8 +76,8 @@ def test_the_policy_rests_on_instances_of_its_own(fitted, data):
 
 
 def test_without_a_target_the_estimator_has_all_held_out_instances(data):
-    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), calibration="split").fit(*data)
-    assert model.estimator_.dispersion_.n_samples == 240
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.4).fit(*data)
+    assert model.accuracy_estimator_.dispersion_.n_samples == 240
 
 
 def test_exact_match_gets_the_exact_test(data):
@@ -143,14 +143,15 @@ def test_messages(data):
     model = ls.AccuracyAwareClassifier(ls.BinaryRelevance())
     with fails("not fitted", NotFittedError):
         model.predict(X)
-    with fails("Unknown calibration 'slpit'. Did you mean 'split'", UnknownNameError):
-        clone(model).set_params(calibration="slpit").fit(X, Y)
     with fails("Unknown decision 'argmax'", UnknownNameError):
         clone(model).set_params(decision="argmax").fit(X, Y)
-    with fails("`classifier` must have `predict_distribution`.*got GridSearchCV"):
-        ls.AccuracyAwareClassifier(GridSearchCV(None, {})).fit(X, Y)
-    with fails("`calibration_size` must be a share between 0 and 1.*got 2"):
-        clone(model).set_params(calibration_size=2).fit(X, Y)
+    with fails("`estimator` must be a model, got the class BinaryRelevance"):
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance).fit(X, Y)
+    with fails("`cv` as a share of held-out instances must lie between 0 and 1, got 2.5"):
+        clone(model).set_params(cv=2.5).fit(X, Y)
+    for n_folds in (1, 0, True):
+        with fails(f"`cv` as a number of folds must be at least 2, got {n_folds}"):
+            clone(model).set_params(cv=n_folds).fit(X, Y)
     with fails("`y` must contain only 0 and 1, got 2"):
         clone(model).fit(X, Y + 1)
     with fails("`accept` needs a target, got target=None"):
@@ -176,9 +177,7 @@ def test_names_of_labels_reach_the_distribution(data):
 @parametrize_with_checks(
     [
         ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", random_state=0),
-        ls.AccuracyAwareClassifier(
-            ls.BinaryRelevance(), "hamming", calibration="split", random_state=0
-        ),
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", cv=0.4, random_state=0),
     ]
 )
 def test_scikit_learn_check(estimator, check):

@@ -6,7 +6,12 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
-from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
+from labelsure.classifiers._predictor import (
+    LabelsetClassifier,
+    LabelsetPredictor,
+    read_label_names,
+    read_targets,
+)
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
@@ -17,4 +22,6 @@ __all__ = [
     "LabelsetPredictor",
     "ProbabilisticClassifierChain",
     "as_distribution",
+    "read_label_names",
+    "read_targets",
 ]

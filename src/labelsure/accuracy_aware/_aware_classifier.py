@@ -1,0 +1,394 @@
+"""`AccuracyAwareClassifier`: a classifier that knows how accurate its predictions are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted, validate_data
+
+from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.accuracy_aware._wrapped_model import (
+    DECISIONS,
+    TrainingData,
+    WrappedModel,
+    calibrate,
+    innermost,
+    is_share,
+)
+from labelsure.classifiers import (
+    EnsembleOfClassifierChains,
+    LabelsetPredictor,
+    read_label_names,
+    read_targets,
+)
+from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation import AccuracyEstimator, Estimate
+from labelsure.labelsets import check_label_names
+from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
+from labelsure.named_labelsets import (
+    align_labelsets,
+    align_rows,
+    given_names,
+    index_of,
+    read_labelsets,
+)
+from labelsure.score_table import ScoreTable
+from labelsure.selection import AcceptPolicy
+
+MIN_SAMPLES = 4  # two to train on and two to compare with
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Predictions and what they are worth.
+
+    Parameters
+    ----------
+    Y_pred
+        (n, L) predicted labelsets.
+    accuracy
+        (n,) estimated accuracies.
+    accepted
+        (n,) whether the policy accepts each; None without a target.
+    """
+
+    Y_pred: Labelsets
+    accuracy: Floats
+    accepted: Mask | None
+
+
+class AccuracyAwareClassifier(LabelsetPredictor):
+    """Any multi-label classifier, an estimator of its accuracy and a policy, fitted together.
+
+    Parameters
+    ----------
+    estimator
+        Whatever `as_distribution` takes, not fitted yet: it is cloned and fitted. Or a model that
+        is fitted already, in `sklearn.frozen.FrozenEstimator`: no instance is spent on training,
+        and those of `fit` must be new to it. None means `EnsembleOfClassifierChains`.
+    metric
+        The accuracy to estimate: "exact", "hamming", "jaccard", "f1", or a function of
+        (tp, fp, fn, tn) with values in [0, 1].
+    target
+        The mean accuracy that accepted predictions shall reach; None for no policy.
+    level
+        The probability with which they do, and that of the intervals of `estimate`.
+    cv
+        Where the labelled predictions come from that estimator and policy are fitted to. A whole
+        number of folds, or one of scikit-learn's splitters: from cross-fitting, so that every
+        instance serves every purpose; the target is then reached as a rule, not guaranteed. A
+        share such as 0.4: from instances that are held out, which carries the guarantee; with a
+        target one half of them is for the estimator, the other for the policy. A frozen estimator
+        needs neither: all instances are held out.
+    decision
+        What is predicted, and judged: "mode", the most probable labelset; "best", the one with the
+        highest expected accuracy; "predict", what the estimator's own `predict` says.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    features, model
+        As of `AccuracyEstimator`, but None means "full" for the ridge: sharper estimates, of which
+        a policy accepts more, calibrated nearly as well (`docs/calibration.md`).
+    random_state
+        Seed of folds and splits.
+
+    Attributes
+    ----------
+    estimator_, accuracy_estimator_, policy_
+        What was fitted; `policy_` is None without a target.
+    guaranteed_
+        Whether the policy's target holds with probability `level`: there is one, it was reached on
+        instances that neither the classifier nor the accuracy estimator has seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 4))
+    >>> Y = (X[:, :3] + 0.5 * rng.normal(size=(600, 3)) > 0).astype(int)
+    >>> model = AccuracyAwareClassifier(BinaryRelevance(), metric="hamming", random_state=0)
+    >>> model.fit(X[:500], Y[:500]).predict(X[500:502])
+    array([[1, 0, 0],
+           [0, 0, 0]])
+    >>> model.predict_accuracy(X[500:502]).round(2)
+    array([0.84, 0.9 ])
+    >>> round(model.estimate(X[500:]).mean, 2)
+    0.86
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        metric: MetricLike = "jaccard",
+        target: float | None = None,
+        level: float = 0.95,
+        cv: Any = 5,
+        *,
+        decision: str = "mode",
+        empty: float = 1.0,
+        features: Any = None,
+        model: str = "ridge",
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.target = target
+        self.level = level
+        self.cv = cv
+        self.decision = decision
+        self.empty = empty
+        self.features = features
+        self.model = model
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the classifier, the estimator of its accuracy and, with a target, the policy.
+
+        Parameters
+        ----------
+        X
+            n instances, in whatever form the estimator takes them.
+        y
+            Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
+            sparse, or a list of label names for each instance; or a vector of two classes, which
+            is the case of one label.
+        sample_weight, **params
+            Handed to the estimator's `fit`, the rows that belong to each part of the data.
+        """
+        self._check_parameters()
+        data = self._read_training_data(X, y, self._route_parameters(sample_weight, params))
+        found = calibrate(
+            self._wrapped(),
+            data,
+            self.cv,
+            has_policy=self.target is not None,
+            random_state=self.random_state,
+        )
+        self.estimator_ = found.fitted
+        features = "full" if self.features is None and self.model == "ridge" else self.features
+        self.accuracy_estimator_ = AccuracyEstimator(
+            self.metric, features, self.model, self.empty
+        ).fit(found.for_estimator)
+        self.policy_ = None
+        if self.target is not None:
+            self.policy_ = self._fit_policy(found.for_policy, self.target)
+        self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
+        if not self._wrapped().has_base_learners:
+            for name in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(name, None)  # of an earlier fit
+                if hasattr(self.estimator_, name):
+                    setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return the estimator's P(Y|x) of each instance.
+
+        Parameters
+        ----------
+        X
+            n instances, in whatever form the estimator takes them.
+        """
+        return self.distribution_of_checked(self._check_instances(X))
+
+    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of instances that are checked already."""
+        return self._wrapped().distribution(self.estimator_, X)
+
+    def _check_instances(self, X: Any) -> Any:
+        """Return X as the estimator takes it: checked where that is one of ours."""
+        check_is_fitted(self, "accuracy_estimator_")
+        if self._wrapped().has_base_learners:
+            return validate_data(self, X, reset=False, **self._requirements())
+        return X
+
+    def _predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
+        """Return the distributions and what is predicted, None for the mode."""
+        X, model = self._check_instances(X), self._wrapped()
+        dist = model.distribution(self.estimator_, X)
+        return dist, model.decisions(self.estimator_, dist, X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
+        dist, decisions = self._predict_all(X)
+        decisions = dist.mode() if decisions is None else decisions
+        if isinstance(self.classes_, list):
+            return decisions.astype(self.classes_[0].dtype)
+        return self.classes_[decisions[:, 0]]
+
+    def predict_accuracy(self, X: Any) -> Floats:
+        """Return the estimated accuracy of each prediction, (n,)."""
+        return self.accuracy_estimator_.predict(*self._predict_all(X))
+
+    def accept(self, X: Any) -> Mask:
+        """Return which predictions the policy accepts, (n,); needs a target."""
+        check_is_fitted(self, "accuracy_estimator_")
+        if self.policy_ is None:
+            raise InputError(
+                "`accept` needs a target, got target=None when fitting. Fit with e.g. target=0.9."
+            )
+        return self.policy_.accept(self.predict_accuracy(X))
+
+    def estimate(self, X: Any, *, level: float | None = None) -> Estimate:
+        """Return the mean accuracy of a batch that nobody has labelled, with an interval."""
+        level = self.level if level is None else level
+        return self.accuracy_estimator_.estimate(*self._predict_all(X), level=level)
+
+    def assess(self, X: Any) -> Assessment:
+        """Return predictions, their estimated accuracies and acceptance, in one sweep over X."""
+        dist, decisions = self._predict_all(X)
+        estimated = self.accuracy_estimator_.predict(dist, decisions)
+        Y_pred = dist.mode() if decisions is None else decisions
+        accepted = None if self.policy_ is None else self.policy_.accept(estimated)
+        return Assessment(Y_pred, estimated, accepted)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean accuracy under the metric, once the truth is known.
+
+        The columns of a DataFrame `y` are compared with the labels by name, and its rows with
+        those of X by index.
+        """
+        dist, decisions = self._predict_all(X)
+        Y_pred = dist.mode() if decisions is None else decisions
+        if isinstance(self.classes_, list):
+            Y = align_labelsets(
+                y,
+                name="y",
+                n_samples=len(dist),
+                n_labels=dist.n_labels,
+                label_names=given_names(self.label_names_),
+                index=index_of(X),
+                beside="the classifier",
+            )
+            return float(accuracy(Y, Y_pred, self.metric, empty=self.empty).mean())
+        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
+        is_second = (np.asarray(y) == self.classes_[1])[:, np.newaxis]
+        Y = is_second if order is None else is_second[order]
+        return float(accuracy(Y, Y_pred, self.metric, empty=self.empty).mean())
+
+    @property
+    def reference_(self) -> Estimate:
+        """The `Estimate` for the instances that the accuracy estimator was fitted to."""
+        check_is_fitted(self, "accuracy_estimator_")
+        reference: Estimate = self.accuracy_estimator_.reference_
+        return reference
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self._new_estimator(), method_mapping=mapping)
+        )
+
+    def _check_parameters(self) -> None:
+        get_metric(self.metric)
+        check_empty(self.empty)
+        if self.decision not in DECISIONS:
+            raise unknown_name("decision", self.decision, DECISIONS)
+        if isinstance(self.estimator, type):
+            raise InputError(
+                f"`estimator` must be a model, got the class {self.estimator.__name__}. Make one: "
+                f"`{self.estimator.__name__}()`."
+            )
+        if is_share(self.cv) and not 0 < self.cv < 1:
+            raise InputError(
+                f"`cv` as a share of held-out instances must lie between 0 and 1, got {self.cv!r}. "
+                "A whole number is a number of folds."
+            )
+        if isinstance(self.cv, Integral) and (isinstance(self.cv, bool) or self.cv < 2):
+            raise InputError(
+                f"`cv` as a number of folds must be at least 2, got {self.cv!r}. A share such as "
+                "0.4 holds instances out."
+            )
+
+    def _wrapped_estimator(self) -> Any:
+        return self.estimator
+
+    def _new_estimator(self) -> Any:
+        if self.estimator is None:
+            return EnsembleOfClassifierChains(random_state=self.random_state)
+        return self.estimator
+
+    def _wrapped(self) -> WrappedModel:
+        return WrappedModel(
+            self._new_estimator(),
+            self.label_names_,
+            self.classes_,
+            self.decision,
+            self.metric,
+            self.empty,
+        )
+
+    def _route_parameters(self, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what goes to the estimator's `fit`, beside X and y."""
+        if _routing_enabled():
+            if sample_weight is not None:
+                params = {"sample_weight": sample_weight, **params}
+            routed = process_routing(self, "fit", **params)
+            return dict(routed.estimator.fit)
+        return params if sample_weight is None else {"sample_weight": sample_weight, **params}
+
+    def _read_training_data(self, X: Any, y: Any, params: dict[str, Any]) -> TrainingData:
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if hasattr(y, "__array__") and not hasattr(y, "index"):
+            y = np.asarray(y)  # of any library that is like NumPy
+        check_consistent_length(X, y)
+        if _num_samples(X) < MIN_SAMPLES:
+            raise InputError(
+                f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
+                f"{_num_samples(X)}. A few hundred give estimates worth having."
+            )
+        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
+        if order is not None:
+            y = _safe_indexing(y, order)
+        Y, y = self._read_targets(y)
+        if self._wrapped().has_base_learners:
+            X = validate_data(self, X, **self._requirements())
+        return TrainingData(X, Y, y, params)
+
+    def _read_targets(self, y: Any) -> tuple[Labelsets, Any]:
+        """Return y as labelsets and in the form that the estimator is fitted with."""
+        if _is_vector(y):
+            targets = read_targets(_check_y(y, estimator=self))
+            self.classes_ = targets.classes
+            self.label_names_ = read_label_names(y, 1)
+            return targets.labelsets, np.asarray(y)
+        read = read_labelsets(y, name="y")
+        kind = np.asarray(y).dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
+        dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
+        self.classes_ = [np.array([0, 1], dtype=dtype) for _ in range(read.rows.shape[1])]
+        self.label_names_ = check_label_names(read.label_names, read.rows.shape[1])
+        if not hasattr(innermost(self._new_estimator()), "predict_distribution"):
+            return read.rows, read.rows.astype(np.int64)
+        import pandas as pd
+
+        return read.rows, pd.DataFrame(read.rows, columns=list(self.label_names_))
+
+    def _fit_policy(self, table: ScoreTable, target: float) -> AcceptPolicy:
+        outcome = get_metric(self.metric).outcome
+        return AcceptPolicy(target, self.level, outcome).fit(
+            self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
+        )
+
+
+def _is_vector(y: Any) -> bool:
+    """Whether y has one value for each instance, not several labels."""
+    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
+        return False
+    return not any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in y)

@@ -1,0 +1,211 @@
+"""The model inside an aware classifier: how any estimator is fitted, asked and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _check_method_params
+
+from labelsure._typing import Indices, Labelsets
+from labelsure.classifiers import LabelsetClassifier, as_distribution
+from labelsure.decisions import decide
+from labelsure.distributions import LabelsetDistribution
+from labelsure.labelsets import check_labelsets
+from labelsure.metrics import MetricLike
+from labelsure.named_labelsets import given_names
+from labelsure.score_table import ScoreTable
+
+DECISIONS = ("mode", "best", "predict")
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What the aware classifier's `fit` got.
+
+    Parameters
+    ----------
+    X
+        n instances, as they came, or checked where the estimator is one of ours.
+    Y
+        (n, L) their labelsets.
+    y
+        The same in the form that the estimator is fitted with.
+    params
+        What else goes to its `fit`.
+    """
+
+    X: Any
+    Y: Labelsets
+    y: Any
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class WrappedModel:
+    """A model that is to be fitted, or is frozen, and what is predicted from its distributions.
+
+    Parameters
+    ----------
+    estimator
+        Whatever `as_distribution` takes once it is fitted.
+    label_names
+        One for each label.
+    classes
+        The two values of a vector y; a list where there are several labels.
+    decision
+        "mode", "best" or "predict".
+    metric, empty
+        The accuracy that the best decision maximises, and that is scored.
+    """
+
+    estimator: Any
+    label_names: tuple[str, ...]
+    classes: NDArray[Any] | list[NDArray[Any]]
+    decision: str
+    metric: MetricLike
+    empty: float
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it is fitted already, so that all instances are new to it."""
+        return isinstance(self.estimator, FrozenEstimator)
+
+    @property
+    def has_base_learners(self) -> bool:
+        """Whether it is one of ours, for which X is checked once, by the aware classifier."""
+        return isinstance(self.estimator, LabelsetClassifier)
+
+    def fit(self, data: TrainingData, rows: Indices) -> Any:
+        """Return a clone that is fitted to some of the instances."""
+        estimator = clone(self.estimator)  # a frozen one stays as it is
+        if self.is_frozen:
+            return estimator
+        X = _safe_indexing(data.X, rows)
+        if self.has_base_learners and not data.params:
+            return estimator.fit_checked(X, data.Y[rows], self.label_names)
+        params = _check_method_params(data.X, data.params, rows)
+        return estimator.fit(X, _safe_indexing(data.y, rows), **params)
+
+    def distribution(self, fitted: Any, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of each instance by a fitted clone."""
+        if self.has_base_learners:
+            dist: LabelsetDistribution = fitted.distribution_of_checked(X)
+            return dist
+        return as_distribution(fitted, X, label_names=self._names_to_pass())
+
+    def _names_to_pass(self) -> tuple[str, ...] | None:
+        """Return the label names, unless nobody gave any or the model knows them itself."""
+        if hasattr(innermost(self.estimator), "predict_distribution"):
+            return None
+        return given_names(self.label_names)
+
+    def decisions(self, fitted: Any, dist: LabelsetDistribution, X: Any) -> Labelsets | None:
+        """Return what is predicted; None for the mode, which comes with the profile anyway."""
+        if self.decision == "mode":
+            return None
+        if self.decision == "best":
+            return decide(dist, self.metric, empty=self.empty)
+        predicted = np.asarray(fitted.predict(X))
+        if isinstance(self.classes, list):
+            return check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
+        return (predicted == self.classes[1]).astype(np.int8)[:, np.newaxis]
+
+    def score(self, fitted: Any, data: TrainingData, rows: Indices) -> ScoreTable:
+        """Return the score table of a fitted clone's predictions for some of the instances."""
+        X = _safe_indexing(data.X, rows)
+        dist = self.distribution(fitted, X)
+        decisions = self.decisions(fitted, dist, X)
+        return ScoreTable.from_distribution(dist, data.Y[rows], decisions, metrics=[self.metric])
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted model, and tables of predictions for instances that are new to it.
+
+    Parameters
+    ----------
+    fitted
+        The model that predicts from now on.
+    for_estimator, for_policy
+        What the accuracy estimator and the policy are fitted to.
+    is_held_out
+        Whether the policy's table is new to the model and to the accuracy estimator.
+    """
+
+    fitted: Any
+    for_estimator: ScoreTable
+    for_policy: ScoreTable
+    is_held_out: bool
+
+
+def is_share(cv: Any) -> bool:
+    """Whether `cv` is a share of instances to hold out, and no number of folds."""
+    return isinstance(cv, Real) and not isinstance(cv, Integral)
+
+
+def calibrate(
+    model: WrappedModel, data: TrainingData, cv: Any, *, has_policy: bool, random_state: Any
+) -> Calibration:
+    """Fit a model and score it on instances that it has not seen.
+
+    Parameters
+    ----------
+    model, data
+        What is fitted to what.
+    cv
+        A share to hold out, a number of folds, or a splitter; a frozen model needs none.
+    has_policy
+        Whether one half of what is held out is for the policy alone.
+    random_state
+        Seed of folds and splits.
+    """
+    everything = np.arange(len(data.Y))
+    if not model.is_frozen and not is_share(cv):
+        fitted = model.fit(data, everything)
+        tables = [
+            model.score(model.fit(data, train), data, test)
+            for train, test in _make_folds(data, cv, random_state)
+        ]
+        table = ScoreTable.concatenate(tables)
+        return Calibration(fitted, table, table, is_held_out=False)
+    order = check_random_state(random_state).permutation(everything)
+    n_held_out = len(order) if model.is_frozen else round(cv * len(order))
+    fitted = model.fit(data, order[n_held_out:])
+    half = n_held_out // 2
+    if not has_policy:
+        table = model.score(fitted, data, order[:n_held_out])
+        return Calibration(fitted, table, table, is_held_out=True)
+    first = model.score(fitted, data, order[:half])
+    second = model.score(fitted, data, order[half:n_held_out])
+    return Calibration(fitted, first, second, is_held_out=True)
+
+
+def _make_folds(
+    data: TrainingData, cv: Any, random_state: Any
+) -> Iterable[tuple[Indices, Indices]]:
+    if isinstance(cv, Integral):
+        n_folds = min(int(cv), len(data.Y))
+        folds = KFold(n_folds, shuffle=True, random_state=random_state).split(data.Y)
+    else:
+        folds = check_cv(cv).split(data.X, data.y)
+    return folds
+
+
+def innermost(model: Any) -> Any:
+    """Return the model that a frozen one, a search or a pipeline ends in."""
+    if isinstance(model, Pipeline):
+        return innermost(model.steps[-1][1])
+    if isinstance(model, (FrozenEstimator, BaseSearchCV)):
+        return innermost(model.estimator)
+    return model
