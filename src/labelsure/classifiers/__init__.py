@@ -1,5 +1,6 @@
 """Classifiers that predict distributions over labelsets, and adapters for scikit-learn's."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._binary_relevance import BinaryRelevance
 from labelsure.classifiers._chain_classifiers import (
@@ -18,3 +19,5 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "as_distribution",
 ]
+
+name_classes_publicly(__name__)
