@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.classifiers import (
     EnsembleOfClassifierChains,
@@ -296,3 +297,6 @@ def _distribution_of(classifier: Any, X: Any) -> LabelsetDistribution:
         return classifier.distribution_of_checked(X)
     dist: LabelsetDistribution = classifier.predict_distribution(X)
     return dist
+
+
+name_classes_publicly(__name__)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import CANDIDATES, Candidate
 from labelsure.distributions import LabelsetDistribution, Profile
@@ -392,3 +393,6 @@ def _known_candidate(name: str) -> Candidate:
     if name not in CANDIDATES:
         raise unknown_name("candidate", name, CANDIDATES)
     return CANDIDATES[name]
+
+
+name_classes_publicly(__name__)

@@ -18,16 +18,6 @@ from skops.io import dumps, get_untrusted_types, loads
 import labelsure as ls
 from labelsure._storage import name_classes_publicly
 
-STILL_PRIVATE = {
-    "aware",
-    "distributions",
-    "estimation",
-    "report",
-    "selection",
-    "study",
-}
-"""Homes of public names that do not yet call `name_classes_publicly`."""
-
 X, Y = make_problem(n_samples=200, n_labels=3)
 HOMES = [module.name for module in pkgutil.iter_modules(ls.__path__) if module.name[0] != "_"]
 
@@ -47,7 +37,6 @@ def fit_aware():
     return model.fit(X, Y)
 
 
-not_yet = pytest.mark.xfail(reason="its package still names private modules", strict=True)
 ESTIMATORS = [
     pytest.param(lambda: ls.BinaryRelevance().fit(X, Y), id="BinaryRelevance"),
     pytest.param(lambda: ls.ClassifierTrellis().fit(X, Y), id="ClassifierTrellis"),
@@ -58,11 +47,11 @@ ESTIMATORS = [
         lambda: ls.EnsembleOfClassifierChains(n_chains=2).fit(X, Y), id="EnsembleOfClassifierChains"
     ),
     *(
-        pytest.param(lambda model=model: fit_estimator(model), id=model, marks=not_yet)
+        pytest.param(lambda model=model: fit_estimator(model), id=model)
         for model in ("ridge", "isotonic", "plugin")
     ),
-    pytest.param(fit_policy, id="AcceptPolicy", marks=not_yet),
-    pytest.param(fit_aware, id="AccuracyAwareClassifier", marks=not_yet),
+    pytest.param(fit_policy, id="AcceptPolicy"),
+    pytest.param(fit_aware, id="AccuracyAwareClassifier"),
 ]
 
 
@@ -100,10 +89,7 @@ def test_the_names_of_an_ensemble():
     assert own == {"labelsure.EnsembleOfClassifierChains", "labelsure.ProbabilisticClassifierChain"}
 
 
-@pytest.mark.parametrize(
-    "home",
-    [pytest.param(home, marks=not_yet) if home in STILL_PRIVATE else home for home in HOMES],
-)
+@pytest.mark.parametrize("home", HOMES)
 def test_public_classes_live_where_they_are_imported_from(home):
     module = importlib.import_module(f"labelsure.{home}")
     names = getattr(module, "__all__", [])

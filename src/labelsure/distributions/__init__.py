@@ -1,5 +1,6 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, make_generator
@@ -29,3 +30,5 @@ __all__ = [
     "as_distribution",
     "make_generator",
 ]
+
+name_classes_publicly(__name__)

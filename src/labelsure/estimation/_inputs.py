@@ -139,7 +139,7 @@ def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empt
     return matrix
 
 
-class Levels:
+class GroupLevels:
     """The groups of one kind that a model was fitted with.
 
     Parameters
