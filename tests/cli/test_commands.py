@@ -12,7 +12,7 @@ import labelsure as ls
 from labelsure.cli import main
 from labelsure.errors import InputError
 from labelsure.study import load_plan
-from labelsure.study._folder import RunFolder
+from labelsure.study._run_folder import RunFolder
 from labelsure.study._toml import to_toml
 
 SETTINGS = load_plan("quick").to_dict()
@@ -83,7 +83,7 @@ def test_without_arguments_there_is_help(capsys):
 
 def test_the_module_is_the_program():
     done = subprocess.run(
-        [sys.executable, "-m", "labelsure.cli", "study", "nonsense", "--out", "x"],
+        [sys.executable, "-m", "labelsure", "study", "nonsense", "--out", "x"],
         capture_output=True,
         text=True,
         check=False,
@@ -201,7 +201,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.study._folder.RunFolder.write_frame", full)
+    monkeypatch.setattr("labelsure.study._run_folder.RunFolder.write_frame", full)
     told = refused(capsys, "study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1")
     assert told == "labelsure: No space left on device: 'scores.parquet'.\n"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from labelsure.cli import _demo, main
-from labelsure.report import check_against_paper
+from labelsure.paper import check_against_paper
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def compared(monkeypatch, comparison):
         asked.append(folder.name)
         return comparison
 
-    monkeypatch.setattr("labelsure.report.check_against_paper", compare, raising=False)
+    monkeypatch.setattr("labelsure.paper.check_against_paper", compare, raising=False)
     return asked
 
 
@@ -83,7 +83,7 @@ def test_strict_follows_the_misses(monkeypatch, misses, code):
             return {}
 
     Check.misses = misses
-    monkeypatch.setattr("labelsure.report.check_against_paper", lambda folder: Check())
+    monkeypatch.setattr("labelsure.paper.check_against_paper", lambda folder: Check())
     assert main(["check", "anywhere", "--json", "--strict"]) == code
 
 

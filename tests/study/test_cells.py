@@ -10,7 +10,7 @@ from scipy import sparse
 import labelsure as ls
 from labelsure.study import Cell, Plan, load_plan, plan_cells, score_cell
 from labelsure.study._cells import cell_key, feature_rows, seed_of
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
 
 SETTINGS = load_plan("quick").to_dict()
 

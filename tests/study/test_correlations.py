@@ -3,9 +3,9 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
+from labelsure.analyses import kendall, pearson
+from labelsure.analyses._scores import RANK_KEYS, candidate_values, rank_keys
 from labelsure.candidates import CANDIDATES
-from labelsure.study import kendall, pearson
-from labelsure.study._scores import RANK_KEYS, candidate_values, rank_keys
 
 SCORES = make_scores()
 

@@ -5,14 +5,9 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.study import (
-    interval_table,
-    mark_intervals,
-    mixture,
-    mixture_replicates,
-    published_table,
-)
-from labelsure.study._mixture import _cut, _halves, interval_edges
+from labelsure.analyses import interval_table, mark_intervals, mixture, mixture_replicates
+from labelsure.analyses._mixture_intervals import _cut, _halves, interval_edges
+from labelsure.paper import published_table
 
 SCORES = make_scores(n=80, n_repeats=2)
 ONE = {"SE": "SE"}

@@ -6,27 +6,24 @@ import pytest
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.report import (
-    check_against_paper,
-    compare_with_paper,
-    side_by_side,
-)
-from labelsure.report.files import analyses_of
-from labelsure.study import (
-    AnalysisSettings,
+from labelsure.analyses import AnalysisSettings, run_analyses
+from labelsure.paper import (
     Claim,
     Conclusion,
     RepeatedAnalyses,
     agreement,
+    check_against_paper,
     compare_numbers,
+    compare_with_paper,
     effects_agreement,
     own_agreement,
     published_table,
-    run_analyses,
+    side_by_side,
     trivial_agreement,
 )
-from labelsure.study._claims import repeat_interval
-from labelsure.study._conclusions import CONCLUSIONS
+from labelsure.paper._claims import repeat_interval
+from labelsure.paper._conclusions import CONCLUSIONS
+from labelsure.report.study_files import analyses_of
 
 PUBLISHED = published_table("correlations")
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5, "stare": 6, "enron": 7, "slashdot": 8}

@@ -7,30 +7,24 @@ import pytest
 from score_tables import make_features, make_scores
 
 import labelsure.report as report
-from labelsure.report import study_tables, write_report_files
-from labelsure.report._table import Cell, Section, Table
-from labelsure.report.files import analyses_of
-from labelsure.report.study_figures import (
+from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robustness, run_analyses
+from labelsure.paper import published_table
+from labelsure.report import make_study_tables, write_report_files
+from labelsure.report._formats import Entry, Heading, PrintedTable
+from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
     profile_of,
 )
-from labelsure.report.tables import (
+from labelsure.report.study_files import analyses_of
+from labelsure.report.study_tables import (
     correlation_table,
     effects_table,
     interval_tables,
     robustness_table,
     worked_example_table,
-)
-from labelsure.study import (
-    AnalysisSettings,
-    effects,
-    mark_intervals,
-    published_table,
-    robustness,
-    run_analyses,
 )
 
 PUBLISHED = published_table("correlations").assign(repeat=0)
@@ -121,8 +115,8 @@ def test_the_worked_example():
 
 
 def test_a_table_in_its_three_forms():
-    rows = [Section("part_one"), ["a|b", Cell("1.0", "***")], Section(""), ["c", Cell("2", "--")]]
-    table = Table("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
+    rows = [Heading("part_one"), ["a|b", Entry("1.0", "***")], Heading(""), ["c", Entry("2", "--")]]
+    table = PrintedTable("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
     assert table.to_markdown() == (
         "### 100% & more\n\n|  | x_1 |\n|---|---:|\n| *part_one* |  |\n| a\\|b | 1.0 \\*\\*\\* |\n"
         "| c | 2 ↓↓ |\n\na \\*note\\*\n\nSettings: C 0.1.\n"
@@ -137,7 +131,7 @@ def test_a_table_in_its_three_forms():
 
 
 def test_every_table_is_there_and_says_its_settings(analyses):
-    tables = study_tables(analyses, {"C": "0.1"})
+    tables = make_study_tables(analyses, {"C": "0.1"})
     names = [table.name for table in tables]
     assert names == [
         "worked_example", "datasets", "kendall_exact", "kendall_jaccard", "kendall_effects",
@@ -149,7 +143,7 @@ def test_every_table_is_there_and_says_its_settings(analyses):
     for table in tables:
         assert table.to_markdown().endswith("Settings: C 0.1.\n")
         width = len(table.columns)
-        assert all(isinstance(row, Section) or len(row) == width for row in table.rows)
+        assert all(isinstance(row, Heading) or len(row) == width for row in table.rows)
 
 
 def test_files_of_a_study(analyses, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from labelsure.errors import InputError
 from labelsure.study import Plan, load_plan, run_study
-from labelsure.study._folder import RunFolder
+from labelsure.study._run_folder import RunFolder
 from labelsure.study._toml import to_toml
 
 SETTINGS = load_plan("quick").to_dict()
@@ -84,7 +84,7 @@ def test_two_jobs_give_the_same_to_the_last_bit(undisturbed, tmp_path):
 
 
 def start(plan_path, out, jobs):
-    command = [sys.executable, "-m", "labelsure.cli", "study", str(plan_path), "--out", str(out)]
+    command = [sys.executable, "-m", "labelsure", "study", str(plan_path), "--out", str(out)]
     return subprocess.Popen(
         [*command, "--jobs", str(jobs)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

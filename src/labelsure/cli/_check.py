@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._codes import CHECK_FAILED, FINE
+from labelsure.cli._console import CHECK_FAILED, FINE
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure.report import PaperCheck
+    from labelsure.paper import PaperCheck
 
 
 class Reference(StrEnum):
@@ -45,7 +45,7 @@ def check(
 
     labelsure check runs/paper --strict --json
     """
-    from labelsure.report import check_against_paper
+    from labelsure.paper import check_against_paper
 
     checks = {name: check_against_paper(folder) for name, folder in _names(folders).items()}
     if as_json:
@@ -69,7 +69,7 @@ def _names(folders: list[Path]) -> dict[str, Path]:
 
 
 def _as_markdown(checks: dict[str, PaperCheck]) -> str:
-    from labelsure.report import side_by_side
+    from labelsure.paper import side_by_side
 
     if len(checks) == 1:
         return next(iter(checks.values())).to_markdown()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure.cli._codes import CELLS_FAILED, FINE, WRONG_INPUT
+from labelsure.cli._console import CELLS_FAILED, FINE, WRONG_INPUT
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def study(
 
     labelsure study my-plan.toml --out runs/mine --jobs 4
     """
-    from labelsure.cli._progress import CellLines
+    from labelsure.cli._console import CellLines
     from labelsure.report import write_report_files
     from labelsure.study import load_plan, run_study
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from labelsure._typing import Floats
-from labelsure.study import StudyRun, accuracies
+from labelsure.analyses._scores import accuracies
+from labelsure.study import StudyRun
 
 CORRELATIONS = "tables/values_kendall.csv"
 

@@ -19,7 +19,7 @@ from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.metrics import METRICS, counts
 from labelsure.study._plan import Plan
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
 
 CELL_FORMAT = 3
 """Raised when cells of an older version must be computed again."""

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from labelsure.study._folder import RunFolder
 from labelsure.study._plan import Plan
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
+from labelsure.study._run_folder import RunFolder
 
 PACKAGES = (
     "numpy",

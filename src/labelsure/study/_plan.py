@@ -15,8 +15,7 @@ from labelsure.candidates import CANDIDATES
 from labelsure.distributions import Engine
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.metrics import METRICS, check_empty
-from labelsure.study._classes import CLASSIFIERS, ClassSpec
-from labelsure.study._sources import DataSource
+from labelsure.study._plan_parts import CLASSIFIERS, ClassSpec, DataSource
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 """Names of data sets and classifiers become parts of file names."""

@@ -20,10 +20,10 @@ from labelsure._kernels.threads import n_threads
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells, score_cell
-from labelsure.study._folder import RunFolder
 from labelsure.study._manifest import Manifest, labelsure_version
 from labelsure.study._plan import Plan
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
+from labelsure.study._run_folder import RunFolder
 from labelsure.study._toml import to_toml
 from labelsure.study._workers import WorkerSettings
 

@@ -1,14 +1,21 @@
-"""Progress on stderr: a bar, and a line for each finished cell."""
+"""What commands say to the terminal: exit codes, and the progress of cells on stderr."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from labelsure.study import CellEvent
+if TYPE_CHECKING:
+    from labelsure.study import CellEvent
+
+FINE = 0
+CHECK_FAILED = 1
+WRONG_INPUT = 2
+CELLS_FAILED = 3
+INTERRUPTED = 130
 
 
 class CellLines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,31 +13,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from labelsure.analyses import Analyses, AnalysisSettings, effects
 from labelsure.errors import InputError
-from labelsure.report import _comparison_tables as compared
-from labelsure.report.files import analyses_of, shown_settings
-from labelsure.study import (
-    FAILS,
-    HOLDS,
+from labelsure.paper._agreement import (
     MEASURES,
-    TITLES,
-    UNDECIDED,
-    Analyses,
-    AnalysisSettings,
-    Conclusion,
-    RepeatedAnalyses,
     agreement,
-    compare_numbers,
-    draw_conclusions,
-    effects,
     effects_agreement,
     own_agreement,
-    published_table,
     trivial_agreement,
     trivial_effects,
 )
+from labelsure.paper._conclusions import (
+    FAILS,
+    HOLDS,
+    NO_EVIDENCE_RULE,
+    SIGN_RULE,
+    UNDECIDED,
+    Conclusion,
+    draw_conclusions,
+)
+from labelsure.paper._published import (
+    TITLES,
+    RepeatedAnalyses,
+    compare_numbers,
+    published_table,
+)
+from labelsure.report._formats import PrintedTable
+from labelsure.report.study_files import analyses_of, shown_settings
 
-__all__ = ["PaperCheck", "check_against_paper", "compare_with_paper", "side_by_side"]
+RULES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
+SIGNS = {1: "above 0", -1: "below 0", 0: "not told from 0"}
 
 CELLS = ["metric", "dataset", "classifier", "candidate"]
 MIXTURE_SETTINGS = ("by_instance", "n_replicates")
@@ -98,11 +103,11 @@ class PaperCheck:
         verdicts = (f"{verdict}: {counts[verdict]}" for verdict in (FAILS, UNDECIDED, HOLDS))
         parts += [f"{len(self.conclusions)} conclusions. {'; '.join(verdicts).capitalize()}.", ""]
         parts += ["Settings: " + "; ".join(f"{k} {v}" for k, v in self.settings.items()) + ".", ""]
-        parts += [compared.conclusions_table(self.conclusions).to_markdown()]
-        parts += [compared.claims_table(self.conclusions).to_markdown()]
-        parts += [compared.summaries_table(self.summaries).to_markdown()]
+        parts += [conclusions_table(self.conclusions).to_markdown()]
+        parts += [claims_table(self.conclusions).to_markdown()]
+        parts += [summaries_table(self.summaries).to_markdown()]
         parts += [
-            compared.numbers_table(title, self.numbers[self.numbers["table"] == name]).to_markdown()
+            numbers_table(title, self.numbers[self.numbers["table"] == name]).to_markdown()
             for name, title in TITLES.items()
         ]
         return "\n".join(parts)
@@ -158,9 +163,9 @@ def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
     conclusions = {name: check.conclusions for name, check in checks.items()}
     summaries = {name: check.summaries for name, check in checks.items()}
     tables = (
-        compared.verdicts_side_by_side(conclusions),
-        compared.summaries_side_by_side(summaries),
-        compared.claims_side_by_side(conclusions),
+        verdicts_side_by_side(conclusions),
+        summaries_side_by_side(summaries),
+        claims_side_by_side(conclusions),
     )
     return "\n".join(table.to_markdown() for table in tables)
 
@@ -258,3 +263,135 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return value
+
+
+def _shown(value: Any) -> str:
+    return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
+
+
+def _range(low: Any, high: Any) -> str:
+    return f"{_shown(low)} to {_shown(high)}"
+
+
+def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
+    """Return verdicts, statements and rules."""
+    rows = [[c.verdict, c.statement, RULES[c.rule], c.name] for c in conclusions]
+    rules = "; ".join(f"{name}: {rule}" for rule, name in RULES.items())
+    note = (
+        f"Rules. {rules}. Intervals allow for the data that repeats of a split share; with one "
+        "repeat they are the regression's own."
+    )
+    columns = ["verdict", "the paper says", "rule", "name"]
+    return PrintedTable("conclusions", "Conclusions", columns, rows, note, n_text=4)
+
+
+def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
+    """Return every number that a verdict rests on."""
+    rows = [
+        [
+            conclusion.name,
+            claim.text,
+            SIGNS[claim.sign],
+            *(_shown(value) for value in (claim.estimate, claim.low, claim.high)),
+            "" if np.isnan(claim.p_value) else f"{claim.p_value:.3f}",
+        ]
+        for conclusion in conclusions
+        for claim in conclusion.claims
+    ]
+    note = (
+        "Low and high: 95% interval over repeats, which decides. p: the paper's own test, the "
+        "regression over all cells, here of the means over repeats. The interval knows how splits "
+        "of the same data differ; the regression, how data sets and classifiers do, which is more: "
+        "what stands out by the interval need not by the regression."
+    )
+    columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
+    return PrintedTable("claims", "The numbers behind them", columns, rows, note, n_text=3)
+
+
+def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
+    """Return how far a study agrees with the paper, beside what is easily reached."""
+    rows = [
+        [
+            str(row.measure),
+            _shown(row.ours),
+            _range(row.least, row.most),
+            _shown(row.trivial),
+            _shown(row.own),
+        ]
+        for row in summaries.itertuples(index=False)
+    ]
+    note = (
+        "Ours: means over repeats. One repeat: the least and the most of them. Trivial: each "
+        "metric's published median for every correlation; TG lower and all others higher than HP, "
+        "always; no effect at all. Two of our repeats: mean over all pairs."
+    )
+    columns = ["", "ours with the paper", "one repeat", "trivial", "two of our repeats"]
+    return PrintedTable("summaries", "Agreement with the paper", columns, rows, note)
+
+
+_JUDGED: dict[Any, str] = {True: "miss", False: "within"}
+
+
+def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
+    """Return published numbers beside ours, misses first."""
+    apart = (numbers["difference"] / (numbers["high"] - numbers["low"])).abs()
+    order = numbers.assign(apart=apart, first=numbers["miss"].fillna(False).astype(bool))
+    order = order.sort_values(["first", "apart"], ascending=False, kind="stable")
+    rows = [
+        [
+            f"{row.row}, {row.quantity}",
+            *(_shown(v) for v in (row.published, row.ours, row.spread, row.difference)),
+            _JUDGED.get(row.miss, ""),
+        ]
+        for row in order.itertuples(index=False)
+    ]
+    judged = numbers["miss"].dropna()
+    note = "One repeat only: there is no spread to judge by."
+    if len(judged):
+        note = (
+            f"{int(judged.sum())} of {len(judged)} outside the 95% prediction interval for one "
+            "more split, listed first; blank where there is no spread to judge by."
+        )
+    columns = ["", "published", "ours", "spread", "difference", ""]
+    return PrintedTable("numbers", title, columns, rows, note)
+
+
+def verdicts_side_by_side(conclusions: Mapping[str, Sequence[Conclusion]]) -> PrintedTable:
+    """Return the verdicts of several studies, by name."""
+    statements = {c.name: c.statement for drawn in conclusions.values() for c in drawn}
+    verdicts = [{c.name: c.verdict for c in drawn} for drawn in conclusions.values()]
+    rows = [
+        [statement, *(found.get(key, "") for found in verdicts)]
+        for key, statement in statements.items()
+    ]
+    return PrintedTable("conclusions", "Conclusions of the paper", ["", *conclusions], rows)
+
+
+def summaries_side_by_side(summaries: Mapping[str, pd.DataFrame]) -> PrintedTable:
+    """Return the agreement of several studies with the paper, by name."""
+    columns = [""]
+    for name in summaries:
+        columns += [name, f"{name}: one repeat", f"{name}: own repeats"]
+    tables = [table.set_index("measure") for table in summaries.values()]
+    rows = []
+    for measure in tables[0].index:
+        row = [measure]
+        for told in (table.loc[measure] for table in tables):
+            row += [_shown(told["ours"]), _range(told["least"], told["most"]), _shown(told["own"])]
+        rows.append([*row, _shown(tables[0].loc[measure, "trivial"])])
+    return PrintedTable("summaries", "Agreement with the paper", [*columns, "trivial"], rows)
+
+
+def claims_side_by_side(conclusions: Mapping[str, Sequence[Conclusion]]) -> PrintedTable:
+    """Return the numbers behind the verdicts of several studies, by name."""
+    numbers: dict[tuple[str, str], dict[str, str]] = {}
+    for name, drawn in conclusions.items():
+        for conclusion in drawn:
+            for claim in conclusion.claims:
+                shown = f"{_shown(claim.estimate)} [{_shown(claim.low)}, {_shown(claim.high)}]"
+                numbers.setdefault((conclusion.name, claim.text), {})[name] = shown
+    rows = [
+        [*key, *(found.get(name, "") for name in conclusions)] for key, found in numbers.items()
+    ]
+    title = "The numbers behind them: mean and 95% interval over repeats"
+    return PrintedTable("claims", title, ["conclusion", "number", *conclusions], rows, n_text=2)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labelsure.study._claims import (
+from labelsure.paper._claims import (
     METRICS,
     Claim,
     Maker,
@@ -32,7 +32,7 @@ from labelsure.study._claims import (
     lowest_estimates_are_too_low,
     mixture_is_best,
 )
-from labelsure.study._numbers import RepeatedAnalyses
+from labelsure.paper._published import RepeatedAnalyses
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 SIGN_RULE = (

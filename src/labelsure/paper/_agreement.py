@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
-from labelsure.study._linear import averaged, effects
+from labelsure.analyses._linear_models import averaged, effects
 
 KEYS = ["metric", "dataset", "classifier", "candidate"]
 USUAL_SIGNS = {"TG": -1, "SE": 1, "CE": 1, "ME": 1, "CS": 1, "GI": 1}

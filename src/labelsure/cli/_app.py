@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from labelsure.cli._check import check
-from labelsure.cli._codes import INTERRUPTED, WRONG_INPUT
+from labelsure.cli._console import INTERRUPTED, WRONG_INPUT
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
 from labelsure.cli._study import study

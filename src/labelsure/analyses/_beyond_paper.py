@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 
 from labelsure._typing import Floats
-from labelsure.metrics import check_empty, get_metric
-from labelsure.study._association import kendall_association, pearson_association
-from labelsure.study._correlations import PAPER_METRICS, PEARSON_CANDIDATES
-from labelsure.study._scores import (
+from labelsure.analyses._correlations import (
+    PAPER_METRICS,
+    PEARSON_CANDIDATES,
+    kendall_association,
+    pearson_association,
+)
+from labelsure.analyses._scores import (
     CELL,
     accuracies,
     candidate_values,
@@ -21,6 +24,7 @@ from labelsure.study._scores import (
     check_scores,
     rank_keys,
 )
+from labelsure.metrics import check_empty, get_metric
 
 MODEL = "model"
 """The expected accuracy under the classifier's own distribution, beside the candidates."""

@@ -11,8 +11,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from labelsure._typing import Floats
-from labelsure.study._mixture import DEFAULT_WIDTH, WIDTHS
-from labelsure.study._numbers import RepeatedAnalyses
+from labelsure.analyses._mixture_intervals import DEFAULT_WIDTH, WIDTHS
+from labelsure.paper._published import RepeatedAnalyses
 
 METRICS = ("exact", "hamming", "jaccard")
 

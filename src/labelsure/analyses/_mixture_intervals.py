@@ -16,11 +16,11 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from labelsure._typing import Floats, Mask
+from labelsure.analyses._correlations import PAPER_METRICS
+from labelsure.analyses._scores import accuracies, check_metrics, check_scores
 from labelsure.errors import InputError
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import check_empty
-from labelsure.study._correlations import PAPER_METRICS
-from labelsure.study._scores import accuracies, check_metrics, check_scores
 
 MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
 """The paper's models and the candidates that each is made from."""

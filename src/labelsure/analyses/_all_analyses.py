@@ -6,17 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from labelsure.study._correlations import (
+from labelsure.analyses._correlations import (
     KENDALL_CANDIDATES,
     PAPER_METRICS,
     PEARSON_CANDIDATES,
     kendall,
     pearson,
 )
-from labelsure.study._linear import effects, robustness
-from labelsure.study._mixture import MODELS, N_REPLICATES, interval_table, mixture_replicates
+from labelsure.analyses._linear_models import effects, robustness
+from labelsure.analyses._mixture_intervals import (
+    MODELS,
+    N_REPLICATES,
+    interval_table,
+    mixture_replicates,
+)
 
 SAME_ORDER = {"ME": "HP", "GI": "CE", "CS": "CE"}
 """Candidates that rank as another one does; rank correlations leave them out."""
@@ -161,3 +167,22 @@ def run_analyses(
         replicates,
         interval_table(replicates),
     )
+
+
+def describe_datasets(analyses: Analyses) -> pd.DataFrame:
+    """Return the data sets of a study: sizes, and cardinality in the training part.
+
+    Parameters
+    ----------
+    analyses
+        Their features need `n_train` for the number of samples, which is missing otherwise.
+    """
+    scores, features = analyses.scores, analyses.features
+    keys = ["dataset", "repeat"]
+    if "repeat" not in features.columns:
+        features = features.assign(repeat=0)
+    classifiers = scores.assign(repeat=scores.get("repeat", 0)).groupby([*keys, "classifier"])
+    tested = classifiers.size().groupby(level=keys, sort=False).max().rename("n_test")
+    described = features.merge(tested.reset_index(), on=keys, how="left")
+    trained = described["n_train"] if "n_train" in described.columns else np.nan
+    return described.assign(n_samples=described["n_test"] + trained)

@@ -13,14 +13,14 @@ import pandas as pd
 
 from labelsure._kernels.threads import n_threads
 from labelsure._writing import write_text, write_whole
-from labelsure.report.study_figures import (
+from labelsure.analyses import Analyses, AnalysisSettings, run_analyses
+from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
 )
-from labelsure.report.tables import study_tables
-from labelsure.study import Analyses, AnalysisSettings, run_analyses
+from labelsure.report.study_tables import make_study_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def write_report_files(
     out_dir
         The study's folder.
     by_instance, n_replicates
-        How the mixture splits, see `labelsure.study.mixture`.
+        How the mixture splits, see `labelsure.analyses.mixture`.
     n_jobs
         Processes for the mixture; None means all cores.
 
@@ -88,7 +88,7 @@ def analyses_of(
     Parameters
     ----------
     scores, features, settings
-        As for `labelsure.study.run_analyses`.
+        As for `labelsure.analyses.run_analyses`.
     out_dir
         Where the fits are kept, with a fingerprint of what they were made from.
     n_jobs
@@ -166,7 +166,7 @@ def _text(value: Any) -> str:
 def _write_tables(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for table in study_tables(analyses, settings):
+    for table in make_study_tables(analyses, settings):
         for suffix, method in FORMATS.items():
             path = folder / f"{table.name}.{suffix}"
             write_text(path, getattr(table, method)())
