@@ -23,7 +23,7 @@ from labelsure.paper import (
 )
 from labelsure.paper._claims import repeat_interval
 from labelsure.paper._conclusions import CONCLUSIONS
-from labelsure.report.study_files import analyses_of
+from labelsure.study import open_run
 
 PUBLISHED = published_table("correlations")
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5, "stare": 6, "enron": 7, "slashdot": 8}
@@ -171,16 +171,16 @@ def test_conclusions_come_misses_first(check):
     assert all(c.claims for c in check.conclusions)
 
 
-def test_agreement_is_told_for_single_repeats_too(check, analyses):
-    told = check.summaries.set_index("measure")
+def test_agreement_is_given_for_single_repeats_too(check, analyses):
+    measures = check.summaries.set_index("measure")
     alone = [
         agreement(part, PUBLISHED)["spearman"]
         for _, part in analyses.kendall.correlations.groupby("repeat")
     ]
-    spearman = told.loc["Spearman correlation"]
+    spearman = measures.loc["Spearman correlation"]
     assert (spearman["least"], spearman["most"]) == (min(alone), max(alone))
     assert min(alone) < max(alone)
-    signs = told.loc["Pearson: share of candidate effects with the same sign"]
+    signs = measures.loc["Pearson: share of candidate effects with the same sign"]
     assert 0 <= signs["least"] <= signs["most"] <= 1
     assert f"| {min(alone):.4g} to {max(alone):.4g} |" in check.to_markdown()
 
@@ -188,8 +188,7 @@ def test_agreement_is_told_for_single_repeats_too(check, analyses):
 def test_claims_about_effects_come_with_the_papers_own_test(check, analyses):
     claims = {(c.name, claim.text): claim for c in check.conclusions for claim in c.claims}
     table = analyses.pearson.effects.set_index(["metric", "term"])["p_value"]
-    told = claims["pearson_no_others", "CS on hamming"].p_value
-    assert told == table["hamming", "CS"]
+    assert claims["pearson_no_others", "CS on hamming"].p_value == table["hamming", "CS"]
     table = analyses.kendall.effects.set_index(["metric", "term"])["p_value"]
     assert claims["classifier_order", "ECC - CT on exact"].p_value == table["exact", "CT"]
     assert np.isnan(claims["mix_best_for_exact", "error of HP - MIX"].p_value)
@@ -236,18 +235,17 @@ def test_a_study_of_other_data_can_be_compared_as_far_as_it_goes():
 
 
 def test_a_run_folder_is_compared_with_the_fits_it_holds(analyses, tmp_path):
-    settings = AnalysisSettings(("exact",), ("HP", "SE"), n_replicates=1)
-    analyses_of(analyses.scores, analyses.features, settings, tmp_path, n_jobs=1)
     analyses.scores.to_parquet(tmp_path / "scores.parquet")
     analyses.features.to_parquet(tmp_path / "features.parquet")
-    text = 'name = "quick"\nempty = 0.0\nmetrics = ["exact"]\ncandidates = ["HP", "SE"]\n'
-    (tmp_path / "plan.toml").write_text(text)
+    text = 'name = "mine"\nempty = 0.0\nmetrics = ["exact"]\ncandidates = ["HP", "SE"]\n'
+    (tmp_path / "plan.toml").write_text(f"{text}replicates = 1\n")
+    open_run(tmp_path).analyses(n_jobs=1)
     kept = tmp_path / "analyses" / "mixture_replicates.parquet"
     before = kept.stat().st_mtime_ns
     found = check_against_paper(tmp_path)
     assert kept.stat().st_mtime_ns == before
     assert found.settings["n_replicates"] == "1"
-    assert found.settings["metrics"] == "exact"
+    assert (found.settings["metrics"], found.settings["name"]) == ("exact", "mine")
 
 
 def test_folders_without_a_study(tmp_path):

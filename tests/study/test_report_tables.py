@@ -9,7 +9,7 @@ from score_tables import make_features, make_scores
 import labelsure.report as report
 from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robustness, run_analyses
 from labelsure.paper import published_table
-from labelsure.report import make_study_tables, write_report_files
+from labelsure.report import make_study_tables, write_report
 from labelsure.report._formats import Entry, Heading, PrintedTable
 from labelsure.report.figures import (
     plot_accepted,
@@ -18,7 +18,6 @@ from labelsure.report.figures import (
     plot_example_distributions,
     profile_of,
 )
-from labelsure.report.study_files import analyses_of
 from labelsure.report.study_tables import (
     correlation_table,
     effects_table,
@@ -26,6 +25,7 @@ from labelsure.report.study_tables import (
     robustness_table,
     worked_example_table,
 )
+from labelsure.study import Plan, StudyRun, load_plan
 
 PUBLISHED = published_table("correlations").assign(repeat=0)
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5}
@@ -146,11 +146,17 @@ def test_every_table_is_there_and_says_its_settings(analyses):
         assert all(isinstance(row, Heading) or len(row) == width for row in table.rows)
 
 
+def run_of(scores, features, folder, **changes):
+    """Return a run with one halving of exact match for two candidates."""
+    settings = {**load_plan("quick").to_dict(), "metrics": ["exact"], "candidates": ["HP", "SE"]}
+    base = {**settings["base"], "C": 0.1}
+    plan = Plan.from_dict({**settings, "base": base, "n_replicates": 1, **changes})
+    return StudyRun(plan, folder, scores, features)
+
+
 def test_files_of_a_study(analyses, tmp_path):
-    plan = {"name": "try", "base": {"C": 0.1}, "metrics": ["exact"], "candidates": ["HP", "SE"]}
-    written = write_report_files(
-        analyses.scores, analyses.features, plan, tmp_path, n_replicates=1, n_jobs=1
-    )
+    run = run_of(analyses.scores, analyses.features, tmp_path)
+    written = write_report(run, n_jobs=1)
     names = {path.relative_to(tmp_path).as_posix() for path in written}
     assert all(path.stat().st_size > 50 for path in written)
     for name in ("kendall_effects", "intervals_exact", "datasets"):
@@ -161,12 +167,13 @@ def test_files_of_a_study(analyses, tmp_path):
     assert "base.C 0.1" in (tmp_path / "figures/accepted.svg").read_text()
     settings = pd.read_csv(tmp_path / "tables/settings.csv").set_index("setting")["value"]
     assert settings["candidates"] == "HP, SE"
+    assert (settings["n_replicates"], settings["response"]) == ("1", "rates")
 
 
 def test_kept_fits_are_used_only_for_the_same_scores_and_settings(analyses, tmp_path):
     def kept_at(scores, **changes):
-        settings = AnalysisSettings(("exact",), ("HP",), n_replicates=1, **changes)
-        analyses_of(scores, analyses.features, settings, tmp_path, n_jobs=1)
+        run = run_of(scores, analyses.features, tmp_path, candidates=["HP"], **changes)
+        assert set(run.analyses(n_jobs=1).replicates["model"]) == {"HP", "MIX"}
         return (tmp_path / "analyses/mixture_replicates.parquet").stat().st_mtime_ns
 
     first = kept_at(analyses.scores)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,12 +18,11 @@ from labelsure.analyses._linear_models import effects, robustness
 from labelsure.analyses._mixture_intervals import (
     MODELS,
     N_REPLICATES,
+    Response,
     interval_table,
     mixture_replicates,
 )
-
-SAME_ORDER = {"ME": "HP", "GI": "CE", "CS": "CE"}
-"""Candidates that rank as another one does; rank correlations leave them out."""
+from labelsure.candidates import group_by_rank
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,8 @@ class AnalysisSettings:
         Whether the mixture keeps the rows of an instance on one side of its splits.
     n_replicates
         Splits of the mixture.
-    paper
-        Whether the mixture models Jaccard by rates, as the paper does.
+    response
+        Whether the mixture models Jaccard by "rates", as the paper does, or by its "value".
     seed
         Of the mixture's splits.
     """
@@ -55,28 +52,14 @@ class AnalysisSettings:
     empty: float = 0.0
     by_instance: bool = False
     n_replicates: int = N_REPLICATES
-    paper: bool = True
+    response: Response = "rates"
     seed: int = 0
-
-    @classmethod
-    def from_plan(cls, plan: Mapping[str, Any], **others: Any) -> AnalysisSettings:
-        """Take metrics, candidates, empty and seed from a plan's settings, where it has them."""
-        taken = {name: plan[name] for name in ("empty", "seed") if name in plan}
-        for name in ("metrics", "candidates"):
-            if name in plan:
-                taken[name] = tuple(plan[name])
-        return cls(**{**taken, **others})
 
     @property
     def rank_candidates(self) -> tuple[str, ...]:
         """The candidates whose rankings differ: by default HP, TG, SE, CE."""
         first = [name for name in KENDALL_CANDIDATES if name in self.candidates]
-        others = [
-            name
-            for name in self.candidates
-            if name not in first and SAME_ORDER.get(name) not in first
-        ]
-        return (*first, *others)
+        return tuple(group_by_rank([*first, *self.candidates]))
 
     @property
     def models(self) -> dict[str, str | tuple[str, ...]]:
@@ -154,7 +137,7 @@ def run_analyses(
             empty=settings.empty,
             n_replicates=settings.n_replicates,
             by_instance=settings.by_instance,
-            paper=settings.paper,
+            response=settings.response,
             random_state=settings.seed,
             n_jobs=n_jobs,
         )

@@ -180,10 +180,10 @@ def _features_of(features: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _baselines(
-    cells: pd.DataFrame, columns: Sequence[str], given: Mapping[str, str] | None
+    cells: pd.DataFrame, columns: Sequence[str], chosen: Mapping[str, str] | None
 ) -> dict[str, str]:
-    given = dict(given or {})
-    for column, level in given.items():
+    chosen = dict(chosen or {})
+    for column, level in chosen.items():
         if column not in columns:
             raise InputError(f"`baselines` must be for {', '.join(columns)}, got {column!r}.")
         if level not in set(cells[column]):
@@ -196,7 +196,7 @@ def _baselines(
         present = levels(cells[column], column)
         paper = BASELINES[column]
         defaults[column] = paper if paper in present else present[0]
-    return {**defaults, **given}
+    return {**defaults, **chosen}
 
 
 def _coded(part: pd.DataFrame, column: str, baseline: str) -> pd.DataFrame:

@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         What follows the name of the program; None takes them from the process.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(given or ["--help"], prog_name="labelsure", standalone_mode=False)
+        code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ArgumentError as error:

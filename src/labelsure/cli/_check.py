@@ -49,8 +49,8 @@ def check(
 
     checks = {name: check_against_paper(folder) for name, folder in _names(folders).items()}
     if as_json:
-        told = {name: found.to_dict() for name, found in checks.items()}
-        print(json.dumps(told if len(told) > 1 else next(iter(told.values())), indent=2))
+        results = {name: found.to_dict() for name, found in checks.items()}
+        print(json.dumps(results if len(results) > 1 else results.popitem()[1], indent=2))
     else:
         print(_as_markdown(checks))
     missed = any(found.misses for found in checks.values())

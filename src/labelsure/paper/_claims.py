@@ -19,7 +19,7 @@ METRICS = ("exact", "hamming", "jaccard")
 
 @dataclass(frozen=True)
 class Claim:
-    """A number that should be above 0 (sign 1), below (-1) or not told from it (0).
+    """A number that should be above 0 (sign 1), below (-1) or consistent with 0 (sign 0).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Claim:
     p_value: float = np.nan
 
     @property
-    def borne_out(self) -> bool:
+    def supported(self) -> bool:
         """Whether the interval is where the paper says."""
         if self.sign == 0:
             return self.low <= 0 <= self.high
@@ -52,7 +52,7 @@ class Claim:
     def contradicted(self) -> bool:
         """Whether the interval is on the other side."""
         if self.sign == 0:
-            return not self.borne_out
+            return not self.supported
         return self.high < 0 if self.sign > 0 else self.low > 0
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from labelsure.analyses import Analyses, AnalysisSettings, effects
+from labelsure._typing import AnyPath
+from labelsure.analyses import Analyses, effects
 from labelsure.errors import InputError
 from labelsure.paper._agreement import (
     MEASURES,
@@ -39,13 +37,13 @@ from labelsure.paper._published import (
     published_table,
 )
 from labelsure.report._formats import PrintedTable
-from labelsure.report.study_files import analyses_of, shown_settings
+from labelsure.report.study_files import flatten_settings
+from labelsure.study import open_run
 
 RULES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
-SIGNS = {1: "above 0", -1: "below 0", 0: "not told from 0"}
+SIGNS = {1: "above 0", -1: "below 0", 0: "consistent with 0"}
 
 CELLS = ["metric", "dataset", "classifier", "candidate"]
-MIXTURE_SETTINGS = ("by_instance", "n_replicates")
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class PaperCheck:
         measure, ours, least and most (of single repeats, as the paper had one), trivial (what
         saying the obvious reaches) and own (what two of our repeats reach with each other).
     numbers
-        Every published number beside ours, see `labelsure.study.compare_numbers`.
+        Every published number beside ours, see `compare_numbers`.
     settings
         What the study was made with.
     """
@@ -94,7 +92,7 @@ class PaperCheck:
             "summaries": self.summaries.to_dict("records"),
             "numbers": self.numbers.to_dict("records"),
         }
-        return _plain(found)
+        return _as_json(found)
 
     def to_markdown(self) -> str:
         """Return the comparison as a page: conclusions, summaries, numbers; misses first."""
@@ -113,7 +111,7 @@ class PaperCheck:
         return "\n".join(parts)
 
 
-def check_against_paper(run_dir: str | Path, *, n_jobs: int | None = None) -> PaperCheck:
+def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> PaperCheck:
     """Compare a finished study with the paper.
 
     Parameters
@@ -123,12 +121,8 @@ def check_against_paper(run_dir: str | Path, *, n_jobs: int | None = None) -> Pa
     n_jobs
         Processes for the mixture, unless its fits are in the folder; None means all cores.
     """
-    folder = Path(run_dir)
-    scores, features = (_read_table(folder, name) for name in ("scores", "features"))
-    plan = _read_plan(folder)
-    settings = AnalysisSettings.from_plan(plan, **_mixture_settings(folder))
-    analyses = analyses_of(scores, features, settings, folder, n_jobs=n_jobs)
-    return compare_with_paper(analyses, shown_settings(plan, settings))
+    run = open_run(run_dir)
+    return compare_with_paper(run.analyses(n_jobs), flatten_settings(run.plan))
 
 
 def compare_with_paper(analyses: Analyses, settings: Mapping[str, str] | None = None) -> PaperCheck:
@@ -137,7 +131,7 @@ def compare_with_paper(analyses: Analyses, settings: Mapping[str, str] | None = 
     Parameters
     ----------
     analyses
-        Of `labelsure.study.run_analyses`.
+        Of `labelsure.analyses.run_analyses`, or of a run.
     settings
         What to print as settings.
     """
@@ -168,44 +162,6 @@ def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
         claims_side_by_side(conclusions),
     )
     return "\n".join(table.to_markdown() for table in tables)
-
-
-def _read_table(folder: Path, name: str) -> pd.DataFrame:
-    path = folder / f"{name}.parquet"
-    if not path.is_file():
-        raise InputError(
-            f"`run_dir` must hold {name}.parquet, which a finished study writes; there is none in "
-            f"{str(folder)!r}. Run `labelsure study` with this folder first."
-        )
-    try:
-        return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{str(path)!r} must be a Parquet file, but it cannot be read: {error}."
-        ) from error
-
-
-def _read_plan(folder: Path) -> dict[str, Any]:
-    path = folder / "plan.toml"
-    if not path.is_file():
-        raise InputError(
-            f"`run_dir` must hold plan.toml, which a study writes; there is none in "
-            f"{str(folder)!r}. Run `labelsure study` with this folder first."
-        )
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{str(path)!r} must be TOML, but it cannot be read: {error}.") from error
-
-
-def _mixture_settings(folder: Path) -> dict[str, Any]:
-    """Return how the report's mixture was split, so that its fits can be used again."""
-    path = folder / "analyses" / "mixture.json"
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))["settings"]
-        return {name: kept[name] for name in MIXTURE_SETTINGS}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
 
 
 def _summaries(analyses: Analyses) -> pd.DataFrame:
@@ -249,11 +205,11 @@ def _compared(
     ]
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): _as_json(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [_as_json(entry) for entry in value]
     if value is None or value is pd.NA:
         return None
     if isinstance(value, bool | np.bool_):
@@ -376,8 +332,12 @@ def summaries_side_by_side(summaries: Mapping[str, pd.DataFrame]) -> PrintedTabl
     rows = []
     for measure in tables[0].index:
         row = [measure]
-        for told in (table.loc[measure] for table in tables):
-            row += [_shown(told["ours"]), _range(told["least"], told["most"]), _shown(told["own"])]
+        for found in (table.loc[measure] for table in tables):
+            row += [
+                _shown(found["ours"]),
+                _range(found["least"], found["most"]),
+                _shown(found["own"]),
+            ]
         rows.append([*row, _shown(tables[0].loc[measure, "trivial"])])
     return PrintedTable("summaries", "Agreement with the paper", [*columns, "trivial"], rows)
 

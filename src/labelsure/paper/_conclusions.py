@@ -1,4 +1,4 @@
-"""What the paper concludes, and whether a study of ours bears it out.
+"""What the paper concludes, and whether a study of ours supports it.
 
 A conclusion is one or more claims about numbers, each with a sign. Every number is computed in each
 repeat of the split; its 95% interval over the repeats decides:
@@ -71,7 +71,7 @@ class Conclusion:
         """Return "holds", "does not hold" or "undecided"."""
         if any(claim.contradicted for claim in self.claims):
             return FAILS
-        if self.claims and all(claim.borne_out for claim in self.claims):
+        if self.claims and all(claim.supported for claim in self.claims):
             return HOLDS
         return UNDECIDED
 

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelsure.report.study_files import write_report_files
+    from labelsure.report.study_files import write_report
     from labelsure.report.study_tables import make_study_tables
 
-__all__ = ["make_study_tables", "write_report_files"]
+__all__ = ["make_study_tables", "write_report"]
 
 # Loaded when they are first used: figures of an estimator should not load the study.
-_HOMES = {"make_study_tables": "study_tables", "write_report_files": "study_files"}
+_HOMES = {"make_study_tables": "study_tables", "write_report": "study_files"}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,14 +2,17 @@
 
 from labelsure.study._cells import Cell, plan_cells, score_cell
 from labelsure.study._plan import Plan, load_plan, shipped_plans
-from labelsure.study._run import CellEvent, StudyRun, run_study
+from labelsure.study._run import CellEvent, StudyRun, open_run, run_study
+from labelsure.study._run_folder import RunFolder
 
 __all__ = [
     "Cell",
     "CellEvent",
     "Plan",
+    "RunFolder",
     "StudyRun",
     "load_plan",
+    "open_run",
     "plan_cells",
     "run_study",
     "score_cell",

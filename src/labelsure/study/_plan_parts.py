@@ -134,7 +134,7 @@ def _parameter_names(cls: type) -> list[str] | None:
     """Return what the constructor takes by name; None if it takes anything."""
     try:
         parameters = inspect.signature(cls).parameters.values()
-    except (TypeError, ValueError):  # some extension types do not tell
+    except (TypeError, ValueError):  # some extension types have no signature
         return None
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
@@ -231,7 +231,7 @@ class DataSource:
 
 
 def _check_kind(where: str, settings: dict[str, Any]) -> None:
-    """Check what can be told without loading anything."""
+    """Check what can be checked without loading anything."""
     if "simulated" in settings:
         arguments = settings["simulated"]
         if not isinstance(arguments, Mapping):
