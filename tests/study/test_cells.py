@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
+from labelsure.metrics import METRICS, Metric
 from labelsure.study import Cell, Plan, load_plan, plan_cells, score_cell
 from labelsure.study._cells import cell_key, feature_rows, seed_of
 from labelsure.study._plan_parts import StudyData
@@ -183,6 +184,26 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
     assert cell_key(cell, plan, data, "2") != key
     fewer = StudyData(data.data.select_labels("first3"))
     assert cell_key(cell, plan, fewer, "1") != key
+
+
+def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, monkeypatch):
+    plan, sets, _ = quick
+    cell, data = Cell("dependent", "Indep", 0), sets["dependent"]
+    before = cell_key(cell, plan, data, "1")
+    new = Metric("new", lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn), (0.0, 1.0))
+    monkeypatch.setitem(METRICS, "new", new)
+    registered = cell_key(cell, plan, data, "1")
+    planned = cell_key(cell, plan_with(metrics=["exact", "new"]), data, "1")
+    assert len({before, registered, planned}) == 3
+    monkeypatch.undo()
+    assert cell_key(cell, plan, data, "1") == before
+
+
+def test_checksums_are_those_of_earlier_versions():
+    """Cells that were computed before metrics could be added are still good."""
+    data = StudyData(ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]]))
+    found = cell_key(Cell("dependent", "ECC", 0), load_plan("quick"), data, "0.1.0")
+    assert found == "766a4fcaa29c933ca9ba439d933bff5040d516da6d74d5e9fcfb8bb8f6942723"
 
 
 def test_features_describe_the_training_part(quick):

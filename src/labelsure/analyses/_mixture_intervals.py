@@ -30,7 +30,10 @@ DEFAULT_WIDTH = 0.1
 """Of the intervals of estimates; Hamming similarities lie closer together."""
 
 Response = Literal["rates", "value"]
-"""What the mixture models Jaccard by."""
+"""What the mixture models a metric by: the rates of the counts that it is made of, or its value."""
+
+RATE_METRICS = ("exact", "hamming", "jaccard", "f1")
+"""Metrics that can be modelled by rates. Any other is modelled by its value."""
 
 N_REPLICATES = 20
 INTERVAL = (0.025, 0.975)
@@ -75,7 +78,8 @@ def mixture(
         Keep what the classifiers say of one instance on the same side of the split. The paper does
         not, so that a test row's truth is often known from another classifier's row.
     response
-        Model Jaccard by the "rates" of true and false positives and negatives, or by its "value".
+        Model Jaccard and F1 by the "rates" of true and false positives and negatives, as the
+        paper does, or by their "value". A metric of your own is modelled by its value.
     random_state
         Seed of the halvings and of the folds that choose the penalty.
     n_jobs
@@ -145,8 +149,9 @@ def mixture_replicates(
     ]
 
     def fit(task: _Task) -> pd.DataFrame:
-        names: dict[str, Any] = {"candidates": models[task.model], "paper": response == "rates"}
-        # `names` holds what is about to be called `features` and `response` in the estimator.
+        by_rates = response == "rates" and task.metric in RATE_METRICS
+        # To be called `features` and `response`, as soon as the estimator's arguments are.
+        names: dict[str, Any] = {"candidates": models[task.model], "paper": by_rates}
         seed = random_state + task.replicate
         estimator = AccuracyEstimator(task.metric, empty=empty, random_state=seed, **names)
         return _replicate(pooled, task, estimator, empty)
