@@ -17,17 +17,21 @@ from labelsure._typing import Labelsets
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.metrics import METRICS, counts
+from labelsure.metrics import COUNTS, METRICS, counts
 from labelsure.study._plan import Plan
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
 
 CELL_FORMAT = 3
 """Raised when cells of an older version must be computed again."""
 
-COUNTS = ("tp", "fp", "fn", "tn")
+EXPECTED_METRICS = ("exact", "hamming", "jaccard", "f1")
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
-"""Metrics whose best labelset need not be the mode."""
+"""The metrics in every table: with the mode's expected accuracy, with its true expected accuracy,
+and with a best decision, found by a rule of its own, that need not be the mode."""
+
+MAX_RULELESS_LABELS = 12
+"""Up to here a metric without a rule of its own can try all pairs of labelsets."""
 
 BEST_BUDGET = 1000
 """Labelsets that stand for all where there are too many of them to decide by."""
@@ -68,7 +72,7 @@ def plan_cells(plan: Plan) -> list[Cell]:
         Cell(source.key, classifier, repeat)
         for source in plan.datasets
         for classifier in plan.classifiers
-        for repeat in range(plan.repeats)
+        for repeat in range(plan.n_repeats)
     ]
 
 
@@ -88,7 +92,7 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData, version: str) -> str:
     version
         Of labelsure.
     """
-    relevant = {
+    relevant: dict[str, Any] = {
         "format": CELL_FORMAT,
         "labelsure": version,
         "cell": cell.name,
@@ -98,7 +102,34 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData, version: str) -> str:
         "scaler": None if plan.scaler is None else plan.scaler.to_dict(),
         "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
     }
+    # Only where there are any, so that cells of earlier versions stay valid.
+    if more := _more_metrics(plan, data.data.n_labels):
+        relevant["metrics"] = more
     return sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _true_metrics(plan: Plan) -> list[str]:
+    return list(dict.fromkeys([*TRUE_METRICS, *plan.metrics]))
+
+
+def _best_metrics(plan: Plan, n_labels: int) -> list[str]:
+    with_rule = ("exact", *BEST_METRICS)  # the mode is the best decision for exact match
+    others = [metric for metric in plan.metrics if metric not in with_rule]
+    return [*BEST_METRICS, *(others if n_labels <= MAX_RULELESS_LABELS else ())]
+
+
+def _more_metrics(plan: Plan, n_labels: int) -> dict[str, list[str]]:
+    """Return the metrics that this table has columns for, and not every table."""
+    columns = {
+        "expected": (METRICS, EXPECTED_METRICS),
+        "true": (_true_metrics(plan), TRUE_METRICS),
+        "best": (_best_metrics(plan, n_labels), BEST_METRICS),
+    }
+    more = {
+        name: [metric for metric in here if metric not in everywhere]
+        for name, (here, everywhere) in columns.items()
+    }
+    return {name: metrics for name, metrics in more.items() if metrics}
 
 
 def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
@@ -146,7 +177,7 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     """
     rows = []
     for source in plan.datasets:
-        for repeat in range(plan.repeats):
+        for repeat in range(plan.n_repeats):
             data = sets[source.key].data
             train = data.take(_split(plan, source.key, repeat, data)[0])
             described = train.describe()
@@ -196,7 +227,7 @@ def _score_columns(
     for metric, values in summary.expected.items():
         yield f"expected_{metric}", values
     yield from _best_columns(plan, dist, Y)
-    yield from _true_columns(data, test, summary.mode)
+    yield from _true_columns(plan, data, test, summary.mode)
 
 
 def _best_columns(
@@ -205,7 +236,7 @@ def _best_columns(
     """Yield each metric's best decision, and how it compares with the truth."""
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
-    for metric in BEST_METRICS:
+    for metric in _best_metrics(plan, dist.n_labels):
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
         yield f"best_{metric}_decision", _as_text(best)
         yield f"best_{metric}_gap", gap
@@ -213,14 +244,17 @@ def _best_columns(
             yield f"best_{metric}_{name}", values
 
 
-def _true_columns(data: StudyData, test: Any, mode: Labelsets) -> Iterator[tuple[str, Any]]:
+def _true_columns(
+    plan: Plan, data: StudyData, test: Any, mode: Labelsets
+) -> Iterator[tuple[str, Any]]:
     """Yield the expected accuracy of the mode under the true distribution, where it is known."""
-    names = [*(f"true_expected_{metric}" for metric in TRUE_METRICS), "true_p_empty"]
+    metrics = _true_metrics(plan)
+    names = [*(f"true_expected_{metric}" for metric in metrics), "true_p_empty"]
     if data.truth is None:
         yield from ((name, np.full(len(test), np.nan)) for name in names)
         return
     truth = data.truth[test]
-    for metric in TRUE_METRICS:
+    for metric in metrics:
         yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0)
     yield "true_p_empty", np.exp(truth.log_prob(np.zeros_like(mode)))
 

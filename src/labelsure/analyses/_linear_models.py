@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,27 +13,35 @@ from scipy.stats import t as student
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 from labelsure._typing import Floats
+from labelsure.analyses._scores import check_columns
 from labelsure.errors import InputError
-from labelsure.study._scores import check_columns
 
 BASELINES = {"candidate": "HP", "dataset": "emotions", "classifier": "ECC", "metric": "exact"}
 """What the paper compares with; where it is not in the data, the first level is."""
 
 DATA_FEATURES = ("n_labels", "n_labelsets", "cardinality", "n_features")
 
-_IN_ORDER = {
+PAPER_LEVELS = {
     "candidate": ("HP", "TG", "SE", "CE", "ME", "CS", "GI"),
     "dataset": ("emotions", "scene", "yeast", "stare", "enron", "slashdot"),
     "classifier": ("Indep", "CT", "ECC"),
     "metric": ("exact", "hamming", "jaccard", "f1"),
 }
+"""The levels of each factor in the paper's order, which tables keep."""
+
 _KEYS = ["metric", "dataset", "classifier", "candidate"]
 
 
-def levels(frame: pd.DataFrame, column: str) -> list[str]:
-    """Return a column's distinct values: the paper's in its order, then others as they come."""
-    present = list(dict.fromkeys(frame[column]))
-    first = [name for name in _IN_ORDER[column] if name in present]
+def levels(names: Iterable[str], factor: str) -> list[str]:
+    """Return distinct names of a factor: the paper's in its order, then others as they come.
+
+    Examples
+    --------
+    >>> levels(["mine", "yeast", "scene", "mine"], "dataset")
+    ['scene', 'yeast', 'mine']
+    """
+    present = list(dict.fromkeys(names))
+    first = [name for name in PAPER_LEVELS[factor] if name in present]
     return first + [name for name in present if name not in first]
 
 
@@ -108,7 +116,7 @@ def robustness(
     described = cells.merge(_features_of(features, cells), on="dataset", how="left")
     chosen = _baselines(cells, ("classifier", "metric"), baselines)
     tables, fits = [], []
-    for candidate in levels(described, "candidate"):
+    for candidate in levels(described["candidate"], "candidate"):
         part = described[described["candidate"] == candidate]
         design = pd.concat(
             [part[list(DATA_FEATURES)], *(_coded(part, *item) for item in chosen.items())], axis=1
@@ -172,28 +180,28 @@ def _features_of(features: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _baselines(
-    cells: pd.DataFrame, columns: Sequence[str], given: Mapping[str, str] | None
+    cells: pd.DataFrame, columns: Sequence[str], chosen: Mapping[str, str] | None
 ) -> dict[str, str]:
-    given = dict(given or {})
-    for column, level in given.items():
+    chosen = dict(chosen or {})
+    for column, level in chosen.items():
         if column not in columns:
             raise InputError(f"`baselines` must be for {', '.join(columns)}, got {column!r}.")
         if level not in set(cells[column]):
             raise InputError(
                 f"`baselines` must name a {column} that occurs, one of "
-                f"{', '.join(levels(cells, column))}, got {level!r}."
+                f"{', '.join(levels(cells[column], column))}, got {level!r}."
             )
     defaults = {}
     for column in columns:
-        present = levels(cells, column)
+        present = levels(cells[column], column)
         paper = BASELINES[column]
         defaults[column] = paper if paper in present else present[0]
-    return {**defaults, **given}
+    return {**defaults, **chosen}
 
 
 def _coded(part: pd.DataFrame, column: str, baseline: str) -> pd.DataFrame:
     """Return a column of zeros and ones for each level but the baseline."""
-    others = [level for level in levels(part, column) if level != baseline]
+    others = [level for level in levels(part[column], column) if level != baseline]
     coded = {level: (part[column] == level).astype(float) for level in others}
     return pd.DataFrame(coded, index=part.index)
 
@@ -268,6 +276,6 @@ def _with_notes(
     frame.attrs["fit"] = fits
     frame.attrs["baselines"] = baselines
     frame.attrs["factors"] = {
-        level: factor for factor in baselines for level in levels(cells, factor)
+        level: factor for factor in baselines for level in levels(cells[factor], factor)
     }
     return frame

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from labelsure.cli._check import check
-from labelsure.cli._codes import INTERRUPTED, WRONG_INPUT
+from labelsure.cli._console import INTERRUPTED, WRONG_INPUT
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
 from labelsure.cli._study import study
@@ -40,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         What follows the name of the program; None takes them from the process.
     """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(given or ["--help"], prog_name="labelsure", standalone_mode=False)
+        code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ArgumentError as error:

@@ -1,19 +1,38 @@
-"""Every number that the paper prints, beside ours and their spread over repeats."""
+"""Every number that the paper prints, beside ours and their spread over repeats.
+
+The paper's tables have the shape of the frames that our analyses return:
+
+| table | one row for each |
+|---|---|
+| correlations | metric, dataset, classifier, candidate: Kendall's tau with its arrows |
+| effects, effects_fit | association, metric (and term): Analyses 1 and 3 |
+| robustness, robustness_fit | association, candidate (and term): Analyses 2 and 4 |
+| intervals | metric, interval of estimates, model: Analysis 5 |
+| datasets | data set |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from labelsure.errors import InputError
-from labelsure.study._analyses import Analyses
-from labelsure.study._linear import effects, fit_statistics, robustness
-from labelsure.study._published import published_table
+from labelsure.analyses import Analyses, describe_datasets, effects, fit_statistics, robustness
+from labelsure.errors import InputError, unknown_name
 
+TABLES = (
+    "correlations",
+    "effects",
+    "effects_fit",
+    "robustness",
+    "robustness_fit",
+    "intervals",
+    "datasets",
+)
 FIT = ("r_squared", "adjusted_r_squared", "n", "rmse")
 TITLES = {
     "correlations": "Kendall correlations (Analysis 0)",
@@ -27,6 +46,31 @@ TITLES = {
 ROUNDING = {"datasets": 0.0051}
 DEFAULT_ROUNDING = 0.00051
 """Half of the last digit that the paper prints, and a little."""
+
+
+def published_table(table: str) -> pd.DataFrame:
+    """Return a table of numbers that the paper prints.
+
+    Parameters
+    ----------
+    table
+        "correlations", "effects", "effects_fit", "robustness", "robustness_fit", "intervals" or
+        "datasets".
+
+    Examples
+    --------
+    >>> published_table("datasets")[["dataset", "n_samples", "n_labels"]].head(2)
+        dataset  n_samples  n_labels
+    0  emotions        593         6
+    1     scene       2407         6
+    """
+    if table not in TABLES:
+        raise unknown_name("table of the paper", table, TABLES)
+    source = files("labelsure.paper") / "published" / f"{table}.csv"
+    with source.open(encoding="utf-8") as stream:
+        frame = pd.read_csv(stream)
+    texts = [name for name in ("arrows", "stars") if name in frame.columns]
+    return frame.fillna(dict.fromkeys(texts, ""))
 
 
 class RepeatedAnalyses:
@@ -206,22 +250,3 @@ def _intervals(intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 _DATASET_COLUMNS = ("n_samples", "n_labels", "n_features", "cardinality")
-
-
-def describe_datasets(analyses: Analyses) -> pd.DataFrame:
-    """Return the data sets of a study: sizes, and cardinality in the training part.
-
-    Parameters
-    ----------
-    analyses
-        Their features need `n_train` for the number of samples, which is missing otherwise.
-    """
-    scores, features = analyses.scores, analyses.features
-    keys = ["dataset", "repeat"]
-    if "repeat" not in features.columns:
-        features = features.assign(repeat=0)
-    classifiers = scores.assign(repeat=scores.get("repeat", 0)).groupby([*keys, "classifier"])
-    tested = classifiers.size().groupby(level=keys, sort=False).max().rename("n_test")
-    described = features.merge(tested.reset_index(), on=keys, how="left")
-    trained = described["n_train"] if "n_train" in described.columns else np.nan
-    return described.assign(n_samples=described["n_test"] + trained)

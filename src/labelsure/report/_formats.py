@@ -27,7 +27,7 @@ _LATEX_SPECIAL = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class Entry:
     """What stands in one place of a table.
 
     Parameters
@@ -50,14 +50,14 @@ class Cell:
         return f"{self.text} {self.mark}".strip()
 
     def markdown(self) -> str:
-        """Return the cell for Markdown; arrows become arrows."""
+        """Return the entry for Markdown, "+" and "-" as arrows."""
         text = self.text.replace("|", r"\|")
         text = f"<u>{text}</u>" if self.underlined else text
         text = f"**{text}**" if self.bold else text
         return f"{text} {_arrows(self.mark, '↑', '↓')}".strip()
 
     def latex(self) -> str:
-        """Return the cell for LaTeX."""
+        """Return the entry for LaTeX."""
         text = escape_latex(self.text)
         text = rf"\underline{{{text}}}" if self.underlined else text
         text = rf"\textbf{{{text}}}" if self.bold else text
@@ -81,17 +81,17 @@ def escape_latex(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Section:
+class Heading:
     """A line of its own that names the rows below it; without a title, a rule."""
 
     title: str
 
 
-Row = Sequence[Cell | str] | Section
+Row = Sequence[Entry | str] | Heading
 
 
 @dataclass(frozen=True)
-class Table:
+class PrintedTable:
     """A table: what it shows, its columns, its rows, and what it was made with.
 
     Parameters
@@ -103,7 +103,7 @@ class Table:
     columns
         Their heads.
     rows
-        Cells, one for each column, or sections.
+        Entries, one for each column, or headings.
     note
         A line below it.
     settings
@@ -122,15 +122,15 @@ class Table:
 
     def to_markdown(self) -> str:
         """Return the table for Markdown, with title, note and settings."""
-        heads = [Cell(name).markdown() for name in self.columns]
+        heads = [Entry(name).markdown() for name in self.columns]
         lines = [f"### {self.title}", "", _markdown_row(heads)]
         lines.append("|" + "---|" * self.n_text + "---:|" * (len(self.columns) - self.n_text))
         for row in self.rows:
-            if isinstance(row, Section):
-                cells = [f"*{row.title}*", *[""] * (len(self.columns) - 1)]
-                lines += [_markdown_row(cells)] if row.title else []
+            if isinstance(row, Heading):
+                texts = [f"*{row.title}*", *[""] * (len(self.columns) - 1)]
+                lines += [_markdown_row(texts)] if row.title else []
             else:
-                lines.append(_markdown_row([_as_cell(cell).markdown() for cell in row]))
+                lines.append(_markdown_row([_as_entry(entry).markdown() for entry in row]))
         for below in (self.note, self._settings_line()):
             lines += ["", below.replace("*", r"\*")] if below else []
         return "\n".join(lines) + "\n"
@@ -145,13 +145,13 @@ class Table:
         lines += [r"\toprule", _latex_row([escape_latex(name) for name in self.columns])]
         lines.append(r"\midrule")
         for row in self.rows:
-            if isinstance(row, Section):
+            if isinstance(row, Heading):
                 title = rf"\textit{{{escape_latex(row.title)}}}"
                 lines.append(
                     rf"\multicolumn{{{width}}}{{l}}{{{title}}} \\" if row.title else r"\midrule"
                 )
             else:
-                lines.append(_latex_row([_as_cell(cell).latex() for cell in row]))
+                lines.append(_latex_row([_as_entry(entry).latex() for entry in row]))
         lines.append(r"\bottomrule")
         if self.note:
             note = escape_latex(self.note)
@@ -160,18 +160,18 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
-        """Return the same rows as CSV; the name of a section stands before each of its rows."""
+        """Return the same rows as CSV; a heading stands before each of the rows below it."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        sectioned = any(isinstance(row, Section) for row in self.rows)
+        sectioned = any(isinstance(row, Heading) for row in self.rows)
         writer.writerow(["section", *self.columns] if sectioned else self.columns)
         section = ""
         for row in self.rows:
-            if isinstance(row, Section):
+            if isinstance(row, Heading):
                 section = row.title
                 continue
-            cells = [_as_cell(cell).plain() for cell in row]
-            writer.writerow([section, *cells] if sectioned else cells)
+            texts = [_as_entry(entry).plain() for entry in row]
+            writer.writerow([section, *texts] if sectioned else texts)
         return stream.getvalue()
 
     def _settings_line(self) -> str:
@@ -181,13 +181,13 @@ class Table:
         return f"Settings: {shown}."
 
 
-def _as_cell(cell: Cell | str) -> Cell:
-    return cell if isinstance(cell, Cell) else Cell(cell)
+def _as_entry(entry: Entry | str) -> Entry:
+    return entry if isinstance(entry, Entry) else Entry(entry)
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+def _markdown_row(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + r" \\"
+def _latex_row(texts: Sequence[str]) -> str:
+    return " & ".join(texts) + r" \\"

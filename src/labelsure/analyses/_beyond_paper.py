@@ -8,19 +8,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labelsure._typing import Floats
-from labelsure.metrics import check_empty, get_metric
-from labelsure.study._association import kendall_association, pearson_association
-from labelsure.study._correlations import PAPER_METRICS, PEARSON_CANDIDATES
-from labelsure.study._scores import (
+from labelsure.analyses._correlations import (
+    PAPER_METRICS,
+    PEARSON_CANDIDATES,
+    kendall_association,
+    pearson_association,
+)
+from labelsure.analyses._scores import (
     CELL,
     accuracies,
     candidate_values,
     check_candidates,
     check_metrics,
     check_scores,
+    expected_accuracies,
     rank_keys,
 )
+from labelsure.metrics import COUNTS, check_empty, get_metric
 
 MODEL = "model"
 """The expected accuracy under the classifier's own distribution, beside the candidates."""
@@ -88,22 +92,10 @@ def true_accuracy(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _expected(part: pd.DataFrame, column: str, p_empty: str, metric: str, empty: float) -> Floats:
-    """Return expected accuracies with what an empty decision gains when the truth is empty."""
-    values = part[column].to_numpy(float)
-    nothing = ([0], [0], [0], [1])
-    worth = get_metric(metric).values(*nothing, empty=empty)
-    gain = float((worth - get_metric(metric).values(*nothing, empty=0.0))[0])
-    if gain == 0 or p_empty not in part.columns:
-        return values
-    is_empty = (part["tp"] + part["fp"]).to_numpy() == 0
-    return values + np.where(is_empty, gain * part[p_empty].to_numpy(float), 0.0)
-
-
 def _against_truth(
     part: pd.DataFrame, metric: str, candidates: Sequence[str], empty: float
 ) -> list[dict[str, Any]]:
-    truth = _expected(part, f"true_expected_{metric}", "true_p_empty", metric, empty)
+    truth = expected_accuracies(part, metric, empty, true=True)
     rows = [
         {
             "candidate": candidate,
@@ -113,7 +105,7 @@ def _against_truth(
         for candidate in candidates
     ]
     if f"expected_{metric}" in part.columns:
-        model = _expected(part, f"expected_{metric}", "p_empty", metric, empty)
+        model = expected_accuracies(part, metric, empty)
         rows.append(
             {
                 "candidate": MODEL,
@@ -152,7 +144,7 @@ def optimal_decisions(
     scores, empty = check_scores(scores), check_empty(empty)
     rows = []
     for metric in check_metrics(metrics):
-        counts = [f"best_{metric}_{name}" for name in ("tp", "fp", "fn", "tn")]
+        counts = [f"best_{metric}_{name}" for name in COUNTS]
         gap = f"best_{metric}_gap"
         if not {*counts, gap} <= set(scores.columns):
             continue

@@ -11,12 +11,11 @@ from labelsure._typing import Floats
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import Profile
 from labelsure.errors import InputError, unknown_name
-from labelsure.metrics import METRICS, MetricLike, get_metric
+from labelsure.metrics import COUNTS, METRICS, MetricLike, get_metric
 
 CELL = ["dataset", "classifier", "repeat"]
 """What names a cell of the study: one classifier on one split of one data set."""
 
-COUNTS = ["tp", "fp", "fn", "tn"]
 PROFILE = ["log_top", "log_runner_up", "entropy", "log_collision", "n_labels"]
 
 
@@ -71,37 +70,45 @@ def accuracies(scores: pd.DataFrame, metric: MetricLike, empty: float) -> Floats
 
 def candidate_values(scores: pd.DataFrame, candidate: str) -> Floats:
     """Return a candidate's value in each row, whatever its number of labels."""
+    return _of_profiles(scores, CANDIDATES[candidate].function)
+
+
+def rank_keys(scores: pd.DataFrame, candidate: str) -> Floats:
+    """Return a candidate's order within a cell: HP and ME share it, and so do CE, GI and CS."""
+    return _of_profiles(scores, CANDIDATES[candidate].ranks)
+
+
+def _of_profiles(scores: pd.DataFrame, function: Callable[[Profile], Floats]) -> Floats:
     values = np.empty(len(scores))
     n_labels = scores["n_labels"].to_numpy()
     columns = {name: scores[name].to_numpy(np.float64) for name in PROFILE[:-1]}
     for size in np.unique(n_labels):
         rows = n_labels == size
         profile = Profile(**{k: v[rows] for k, v in columns.items()}, n_labels=float(size))
-        values[rows] = CANDIDATES[candidate].function(profile)
+        values[rows] = function(profile)
     return values
 
 
-def _log_top_gap(scores: pd.DataFrame) -> Floats:
-    top, runner_up = (scores[name].to_numpy(np.float64) for name in ("log_top", "log_runner_up"))
-    with np.errstate(divide="ignore"):  # a tie has a gap of 0
-        return top + np.log(-np.expm1(np.minimum(runner_up - top, 0.0)))
+def expected_accuracies(
+    scores: pd.DataFrame, metric: MetricLike, empty: float, *, true: bool = False
+) -> Floats:
+    """Return the expected accuracy of each decision, for any worth of two empty labelsets.
 
-
-RANK_KEYS: dict[str, Callable[[pd.DataFrame], Floats]] = {
-    "HP": lambda scores: scores["log_top"].to_numpy(np.float64),
-    "ME": lambda scores: scores["log_top"].to_numpy(np.float64),
-    "TG": _log_top_gap,
-    "SE": lambda scores: -scores["entropy"].to_numpy(np.float64),
-    "CE": lambda scores: scores["log_collision"].to_numpy(np.float64),
-    "GI": lambda scores: scores["log_collision"].to_numpy(np.float64),
-    "CS": lambda scores: scores["log_collision"].to_numpy(np.float64),
-    "ESS": lambda scores: -scores["log_collision"].to_numpy(np.float64),
-}
-"""What orders instances as a candidate does, without the ties that rounding gives its values."""
-
-
-def rank_keys(scores: pd.DataFrame, candidate: str) -> Floats:
-    """Return a candidate's order within a cell: HP and ME share it, and so do CE, GI and CS."""
-    if candidate in RANK_KEYS:
-        return RANK_KEYS[candidate](scores)
-    return candidate_values(scores, candidate)
+    Parameters
+    ----------
+    scores
+        With expected_<metric> and p_empty. The column is made with two empty labelsets worth 0;
+        an empty decision gains `empty` times the probability that the truth is empty, too.
+    metric, empty
+        Which accuracy.
+    true
+        Under the distribution that the data was drawn from (true_expected_<metric>,
+        true_p_empty), and not under the classifier's.
+    """
+    prefix, metric = "true_" if true else "", get_metric(metric)
+    values = scores[f"{prefix}expected_{metric.name}"].to_numpy(np.float64)
+    p_empty = f"{prefix}p_empty"
+    if empty == 0 or not metric.depends_on_empty or p_empty not in scores.columns:
+        return values
+    is_empty = (scores["tp"] + scores["fp"]).to_numpy() == 0
+    return values + np.where(is_empty, empty * scores[p_empty].to_numpy(np.float64), 0.0)

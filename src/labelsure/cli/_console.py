@@ -1,14 +1,21 @@
-"""Progress on stderr: a bar, and a line for each finished cell."""
+"""What commands say to the terminal: exit codes, and the progress of cells on stderr."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from labelsure.study import CellEvent
+if TYPE_CHECKING:
+    from labelsure.study import CellEvent
+
+FINE = 0
+CHECK_FAILED = 1
+WRONG_INPUT = 2
+CELLS_FAILED = 3
+INTERRUPTED = 130
 
 
 class CellLines:
@@ -47,21 +54,21 @@ class CellLines:
         self._bar.stop()
 
     def __call__(self, event: CellEvent) -> None:
-        """Draw one event; kept cells only count, and are told once."""
+        """Draw one event; kept cells only count, and get one line together."""
         self._bar.update(self._task, total=event.n_cells, completed=event.n_finished)
         if event.state == "kept":
             self._n_kept += 1
             if event.n_finished < event.n_cells:
                 return
-        self._tell_kept()
+        self._print_kept()
         if event.state != "kept":
             self._console.print(_line(event), markup=False)
 
     def note(self, text: str) -> None:
-        """Tell what happens beside the cells."""
+        """Print what happens beside the cells."""
         self._console.print(text, markup=False)
 
-    def _tell_kept(self) -> None:
+    def _print_kept(self) -> None:
         if self._n_kept:
             self._console.print(f"{self._n_kept} cells kept from an earlier run")
             self._n_kept = 0

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from labelsure.distributions import DenseDistribution
-from labelsure.report._table import MISSING, Cell, Row, Section, Table
-from labelsure.study import (
+from labelsure.analyses import (
     Analyses,
     describe_datasets,
     fit_statistics,
+    levels,
     optimal_decisions,
-    published_table,
     spread,
     true_accuracy,
 )
+from labelsure.candidates import CANDIDATES, group_by_rank
+from labelsure.datasets import catalogue
+from labelsure.distributions import DenseDistribution
+from labelsure.metrics import METRICS, get_metric
+from labelsure.report._formats import MISSING, Entry, Heading, PrintedTable, Row
 
-__all__ = ["Cell", "Section", "Table", "study_tables", "worked_example_table"]
+__all__ = ["make_study_tables"]
 
-METRIC_TITLES = {"exact": "Exact Match", "hamming": "Hamming", "jaccard": "Jaccard", "f1": "F1"}
-TERM_TITLES = {
-    "TG": "Top Gap",
-    "SE": "Shannon Entropy",
-    "CE": "Collision Entropy",
-    "ME": "Min Entropy",
-    "CS": "Chi-squared",
-    "GI": "Gini Impurity",
+SHORT_TITLES = {
+    "HP": "High Prob",
+    "exact": "Exact",
     "Indep": "Independent",
     "n_labels": "Label Count",
     "n_labelsets": "Label Comb",
     "cardinality": "Label Card",
     "n_features": "Feature Count",
-    "hamming": "Hamming",
-    "jaccard": "Jaccard",
-    "exact": "Exact",
-    "f1": "F1",
 }
-RANK_TITLES = {"HP": "HP, ME", "CE": "CE, CS, GI"}
+"""What the paper prints where a term has no title of its own, or a longer one."""
+
 FIT_ROWS = {"r_squared": "R2", "adjusted_r_squared": "Adj. R2", "n": "Num. obs.", "rmse": "RMSE"}
 FEATURE = "feature"
 EFFECT_SECTIONS = {
@@ -59,10 +54,11 @@ ARROWS = (
     "Mean over repeats. Arrows: different from HP at 0.1 (one), 0.05 (two) and 0.01 (three) in the "
     "first repeat, by the influence-function test."
 )
-PAPER_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC", "CT", "Indep")}
+PRINTED_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC", "CT", "Indep")}
+"""The order in which the paper prints them, which is not that of its regressions."""
 
 
-def study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[Table]:
+def make_study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[PrintedTable]:
     """Return every table of the paper, then those beyond it.
 
     Parameters
@@ -93,11 +89,11 @@ def study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[Table]
 ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
 
 
-def _with_settings(table: Table, settings: Mapping[str, str]) -> Table:
+def _with_settings(table: PrintedTable, settings: Mapping[str, str]) -> PrintedTable:
     return replace(table, settings=settings)
 
 
-def worked_example_table() -> Table:
+def worked_example_table() -> PrintedTable:
     """Return the paper's example: a distribution over three labels with its expectations."""
     codes = np.arange(8)
     # The paper counts with its first label as the highest bit.
@@ -114,34 +110,36 @@ def worked_example_table() -> Table:
     rows: list[Row] = []
     for i, labelset in enumerate(labelsets):
         cells = [
-            Cell(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
+            Entry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
             for m in names
         ]
         rows.append([str(i + 1), *map(str, labelset), f"{probabilities[i]:.3f}", *cells])
     marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
     rows.append(["P(y_j|x)", *marginals, "", "", "", ""])
     columns = ["i", "y1", "y2", "y3", "P(Y=y_i|x)", "E[HS]", "E[EM]", "E[JS]"]
-    return Table("worked_example", "A distribution and its expected accuracies", columns, rows)
+    return PrintedTable(
+        "worked_example", "A distribution and its expected accuracies", columns, rows
+    )
 
 
-def datasets_table(analyses: Analyses) -> Table:
+def datasets_table(analyses: Analyses) -> PrintedTable:
     """Return the data sets: instances, labels, features, cardinality, kind."""
     described = describe_datasets(analyses).groupby("dataset", sort=False).mean(numeric_only=True)
-    kinds = published_table("datasets").set_index("dataset")["kind"]
+    domains = catalogue()["domain"]
     rows = [
         [
             str(name).capitalize(),
             *(_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
             _number(row["cardinality"], 2),
-            str(kinds.get(name, "")),
+            str(domains.get(name, "")),
         ]
         for name, row in described.loc[_ordered(described.index, "dataset")].iterrows()
     ]
     note = "LC: mean number of labels of an instance, in the training parts."
-    return Table("datasets", "Data sets", ["", "N", "L", "M", "LC", "Type"], rows, note)
+    return PrintedTable("datasets", "Data sets", ["", "N", "L", "M", "LC", "Type"], rows, note)
 
 
-def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> Table:
+def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
     """Return the correlations of a metric by data set and classifier, with arrows."""
     part = correlations[correlations["metric"] == metric]
     candidates = list(dict.fromkeys(part["candidate"]))
@@ -151,46 +149,46 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
     marks = first.set_index(keys)["arrows"]
     rows: list[Row] = []
     for dataset in _ordered(part["dataset"], "dataset"):
-        rows.append(Section(dataset.capitalize()))
+        rows.append(Heading(dataset.capitalize()))
         of_dataset = part[part["dataset"] == dataset]
         for classifier in _ordered(of_dataset["classifier"], "classifier"):
             cells = [
-                Cell(
+                Entry(
                     _number(means.get((dataset, classifier, name), np.nan), 4),
                     str(marks.get((dataset, classifier, name), "")),
                 )
                 for name in candidates
             ]
             rows.append([classifier, *cells])
-    titles = RANK_TITLES if association == "kendall" else {}
-    columns = ["Method", *(titles.get(name, name) for name in candidates)]
-    title = f"{ASSOCIATIONS[association]} with {METRIC_TITLES[metric]} accuracy"
-    return Table(f"{association}_{metric}", title, columns, rows, ARROWS)
+    title_of = _rank_title if association == "kendall" else str
+    columns = ["Method", *map(title_of, candidates)]
+    title = f"{ASSOCIATIONS[association]} with {get_metric(metric).title} accuracy"
+    return PrintedTable(f"{association}_{metric}", title, columns, rows, ARROWS)
 
 
-def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> Table:
+def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> PrintedTable:
     """Return Analysis 1 or 3: a column for each metric, candidates spelled out or not."""
     metrics = _ordered(effects["metric"], "metric")
     names: dict[str, Callable[[str], str]] = {} if spelled else {"candidate": str}
     rows = _model_rows(effects, "metric", metrics, EFFECT_SECTIONS, names)
-    columns = ["", *(TERM_TITLES.get(metric, metric) for metric in metrics)]
+    columns = ["", *map(_term_title, metrics)]
     title = f"Effects on Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
-    return Table(f"{association}_effects", title, columns, rows, STARS)
+    return PrintedTable(f"{association}_effects", title, columns, rows, STARS)
 
 
-def robustness_table(robustness: pd.DataFrame, association: str, *, below: bool) -> Table:
+def robustness_table(robustness: pd.DataFrame, association: str, *, below: bool) -> PrintedTable:
     """Return Analysis 2 or 4: a column for each candidate, errors beside estimates or below."""
     candidates = list(dict.fromkeys(robustness["candidate"]))
     rows = _model_rows(robustness, "candidate", candidates, ROBUSTNESS_SECTIONS, {}, below=below)
     title = f"What moves Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
-    return Table(f"{association}_robustness", title, ["", *candidates], rows, STARS)
+    return PrintedTable(f"{association}_robustness", title, ["", *candidates], rows, STARS)
 
 
-def clustered_table(robustness: pd.DataFrame, association: str) -> Table:
+def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
     """Return what the ordinary standard errors of Analysis 2 or 4 hide."""
     rows: list[Row] = []
     for candidate, part in robustness.groupby("candidate", sort=False):
-        rows.append(Section(str(candidate)))
+        rows.append(Heading(str(candidate)))
         for row in part.itertuples(index=False):
             numbers = (row.estimate, row.standard_error, row.clustered_standard_error)
             rows.append(
@@ -207,10 +205,10 @@ def clustered_table(robustness: pd.DataFrame, association: str) -> Table:
         "the data, so that only large and stable gradients mean anything."
     )
     title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
-    return Table(f"{association}_robustness_clustered", title, columns, rows, note)
+    return PrintedTable(f"{association}_robustness_clustered", title, columns, rows, note)
 
 
-def interval_tables(intervals: pd.DataFrame, metric: str) -> Table:
+def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
     """Return Analysis 5 of a metric: actual accuracy for each interval of estimates."""
     part = intervals[intervals["metric"] == metric]
     models = list(dict.fromkeys(part["model"]))
@@ -223,11 +221,11 @@ def interval_tables(intervals: pd.DataFrame, metric: str) -> Table:
         "95% interval over random halvings. Bold: closest to the interval of estimates; "
         "underlined: its low end is below; NA: no estimate fell there."
     )
-    title = f"Actual {METRIC_TITLES[metric]} accuracy for each interval of estimates"
-    return Table(f"intervals_{metric}", title, ["Exp Acc", *models], rows, note)
+    title = f"Actual {get_metric(metric).title} accuracy for each interval of estimates"
+    return PrintedTable(f"intervals_{metric}", title, ["Exp Acc", *models], rows, note)
 
 
-def spread_table(correlations: pd.DataFrame) -> Table:
+def spread_table(correlations: pd.DataFrame) -> PrintedTable:
     """Return how far each correlation moves from one split to the next."""
     frame = spread(correlations)
     rows = [
@@ -239,17 +237,17 @@ def spread_table(correlations: pd.DataFrame) -> Table:
         for row in frame.itertuples(index=False)
     ]
     columns = ["", "repeats", "mean", "standard deviation", "least", "most"]
-    return Table("kendall_spread", "Kendall's tau over repeats of the split", columns, rows)
+    return PrintedTable("kendall_spread", "Kendall's tau over repeats of the split", columns, rows)
 
 
-def holm_table(correlations: pd.DataFrame) -> Table:
+def holm_table(correlations: pd.DataFrame) -> PrintedTable:
     """Return the tests behind the arrows of the first repeat, corrected for their number."""
     first = correlations[correlations["repeat"] == correlations["repeat"].min()]
     tested = first[first["p_value"].notna()]
     rows: list[Row] = [
         [
             f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
-            Cell(_number(row.difference, 4), str(row.arrows)),
+            Entry(_number(row.difference, 4), str(row.arrows)),
             _number(row.standard_error, 4),
             _number(row.p_value, 4),
             _number(row.p_value_holm, 4),
@@ -257,10 +255,10 @@ def holm_table(correlations: pd.DataFrame) -> Table:
         for row in tested.itertuples(index=False)
     ]
     columns = ["", "difference from HP", "s.e.", "p", "p (Holm)"]
-    return Table("kendall_tests", f"{len(rows)} tests against HP", columns, rows)
+    return PrintedTable("kendall_tests", f"{len(rows)} tests against HP", columns, rows)
 
 
-def _tables_beyond(analyses: Analyses) -> Iterator[Table]:
+def _tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
     settings = analyses.settings
     truth = true_accuracy(
         analyses.scores,
@@ -291,13 +289,13 @@ def _tables_beyond(analyses: Analyses) -> Iterator[Table]:
         )
 
 
-def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> Table:
+def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
     rows = [
         [value if isinstance(value, str) else _number(value, 4) for value in row]
         for row in frame.itertuples(index=False)
     ]
     n_text = sum(isinstance(value, str) for value in frame.iloc[0])
-    return Table(name, title, list(frame.columns), rows, note, n_text=n_text)
+    return PrintedTable(name, title, list(frame.columns), rows, note, n_text=n_text)
 
 
 def _model_rows(
@@ -316,7 +314,7 @@ def _model_rows(
     for factor, heading in sections.items():
         terms = [t for t in dict.fromkeys(models["term"]) if factors.get(t, FEATURE) == factor]
         if terms:
-            rows.append(Section(heading.format(_baseline_title(baselines.get(factor, "")))))
+            rows.append(Heading(heading.format(_term_title(baselines.get(factor, "")))))
         for term in terms:
             title = names.get(factor, _term_title)(term)
             cells = [found.get((term, column), {}) for column in columns]
@@ -333,29 +331,24 @@ def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -
         if pd.isna(estimate):
             spread = ""
         mark = "*" * sum(p_value < level for level in (0.1, 0.05, 0.01))
-        shown.append(Cell(text if below else f"{text} {spread}".strip(), mark))
+        shown.append(Entry(text if below else f"{text} {spread}".strip(), mark))
         errors.append(spread)
     return [[title, *shown], ["", *errors]] if below else [[title, *shown]]
 
 
-def _baseline_title(baseline: str) -> str:
-    titles = {"HP": "High Prob", "ECC": "ECC", **TERM_TITLES}
-    return titles.get(baseline, baseline if baseline.isupper() else baseline.capitalize())
-
-
 def _fit_rows(fits: pd.DataFrame, columns: Sequence[str]) -> list[Row]:
-    rows: list[Row] = [Section("")]
+    rows: list[Row] = [Heading("")]
     for name, title in FIT_ROWS.items():
         digits = 0 if name == "n" else 3
         rows.append([title, *(_number(fits.loc[column, name], digits) for column in columns)])
     return rows
 
 
-def _interval(row: Mapping[Any, Any]) -> Cell:
+def _interval(row: Mapping[Any, Any]) -> Entry:
     if np.isnan(row["low"]):
-        return Cell(MISSING)
+        return Entry(MISSING)
     text = f"{row['low']:.3f}, {row['high']:.3f}"
-    return Cell(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
+    return Entry(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
 
 
 def _number(value: Any, digits: int) -> str:
@@ -363,12 +356,21 @@ def _number(value: Any, digits: int) -> str:
 
 
 def _term_title(term: str) -> str:
-    return TERM_TITLES.get(term, term if term.isupper() else term.capitalize())
+    """Return how a candidate, metric, data set, classifier or feature of the data is printed."""
+    if term in SHORT_TITLES:
+        return SHORT_TITLES[term]
+    if term in CANDIDATES or term in METRICS:
+        return CANDIDATES[term].title if term in CANDIDATES else METRICS[term].title
+    return term if term.isupper() else term.capitalize()
 
 
-def _ordered(names: Any, kind: str) -> list[str]:
-    """Return distinct names, the paper's first and in its order."""
-    present = list(dict.fromkeys(names))
-    paper = PAPER_ORDER.get(kind, tuple(published_table("datasets")["dataset"]))
-    first = [name for name in paper if name in present]
-    return first + [name for name in present if name not in first]
+def _rank_title(candidate: str) -> str:
+    """Return a candidate with all others that rank as it does: one column stands for them."""
+    others = sorted(name for name in CANDIDATES if name != candidate)
+    return ", ".join(group_by_rank([candidate, *others])[candidate])
+
+
+def _ordered(names: Iterable[str], factor: str) -> list[str]:
+    """Return distinct names, the paper's first and in the order in which it prints them."""
+    ranked = {name: rank for rank, name in enumerate(PRINTED_ORDER.get(factor, ()))}
+    return sorted(levels(names, factor), key=lambda name: ranked.get(name, len(ranked)))

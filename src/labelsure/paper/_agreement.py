@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
-from labelsure.study._linear import averaged, effects
+from labelsure.analyses._linear_models import averaged, effects
+from labelsure.candidates import CANDIDATES
 
 KEYS = ["metric", "dataset", "classifier", "candidate"]
-USUAL_SIGNS = {"TG": -1, "SE": 1, "CE": 1, "ME": 1, "CS": 1, "GI": 1}
-"""The trivial guess: TG is lower than HP, the others are higher, always."""
-
 OVERLAP = 1.96
 """Standard errors on each side of an estimate in its 95% interval."""
 
@@ -60,7 +58,7 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
 
 
 def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
-    """Return what the obvious reaches: each metric's median, the usual signs, effects of zero.
+    """Return what the obvious reaches: each metric's median, the expected signs, effects of zero.
 
     Parameters
     ----------
@@ -69,9 +67,9 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
     """
     y = reference["correlation"].to_numpy()
     median = reference.groupby("metric")["correlation"].transform("median").to_numpy()
-    known = reference[reference["candidate"].isin([*USUAL_SIGNS, "HP"])]
+    known = reference[reference["candidate"].isin([*_expected_signs(), "HP"])]
     gaps = _above_baseline(known.assign(correlation_reference=known["correlation"]))
-    gaps["gap"] = gaps["candidate"].map(USUAL_SIGNS)
+    gaps["gap"] = gaps["candidate"].map(_expected_signs())
     return {
         "n": float(len(reference)),
         **_values(median, y),
@@ -81,14 +79,14 @@ def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
 
 
 def trivial_effects(reference: pd.DataFrame) -> dict[str, float]:
-    """Return effect_signs of the usual signs, and effect_overlap of no effect at all.
+    """Return effect_signs of the expected signs, and effect_overlap of no effect at all.
 
     Parameters
     ----------
     reference
         metric, term, estimate, standard_error; the guess has the same standard errors.
     """
-    guessed = reference.assign(estimate=reference["term"].map(USUAL_SIGNS).fillna(0.0))
+    guessed = reference.assign(estimate=reference["term"].map(_expected_signs()).fillna(0.0))
     nothing = reference.assign(estimate=0.0)
     return {
         "effect_signs": effects_agreement(guessed, reference)["effect_signs"],
@@ -124,7 +122,7 @@ def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, 
     """
     both = ours.merge(reference, on=["metric", "term"], suffixes=("", "_reference"))
     both = both.dropna(subset=["estimate", "estimate_reference"])
-    signed = both[both["term"].isin(USUAL_SIGNS) & (both["estimate_reference"] != 0)]
+    signed = both[both["term"].isin(_expected_signs()) & (both["estimate_reference"] != 0)]
     same = np.sign(signed["estimate"]) == np.sign(signed["estimate_reference"])
     apart = (both["estimate"] - both["estimate_reference"]).abs()
     reach = OVERLAP * (both["standard_error"] + both["standard_error_reference"])
@@ -132,6 +130,11 @@ def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, 
         "effect_signs": float(same.mean()) if len(same) else np.nan,
         "effect_overlap": float((apart <= reach).mean()) if len(both) else np.nan,
     }
+
+
+def _expected_signs() -> dict[str, int]:
+    """Return the trivial guess: TG is always lower than HP, the others are always higher."""
+    return {name: candidate.sign for name, candidate in CANDIDATES.items() if candidate.sign}
 
 
 def _values(x: np.ndarray, y: np.ndarray) -> dict[str, float]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,138 +9,66 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from labelsure._kernels.threads import n_threads
 from labelsure._storage import write_text, write_whole
-from labelsure.report.study_figures import (
+from labelsure.analyses import Analyses
+from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
 )
-from labelsure.report.tables import study_tables
-from labelsure.study import Analyses, AnalysisSettings, run_analyses
+from labelsure.report.study_tables import make_study_tables
+from labelsure.study import Plan, StudyRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["analyses_of", "shown_settings", "write_report_files"]
+__all__ = ["flatten_settings", "write_report"]
 
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
 FIGURE_FORMATS = ("png", "svg")
-REPLICATES = "mixture_replicates.parquet"
 LONGEST_SETTING = 400
-FOOTER = ("name", "repeats", "empty", "by_instance")
+FOOTER = ("name", "n_repeats", "empty", "by_instance")
 """The settings that stand in a figure itself; all are in its file's metadata."""
 
 
-def write_report_files(
-    scores: pd.DataFrame,
-    features: pd.DataFrame,
-    settings: Mapping[str, Any],
-    out_dir: str | Path,
-    *,
-    by_instance: bool = False,
-    n_replicates: int | None = None,
-    n_jobs: int | None = None,
-) -> list[Path]:
-    """Write every table (tables/*.md, *.tex, *.csv) and figure (figures/*.png, *.svg).
+def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
+    """Write every table (tables/*.md, *.tex, *.csv) and figure (figures/*.png, *.svg) of a run.
 
     Parameters
     ----------
-    scores, features
-        The score table and the features of the data sets.
-    settings
-        The plan as resolved; metrics, candidates, empty and seed count, all are printed.
-    out_dir
-        The study's folder.
-    by_instance, n_replicates
-        How the mixture splits, see `labelsure.study.mixture`.
+    run
+        Of `labelsure.study.run_study` or `labelsure.study.open_run`; its folder gets the files.
     n_jobs
-        Processes for the mixture; None means all cores.
+        Processes for the mixture, unless its fits are in the folder; None means all cores.
 
     Returns
     -------
     list of pathlib.Path
         What was written.
     """
-    others: dict[str, Any] = {"by_instance": by_instance}
-    if n_replicates is not None:
-        others["n_replicates"] = n_replicates
-    chosen = AnalysisSettings.from_plan(settings, **others)
-    analyses = analyses_of(scores, features, chosen, Path(out_dir), n_jobs=n_jobs)
-    shown = shown_settings(settings, chosen)
-    written = _write_tables(analyses, shown, Path(out_dir) / "tables")
-    return written + _write_figures(analyses, shown, Path(out_dir) / "figures")
+    analyses, shown = run.analyses(n_jobs), flatten_settings(run.plan)
+    written = _write_tables(analyses, shown, run.folder / "tables")
+    return written + _write_figures(analyses, shown, run.folder / "figures")
 
 
-def analyses_of(
-    scores: pd.DataFrame,
-    features: pd.DataFrame,
-    settings: AnalysisSettings,
-    out_dir: Path,
-    *,
-    n_jobs: int | None = None,
-) -> Analyses:
-    """Return all analyses; the mixture's fits are kept in the folder and used again.
-
-    Parameters
-    ----------
-    scores, features, settings
-        As for `labelsure.study.run_analyses`.
-    out_dir
-        Where the fits are kept, with a fingerprint of what they were made from.
-    n_jobs
-        Processes for the mixture; None means all cores.
-    """
-    kept, note = out_dir / "analyses" / REPLICATES, out_dir / "analyses" / "mixture.json"
-    made_from = {"scores": _fingerprint(scores), "settings": _plain(asdict(settings))}
-    replicates = None
-    if kept.is_file() and note.is_file() and _read_json(note) == made_from:
-        replicates = pd.read_parquet(kept)
-    jobs = n_threads() if n_jobs is None else n_jobs
-    analyses = run_analyses(scores, features, settings, replicates=replicates, n_jobs=jobs)
-    if replicates is None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        note.unlink(missing_ok=True)  # a note vouches for the file beside it, not for an older one
-        write_whole(kept, analyses.replicates.to_parquet)
-        write_text(note, json.dumps(made_from))
-    return analyses
-
-
-def _fingerprint(scores: pd.DataFrame) -> str:
-    hashes = pd.util.hash_pandas_object(scores, index=False).to_numpy()
-    return hashlib.sha256(hashes.tobytes()).hexdigest()
-
-
-def _plain(settings: Any) -> Any:
-    return json.loads(json.dumps(settings))
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def shown_settings(plan: Mapping[str, Any], chosen: AnalysisSettings) -> dict[str, str]:
-    """Return the settings that are printed: the plan's, flattened, and the analyses' own.
+def flatten_settings(plan: Plan) -> dict[str, str]:
+    """Return the settings that are printed: the plan's and those of the analyses, as text.
 
     Parameters
     ----------
     plan
-        The plan as resolved.
-    chosen
-        What the analyses were made with.
+        Of the study.
 
     Examples
     --------
-    >>> shown = shown_settings({"name": "mine", "base": {"C": 0.1}}, AnalysisSettings())
-    >>> shown["name"], shown["base.C"], shown["empty"]
-    ('mine', '0.1', '0.0')
+    >>> from labelsure.study import load_plan
+    >>> shown = flatten_settings(load_plan("paper"))
+    >>> shown["name"], shown["base.C"], shown["empty"], shown["response"]
+    ('paper', '0.1', '0.0', 'rates')
     """
-    shown = dict(_flattened(plan))
-    for name, value in asdict(chosen).items():
+    shown = dict(_flattened(plan.to_dict()))
+    for name, value in asdict(plan.analysis_settings).items():
         shown[name] = _text(value)
     return shown
 
@@ -166,7 +92,7 @@ def _text(value: Any) -> str:
 def _write_tables(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for table in study_tables(analyses, settings):
+    for table in make_study_tables(analyses, settings):
         for suffix, method in FORMATS.items():
             path = folder / f"{table.name}.{suffix}"
             write_text(path, getattr(table, method)())

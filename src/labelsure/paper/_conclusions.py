@@ -1,4 +1,4 @@
-"""What the paper concludes, and whether a study of ours bears it out.
+"""What the paper concludes, and whether a study of ours supports it.
 
 A conclusion is one or more claims about numbers, each with a sign. Every number is computed in each
 repeat of the split; its 95% interval over the repeats decides:
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from labelsure.study._claims import (
+from labelsure.paper._claims import (
     METRICS,
     Claim,
     Maker,
@@ -32,7 +32,7 @@ from labelsure.study._claims import (
     lowest_estimates_are_too_low,
     mixture_is_best,
 )
-from labelsure.study._numbers import RepeatedAnalyses
+from labelsure.paper._published import RepeatedAnalyses
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 SIGN_RULE = (
@@ -71,7 +71,7 @@ class Conclusion:
         """Return "holds", "does not hold" or "undecided"."""
         if any(claim.contradicted for claim in self.claims):
             return FAILS
-        if self.claims and all(claim.borne_out for claim in self.claims):
+        if self.claims and all(claim.supported for claim in self.claims):
             return HOLDS
         return UNDECIDED
 

@@ -1,4 +1,4 @@
-"""``python -m labelsure.cli`` is ``labelsure``."""
+"""``python -m labelsure`` is ``labelsure``."""
 
 import sys
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
 from labelsure._typing import Floats, Mask
-from labelsure.errors import InputError
+from labelsure.analyses._correlations import PAPER_METRICS
+from labelsure.analyses._scores import accuracies, check_metrics, check_scores
+from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import check_empty
-from labelsure.study._correlations import PAPER_METRICS
-from labelsure.study._scores import accuracies, check_metrics, check_scores
 
 MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
 """The paper's models and the candidates that each is made from."""
@@ -29,18 +29,24 @@ WIDTHS = {"hamming": 0.05}
 DEFAULT_WIDTH = 0.1
 """Of the intervals of estimates; Hamming similarities lie closer together."""
 
+Response = Literal["rates", "value"]
+"""What the mixture models a metric by: the rates of the counts that it is made of, or its value."""
+
+RATE_METRICS = ("exact", "hamming", "jaccard", "f1")
+"""Metrics that can be modelled by rates. Any other is modelled by its value."""
+
 N_REPLICATES = 20
 INTERVAL = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """One model on one halving."""
+    """One model on one halving: the rows in `half` fit it."""
 
     metric: str
     model: str
     replicate: int
-    fitted: Mask
+    half: Mask
 
 
 def mixture(
@@ -52,7 +58,7 @@ def mixture(
     repeat: int | None = None,
     n_replicates: int = N_REPLICATES,
     by_instance: bool = False,
-    paper: bool = True,
+    response: Response = "rates",
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -63,7 +69,7 @@ def mixture(
     scores, metrics, empty
         As for `kendall`; `instance` is needed too when the split is by instance.
     models
-        Names and what `AccuracyEstimator` takes as `candidates`; None means HP, SE, CE and MIX.
+        Names and what `AccuracyEstimator` takes as `features`; None means HP, SE, CE and MIX.
     repeat
         Which repeat to use; None means the first.
     n_replicates
@@ -71,8 +77,9 @@ def mixture(
     by_instance
         Keep what the classifiers say of one instance on the same side of the split. The paper does
         not, so that a test row's truth is often known from another classifier's row.
-    paper
-        Model Jaccard by the rates of true and false positives and negatives.
+    response
+        Model Jaccard and F1 by the "rates" of true and false positives and negatives, as the
+        paper does, or by their "value". A metric of your own is modelled by its value.
     random_state
         Seed of the halvings and of the folds that choose the penalty.
     n_jobs
@@ -95,7 +102,7 @@ def mixture(
         repeat=repeat,
         n_replicates=n_replicates,
         by_instance=by_instance,
-        paper=paper,
+        response=response,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -111,7 +118,7 @@ def mixture_replicates(
     repeat: int | None = None,
     n_replicates: int = N_REPLICATES,
     by_instance: bool = False,
-    paper: bool = True,
+    response: Response = "rates",
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -119,7 +126,9 @@ def mixture_replicates(
 
     Parameters
     ----------
-    scores, metrics, models, empty, repeat, n_replicates, by_instance, paper, random_state, n_jobs
+    scores, metrics, models, empty, repeat, n_replicates
+        As for `mixture`.
+    by_instance, response, random_state, n_jobs
         As for `mixture`.
 
     Returns
@@ -129,20 +138,23 @@ def mixture_replicates(
     """
     pooled = _one_repeat(check_scores(scores), repeat)
     models = MODELS if models is None else models
-    names, empty = check_metrics(metrics), check_empty(empty)
+    metrics, empty = check_metrics(metrics), check_empty(empty)
+    if response not in get_args(Response):
+        raise unknown_name("response", response, get_args(Response))
     tasks = [
-        _Task(metric, model, replicate, fitted)
-        for replicate, fitted in enumerate(_halves(pooled, n_replicates, by_instance, random_state))
-        for metric in names
+        _Task(metric, model, replicate, half)
+        for replicate, half in enumerate(_halves(pooled, n_replicates, by_instance, random_state))
+        for metric in metrics
         for model in models
     ]
 
     def fit(task: _Task) -> pd.DataFrame:
+        by_rates = response == "rates" and task.metric in RATE_METRICS
         estimator = AccuracyEstimator(
             task.metric,
             features=models[task.model],
             empty=empty,
-            response="rates" if paper else "value",
+            response="rates" if by_rates else "value",
             random_state=random_state + task.replicate,
         )
         return _replicate(pooled, task, estimator, empty)
@@ -187,8 +199,8 @@ def _replicate(
     pooled: pd.DataFrame, task: _Task, estimator: AccuracyEstimator, empty: float
 ) -> pd.DataFrame:
     groups = {"slope_groups": "dataset", "offset_groups": "classifier"}
-    estimator.fit(pooled[task.fitted], **groups)
-    held_out = pooled[~task.fitted]
+    estimator.fit(pooled[task.half], **groups)
+    held_out = pooled[~task.half]
     estimated = estimator.predict(held_out, **groups)
     cut = _cut(task.metric, estimated, accuracies(held_out, task.metric, empty))
     name: dict[str, Any] = {

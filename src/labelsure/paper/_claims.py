@@ -11,15 +11,15 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from labelsure._typing import Floats
-from labelsure.study._mixture import DEFAULT_WIDTH, WIDTHS
-from labelsure.study._numbers import RepeatedAnalyses
+from labelsure.analyses._mixture_intervals import DEFAULT_WIDTH, WIDTHS
+from labelsure.paper._published import RepeatedAnalyses
 
 METRICS = ("exact", "hamming", "jaccard")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A number that should be above 0 (sign 1), below (-1) or not told from it (0).
+    """A number that should be above 0 (sign 1), below (-1) or consistent with 0 (sign 0).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Claim:
     p_value: float = np.nan
 
     @property
-    def borne_out(self) -> bool:
+    def supported(self) -> bool:
         """Whether the interval is where the paper says."""
         if self.sign == 0:
             return self.low <= 0 <= self.high
@@ -52,7 +52,7 @@ class Claim:
     def contradicted(self) -> bool:
         """Whether the interval is on the other side."""
         if self.sign == 0:
-            return not self.borne_out
+            return not self.supported
         return self.high < 0 if self.sign > 0 else self.low > 0
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from labelsure.study._correlations import (
+from labelsure.analyses._correlations import (
     KENDALL_CANDIDATES,
     PAPER_METRICS,
     PEARSON_CANDIDATES,
     kendall,
     pearson,
 )
-from labelsure.study._linear import effects, robustness
-from labelsure.study._mixture import MODELS, N_REPLICATES, interval_table, mixture_replicates
-
-SAME_ORDER = {"ME": "HP", "GI": "CE", "CS": "CE"}
-"""Candidates that rank as another one does; rank correlations leave them out."""
+from labelsure.analyses._linear_models import effects, robustness
+from labelsure.analyses._mixture_intervals import (
+    MODELS,
+    N_REPLICATES,
+    Response,
+    interval_table,
+    mixture_replicates,
+)
+from labelsure.candidates import group_by_rank
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class AnalysisSettings:
         Whether the mixture keeps the rows of an instance on one side of its splits.
     n_replicates
         Splits of the mixture.
-    paper
-        Whether the mixture models Jaccard by rates, as the paper does.
+    response
+        Whether the mixture models Jaccard by "rates", as the paper does, or by its "value".
     seed
         Of the mixture's splits.
     """
@@ -49,28 +52,14 @@ class AnalysisSettings:
     empty: float = 0.0
     by_instance: bool = False
     n_replicates: int = N_REPLICATES
-    paper: bool = True
+    response: Response = "rates"
     seed: int = 0
-
-    @classmethod
-    def from_plan(cls, plan: Mapping[str, Any], **others: Any) -> AnalysisSettings:
-        """Take metrics, candidates, empty and seed from a plan's settings, where it has them."""
-        taken = {name: plan[name] for name in ("empty", "seed") if name in plan}
-        for name in ("metrics", "candidates"):
-            if name in plan:
-                taken[name] = tuple(plan[name])
-        return cls(**{**taken, **others})
 
     @property
     def rank_candidates(self) -> tuple[str, ...]:
         """The candidates whose rankings differ: by default HP, TG, SE, CE."""
         first = [name for name in KENDALL_CANDIDATES if name in self.candidates]
-        others = [
-            name
-            for name in self.candidates
-            if name not in first and SAME_ORDER.get(name) not in first
-        ]
-        return (*first, *others)
+        return tuple(group_by_rank([*first, *self.candidates]))
 
     @property
     def models(self) -> dict[str, str | tuple[str, ...]]:
@@ -148,7 +137,7 @@ def run_analyses(
             empty=settings.empty,
             n_replicates=settings.n_replicates,
             by_instance=settings.by_instance,
-            paper=settings.paper,
+            response=settings.response,
             random_state=settings.seed,
             n_jobs=n_jobs,
         )
@@ -161,3 +150,22 @@ def run_analyses(
         replicates,
         interval_table(replicates),
     )
+
+
+def describe_datasets(analyses: Analyses) -> pd.DataFrame:
+    """Return the data sets of a study: sizes, and cardinality in the training part.
+
+    Parameters
+    ----------
+    analyses
+        Their features need `n_train` for the number of samples, which is missing otherwise.
+    """
+    scores, features = analyses.scores, analyses.features
+    keys = ["dataset", "repeat"]
+    if "repeat" not in features.columns:
+        features = features.assign(repeat=0)
+    classifiers = scores.assign(repeat=scores.get("repeat", 0)).groupby([*keys, "classifier"])
+    tested = classifiers.size().groupby(level=keys, sort=False).max().rename("n_test")
+    described = features.merge(tested.reset_index(), on=keys, how="left")
+    trained = described["n_train"] if "n_train" in described.columns else np.nan
+    return described.assign(n_samples=described["n_test"] + trained)
