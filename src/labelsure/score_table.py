@@ -38,8 +38,9 @@ __all__ = [
 ]
 
 
-CELL = ("dataset", "classifier", "repeat")
-"""What names a cell of a study: one classifier on one split of one data set."""
+CELL = ["dataset", "classifier", "repeat"]
+"""What names a cell of a study: one classifier on one split of one data set. A list, by which
+pandas groups rows."""
 
 PROFILE = ("log_top", "log_runner_up", "entropy", "log_collision")
 """The fields of the profile that candidates are computed from."""
@@ -124,7 +125,7 @@ class ScoreTable:
         Y_true: Any = None,
         Y_pred: Any = None,
         *,
-        metrics: Sequence[MetricLike] = tuple(METRICS),
+        metrics: Sequence[MetricLike] | None = None,
     ) -> Self:
         """Return the table of a batch of predictions.
 
@@ -137,9 +138,9 @@ class ScoreTable:
         Y_pred
             (n, L) the decisions; None means the mode.
         metrics
-            Those whose expected accuracies will be asked for.
+            Those whose expected accuracies will be asked for; None means all that have a name.
         """
-        chosen = [get_metric(metric) for metric in metrics]
+        chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
         shape = {"n_samples": len(dist), "n_labels": dist.n_labels}
         if Y_pred is not None:
             Y_pred = check_labelsets(Y_pred, name="Y_pred", **shape)

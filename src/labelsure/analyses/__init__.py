@@ -1,5 +1,6 @@
 """The analyses of a study: functions of the score table and of the frames they return."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.analyses._all_analyses import (
     Analyses,
     AnalysisSettings,
@@ -37,3 +38,5 @@ __all__ = [
     "spread",
     "true_accuracy",
 ]
+
+name_classes_publicly(__name__)

@@ -14,17 +14,9 @@ from labelsure.analyses._correlations import (
     kendall_association,
     pearson_association,
 )
-from labelsure.analyses._scores import (
-    CELL,
-    accuracies,
-    candidate_values,
-    check_candidates,
-    check_metrics,
-    check_scores,
-    expected_accuracies,
-    rank_keys,
-)
-from labelsure.metrics import COUNTS, check_empty, get_metric
+from labelsure.analyses._given_frames import check_candidates, check_metrics, check_scores
+from labelsure.metrics import COUNTS, check_empty
+from labelsure.score_table import CELL, ScoreTable
 
 MODEL = "model"
 """The expected accuracy under the classifier's own distribution, beside the candidates."""
@@ -95,17 +87,18 @@ def true_accuracy(
 def _against_truth(
     part: pd.DataFrame, metric: str, candidates: Sequence[str], empty: float
 ) -> list[dict[str, Any]]:
-    truth = expected_accuracies(part, metric, empty, true=True)
+    table = ScoreTable(part)
+    truth = table.true_expected(metric, empty)
     rows = [
         {
             "candidate": candidate,
-            "kendall": kendall_association(rank_keys(part, candidate), truth).value,
-            "pearson": pearson_association(candidate_values(part, candidate), truth).value,
+            "kendall": kendall_association(table.ranks(candidate), truth).value,
+            "pearson": pearson_association(table.candidate(candidate), truth).value,
         }
         for candidate in candidates
     ]
     if f"expected_{metric}" in part.columns:
-        model = expected_accuracies(part, metric, empty)
+        model = table.expected(metric, empty)
         rows.append(
             {
                 "candidate": MODEL,
@@ -149,8 +142,8 @@ def optimal_decisions(
         if not {*counts, gap} <= set(scores.columns):
             continue
         for cell, part in scores.dropna(subset=counts).groupby(CELL, sort=False):
-            mode = accuracies(part, metric, empty)
-            best = get_metric(metric).values(*(part[name] for name in counts), empty=empty)
+            table = ScoreTable(part)
+            mode, best = table.accuracy(metric, empty), table.best_accuracy(metric, empty)
             error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
             means = (mode.mean(), best.mean(), (best - mode).mean())
             rows.append((metric, *cell, len(part), *means, error, part[gap].mean()))

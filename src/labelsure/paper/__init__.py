@@ -1,5 +1,6 @@
 """What the paper says: its numbers and conclusions, and how a study of ours compares."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.paper._agreement import (
     agreement,
     effects_agreement,
@@ -34,3 +35,5 @@ __all__ = [
     "trivial_agreement",
     "trivial_effects",
 ]
+
+name_classes_publicly(__name__)

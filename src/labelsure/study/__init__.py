@@ -1,5 +1,6 @@
 """Studies: a plan becomes cells, cells become the score table, every analysis comes from it."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.study._cells import Cell, plan_cells, score_cell
 from labelsure.study._plan import Plan, load_plan, shipped_plans
 from labelsure.study._run import CellEvent, StudyRun, open_run, run_study
@@ -18,3 +19,5 @@ __all__ = [
     "score_cell",
     "shipped_plans",
 ]
+
+name_classes_publicly(__name__)

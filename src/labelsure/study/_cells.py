@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
-from labelsure._typing import Labelsets
+from labelsure._kernels.threads import one_blas_thread
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.metrics import COUNTS, METRICS, counts
+from labelsure.metrics import METRICS
+from labelsure.score_table import ScoreTable
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
 
@@ -149,20 +147,19 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
     """
     train, test = _split(plan, cell.dataset, cell.repeat, data.data)
     # Sums in BLAS depend on its number of threads, and so on how many cells run at a time.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         X_train, X_test = _features(plan, data.data.take(train).X, data.data.take(test).X)
         model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
         model.fit(X_train, data.data.Y[train])
         dist = model.predict_distribution(X_test)
-        columns = dict(_score_columns(plan, dist, data, test))
+        table = _score(plan, dist, data, test)
     identity = {
         "dataset": cell.dataset,
         "classifier": cell.classifier,
         "repeat": cell.repeat,
         "instance": test,
-        "n_labels": dist.n_labels,
     }
-    return pd.DataFrame({**identity, **columns})
+    return pd.concat([pd.DataFrame(identity), table.to_frame()], axis=1)
 
 
 def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
@@ -210,56 +207,14 @@ def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
     return scaler.fit_transform(X_train), scaler.transform(X_test)
 
 
-def _score_columns(
-    plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any
-) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of the score table that come after those that name the row."""
+def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
+    """Return the score table of the test part: the mode, the best decisions, the truth if known."""
     Y = data.data.Y[test]
-    summary = dist.summary(list(METRICS), empty=0.0, engine=plan.engine)
-    nothing = np.zeros_like(summary.mode)
-    yield "decision", _as_text(summary.mode)
-    yield "method", summary.profile.method
-    profile = summary.profile.to_frame()
-    for name in profile.columns.drop("method"):
-        yield name, profile[name].to_numpy()
-    yield from zip(COUNTS, counts(Y, summary.mode), strict=True)
-    yield "p_empty", np.exp(dist.log_prob(nothing))
-    for metric, values in summary.expected.items():
-        yield f"expected_{metric}", values
-    yield from _best_columns(plan, dist, Y)
-    yield from _true_columns(plan, data, test, summary.mode)
-
-
-def _best_columns(
-    plan: Plan, dist: LabelsetDistribution, Y: Labelsets
-) -> Iterator[tuple[str, Any]]:
-    """Yield each metric's best decision, and how it compares with the truth."""
+    table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y)
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     for metric in _best_metrics(plan, dist.n_labels):
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
-        yield f"best_{metric}_decision", _as_text(best)
-        yield f"best_{metric}_gap", gap
-        for name, values in zip(COUNTS, counts(Y, best), strict=True):
-            yield f"best_{metric}_{name}", values
-
-
-def _true_columns(
-    plan: Plan, data: StudyData, test: Any, mode: Labelsets
-) -> Iterator[tuple[str, Any]]:
-    """Yield the expected accuracy of the mode under the true distribution, where it is known."""
-    metrics = _true_metrics(plan)
-    names = [*(f"true_expected_{metric}" for metric in metrics), "true_p_empty"]
-    if data.truth is None:
-        yield from ((name, np.full(len(test), np.nan)) for name in names)
-        return
-    truth = data.truth[test]
-    for metric in metrics:
-        yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0)
-    yield "true_p_empty", np.exp(truth.log_prob(np.zeros_like(mode)))
-
-
-def _as_text(labelsets: Labelsets) -> list[str]:
-    """Return each labelset as a string of zeros and ones, label 0 first."""
-    digits = (labelsets + ord("0")).astype(np.uint8)
-    return [row.tobytes().decode("ascii") for row in digits]
+        table = table.with_best(metric, best, gap, Y)
+    truth = None if data.truth is None else data.truth[test]
+    return table.with_true_distribution(truth, _true_metrics(plan))
