@@ -10,7 +10,7 @@ import labelsure.report as report
 from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robustness, run_analyses
 from labelsure.paper import published_table
 from labelsure.report import make_study_tables, write_report
-from labelsure.report._formats import Entry, Heading, PrintedTable
+from labelsure.report._formats import Heading, PrintedTable, TableEntry
 from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
@@ -115,7 +115,12 @@ def test_the_worked_example():
 
 
 def test_a_table_in_its_three_forms():
-    rows = [Heading("part_one"), ["a|b", Entry("1.0", "***")], Heading(""), ["c", Entry("2", "--")]]
+    rows = [
+        Heading("part_one"),
+        ["a|b", TableEntry("1.0", "***")],
+        Heading(""),
+        ["c", TableEntry("2", "--")],
+    ]
     table = PrintedTable("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
     assert table.to_markdown() == (
         "### 100% & more\n\n|  | x_1 |\n|---|---:|\n| *part_one* |  |\n| a\\|b | 1.0 \\*\\*\\* |\n"
