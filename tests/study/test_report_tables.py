@@ -1,5 +1,7 @@
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -214,6 +216,16 @@ def test_a_profile_of_three_outcomes():
     profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
     assert profile.n_labels == pytest.approx(np.log2(3))
     assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
+
+
+def test_figures_of_an_estimator_load_no_study():
+    code = (
+        "import sys, labelsure.report.figures;"
+        "heavy = {'labelsure.study', 'labelsure.analyses', 'statsmodels', 'matplotlib'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_unknown_names_of_the_package():

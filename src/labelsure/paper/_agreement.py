@@ -58,7 +58,9 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
 
 
 def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
-    """Return how far a guess without data agrees: each metric's median, the expected signs, effects of zero.
+    """Return how far a guess without data agrees.
+
+    It is each metric's median, the expected signs, and effects of zero.
 
     Parameters
     ----------
