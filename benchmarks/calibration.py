@@ -25,7 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from labelsure.estimation import score_table
+from labelsure.score_table import ScoreTable
 
 SETS = {
     "emotions": None,
@@ -47,22 +47,22 @@ class Case:
     """One estimator to be measured."""
 
     model: str
-    candidates: str
-    paper: bool = False
+    features: str
+    response: str = "value"
 
     @property
     def name(self) -> str:
         """What the tables call it."""
-        return "paper" if self.paper else self.model
+        return "rates" if self.response == "rates" else self.model
 
     def estimator(self, metric: str) -> ls.AccuracyEstimator:
         """Return it, not fitted."""
-        return ls.AccuracyEstimator(metric, self.candidates, self.model, paper=self.paper)
+        return ls.AccuracyEstimator(metric, self.features, self.model, response=self.response)
 
 
 CASES = (
     *(Case("ridge", name) for name in (*SINGLES, "mix", "full")),
-    *(Case("ridge", name, paper=True) for name in ("HP", "SE", "CE", "mix")),
+    *(Case("ridge", name, response="rates") for name in ("HP", "SE", "CE", "mix")),
     *(Case("isotonic", name) for name in SINGLES),
     Case("plugin", "expected"),
 )
@@ -86,7 +86,7 @@ def cross_fitted(name: str, classifier: str) -> pd.DataFrame:
     for train, test in KFold(2, shuffle=True, random_state=0).split(data.Y):
         model = classifiers()[classifier].fit(X[train], data.Y[train])
         dist = model.predict_distribution(X[test])
-        tables.append(score_table(dist, data.Y[test], metrics=METRICS))
+        tables.append(ScoreTable.from_distribution(dist, data.Y[test], metrics=METRICS).to_frame())
     return pd.concat(tables, ignore_index=True)
 
 
@@ -121,7 +121,7 @@ def cells() -> Iterator[tuple[str, str, str, Case]]:
         for classifier in classifiers():
             for metric in METRICS:
                 for case in CASES:
-                    if not case.paper or metric == "jaccard":
+                    if case.response == "value" or metric == "jaccard":
                         yield name, classifier, metric, case
 
 
@@ -137,7 +137,7 @@ def run(n_jobs: int = 2) -> pd.DataFrame:
         for name, classifier, metric, case in cells()
     )
     rows = [
-        (name, classifier, metric, case.name, case.candidates, *found)
+        (name, classifier, metric, case.name, case.features, *found)
         for (name, classifier, metric, case), found in zip(cells(), measured, strict=True)
     ]
     columns = [
@@ -145,7 +145,7 @@ def run(n_jobs: int = 2) -> pd.DataFrame:
         "classifier",
         "metric",
         "model",
-        "candidates",
+        "features",
         "error",
         "chance",
         "squared",
@@ -166,19 +166,19 @@ def markdown(table: pd.DataFrame) -> str:
 def page(found: pd.DataFrame) -> str:
     """Return the page: misses, what is best on the whole, then everything."""
     found = found.assign(excess=(found["error"] - found["chance"]).clip(lower=0))
-    by = ["metric", "data set", "classifier", "model", "candidates"]
+    by = ["metric", "data set", "classifier", "model", "features"]
     misses = found[found["excess"] > MISS].sort_values("excess", ascending=False)
     overall = found.pivot_table(
-        index=["model", "candidates"], columns="metric", values="excess", aggfunc="mean"
+        index=["model", "features"], columns="metric", values="excess", aggfunc="mean"
     )
-    overall["misses"] = misses.groupby(["model", "candidates"]).size()
-    overall["worst"] = found.groupby(["model", "candidates"])["excess"].max()
+    overall["misses"] = misses.groupby(["model", "features"]).size()
+    overall["worst"] = found.groupby(["model", "features"])["excess"].max()
     overall["all"] = overall[[m for m in METRICS if m in overall]].mean(axis=1, skipna=False)
     overall["misses"] = overall["misses"].fillna(0).astype(int)
-    overall["squared"] = found.groupby(["model", "candidates"])["squared"].mean()
+    overall["squared"] = found.groupby(["model", "features"])["squared"].mean()
     overall = overall.sort_values(["all", "jaccard"]).reset_index()
     wide = found.pivot_table(
-        index=["metric", "model", "candidates"], columns="data set", values="error"
+        index=["metric", "model", "features"], columns="data set", values="error"
     )[list(SETS)].reset_index()
     parts = [
         HEAD.format(n_splits=N_SPLITS, miss=MISS),
@@ -201,7 +201,7 @@ Each figure is an expected calibration error (ten intervals of the estimate), th
 would show on so few instances, `excess` the error beyond it. An excess of more than {miss:g} is a
 miss. Two classifiers (Indep: binary relevance, ECC: ensemble of chains, both on scaled features
 with logistic regression, C = 0.1) predict the mode; Enron with its last 20 labels; two empty
-labelsets are worth 1. `paper` is the paper's multinomial for Jaccard.
+labelsets are worth 1. `rates` is the ridge with response="rates", the paper's for Jaccard.
 """
 
 

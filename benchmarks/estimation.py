@@ -9,7 +9,7 @@ import pandas as pd
 
 import labelsure as ls
 from benchmarks.measure import Row, seconds
-from labelsure.estimation import score_table
+from labelsure.score_table import ScoreTable
 
 N_FIT, N_PREDICT = 50_000, 1_000_000
 
@@ -18,7 +18,7 @@ def pooled_table(n_samples: int) -> pd.DataFrame:
     """Return a score table like the study's: six data sets, three classifiers."""
     rng = np.random.default_rng(0)
     dist = ls.IndependentLabels(rng.beta(0.4, 0.6, size=(n_samples, 6)))
-    table = score_table(dist, dist.sample(1, random_state=1)[:, 0])
+    table = ScoreTable.from_distribution(dist, dist.sample(1, random_state=1)[:, 0]).to_frame()
     return table.assign(
         dataset=rng.integers(6, size=n_samples).astype(str),
         classifier=rng.integers(3, size=n_samples).astype(str),
@@ -32,7 +32,7 @@ def fitting() -> Iterator[Row]:
         "one slope": (ls.AccuracyEstimator("jaccard", "mix"), {}),
         "the paper's groups": (ls.AccuracyEstimator("jaccard", "mix"), groups),
         "the paper's groups and multinomial": (
-            ls.AccuracyEstimator("jaccard", "mix", paper=True),
+            ls.AccuracyEstimator("jaccard", "mix", response="rates"),
             groups,
         ),
     }

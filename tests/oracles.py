@@ -223,3 +223,30 @@ def joint_of_table(pairs, n_labels):
 
 def expected_accuracy_table(pairs, y_pred, metric, empty=1.0):
     return math.fsum(p * accuracy(tuple(y), tuple(y_pred), metric, empty) for y, p in pairs)
+
+
+# Weighted labelsets: for each instance a list of (labelset, weight), where one may be there twice
+
+
+def merged(instances):
+    """The labelsets of each instance with the sums of their weights, in falling order."""
+    merged = []
+    for pairs in instances:
+        sums = {}
+        for labelset, weight in pairs:
+            sums[labelset] = sums.get(labelset, 0) + weight
+        positive = [(labelset, weight) for labelset, weight in sums.items() if weight > 0]
+        merged.append(sorted(positive, key=lambda pair: (-pair[1], code_of(pair[0]))))
+    return merged
+
+
+def top_of_merged(pairs, n_labels, k):
+    """The k labelsets of largest weight; beyond them those of lowest code, with weight 0."""
+    best = list(pairs[:k])
+    for code in range(2 ** min(n_labels, 20)):
+        if len(best) == k:
+            break
+        labelset = tuple(code >> j & 1 for j in range(n_labels))
+        if labelset not in [y for y, _ in pairs]:
+            best.append((labelset, 0))
+    return best

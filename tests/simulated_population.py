@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import labelsure as ls
-from labelsure.estimation import score_table
 
 N_LABELS = 4
 
@@ -32,7 +31,7 @@ class Population:
         dist = random_dist(n_instances, seed, spread=spread)
         self.metric = metric
         self.true = ls.expected_accuracy(dist, metric=metric, empty=empty)
-        self.table = score_table(dist)
+        self.table = score_frame(dist)
         # Another seed: the same one would draw the truth from the bits that made the distribution.
         Y = dist.sample(n_draws, random_state=seed + 1)
         self.truths = np.swapaxes(Y, 0, 1)
@@ -53,3 +52,8 @@ def _counts(Y_true, Y_pred):
     tp = (Y_true & Y_pred).sum(axis=1)
     fp, fn = Y_pred.sum(axis=1) - tp, Y_true.sum(axis=1) - tp
     return tp, fp, fn, Y_true.shape[1] - tp - fp - fn
+
+
+def score_frame(dist, Y_true=None, Y_pred=None, **options):
+    """The score table of a distribution as a DataFrame."""
+    return ls.ScoreTable.from_distribution(dist, Y_true, Y_pred, **options).to_frame()

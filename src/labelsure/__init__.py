@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelsure.aware import AccuracyAwareClassifier
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
     from labelsure.candidates import confidence
     from labelsure.classifiers import (
         BinaryRelevance,
@@ -49,12 +49,13 @@ if TYPE_CHECKING:
     from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
+    from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "aware": ["AccuracyAwareClassifier"],
+    "accuracy_aware": ["AccuracyAwareClassifier"],
     "candidates": ["confidence"],
     "classifiers": [
         "BinaryRelevance",
@@ -93,6 +94,7 @@ _HOMES = {
     "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
+    "score_table": ["ScoreTable"],
     "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -119,6 +121,7 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "Profile",
     "Reliability",
+    "ScoreTable",
     "TargetWarning",
     "TooLargeError",
     "TrellisDistribution",

@@ -10,6 +10,8 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
+from labelsure import _limits
+from labelsure._limits import TIE
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import DenseDistribution, EngineSettings, LabelsetDistribution
 from labelsure.errors import InputError, TooLargeError
@@ -27,12 +29,6 @@ from labelsure.metrics import (
 __all__ = ["decide", "expected_accuracy"]
 
 
-TIE = 1e-12  # expectations closer than this are equal: rounding must not pick between them
-MAX_PAIRS_LABELS = 12  # any metric: all 4**L pairs in some ten milliseconds an instance
-MAX_DENSE_LABELS = (
-    14  # Jaccard: up to here the transform of a dense copy takes a millisecond an instance
-)
-BLOCK_BYTES = 2**25  # of the largest work array, for rows taken at a time
 MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 
 
@@ -182,7 +178,7 @@ def _decide_block(
     best: Labelsets | None = dist.optimum(metric, empty=empty)
     if best is None and metric == F1:
         best = _best_f1(dist, empty)
-    if best is None and metric == JACCARD and dist.n_labels > MAX_DENSE_LABELS:
+    if best is None and metric == JACCARD and dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         return _good_jaccard(dist, empty)
     if best is None:
         best = _dense_optimum(dist, metric, empty)
@@ -201,11 +197,12 @@ _SHARED_RULES: dict[Metric, Callable[[LabelsetDistribution], Labelsets]] = {
 
 
 def _dense_optimum(dist: LabelsetDistribution, metric: Metric, empty: float) -> Labelsets:
-    if metric != JACCARD and dist.n_labels > MAX_PAIRS_LABELS:
+    if metric != JACCARD and dist.n_labels > _limits.ALL_PAIRS_LABELS:
         raise TooLargeError(
             f"The best labelset under the metric {metric.name!r} is only known by comparing all "
-            f"pairs of labelsets, for at most {MAX_PAIRS_LABELS} labels, got {dist.n_labels}. "
-            "Compare your own proposals with `expected_accuracy`, which works for any number."
+            f"pairs of labelsets, for at most {_limits.ALL_PAIRS_LABELS} labels, got "
+            f"{dist.n_labels}. Compare your own proposals with `expected_accuracy`, which works "
+            "for any number."
         )
     best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     for rows in _blocks(len(dist), 8 * 2**dist.n_labels):
@@ -340,7 +337,7 @@ def _exchange_once(
 
 def _blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
     """Cut the rows so that a work array of `bytes_per_row` each stays small."""
-    step = max(1, BLOCK_BYTES // bytes_per_row)
+    step = max(1, _limits.DECISION_BYTES // bytes_per_row)
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))
 

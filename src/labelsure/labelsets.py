@@ -6,25 +6,29 @@ the lowest: an integer up to 63 labels, a row of packed bytes beyond.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labelsure._typing import Labelsets
+from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
 
 __all__ = [
     "MAX_INTEGER_LABELS",
     "check_label_names",
+    "check_label_order",
     "check_labelsets",
     "code_keys",
+    "codes_of",
     "fill_with_lowest",
     "from_codes",
     "from_names",
     "names_in",
     "to_codes",
+    "to_digits",
     "to_names",
 ]
 
@@ -140,6 +144,47 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple
     return names
 
 
+def check_label_order(
+    order: Any, n_labels: int | None = None, *, name: str, alternatives: str = ""
+) -> Indices:
+    """Return an order of the labels as an array, or say what is wrong with it.
+
+    Parameters
+    ----------
+    order
+        Every label index once.
+    n_labels
+        How many labels there are; None means as many as the order names.
+    name
+        What the caller calls it, for the messages.
+    alternatives
+        What the argument may be instead, e.g. "None, 'random'", for the messages.
+
+    Examples
+    --------
+    >>> check_label_order([2, 0, 1], name="order")
+    array([2, 0, 1])
+    """
+    try:
+        array = np.asarray(order)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
+    size = array.size if n_labels is None else n_labels
+    whole = array.ndim == 1 and array.dtype.kind in "iu" and array.size == size > 0
+    if whole and np.array_equal(np.sort(array), np.arange(size)):
+        return array.astype(np.intp)
+    if alternatives:
+        raise InputError(
+            f"`{name}` must be {alternatives} or every label index from 0 to {size - 1} once, "
+            f"got {reprlib.repr(order)}."
+        )
+    raise InputError(
+        f"`{name}` must name every label index once, a permutation of 0 to L - 1 such as "
+        f"[2, 0, 1], got {reprlib.repr(order)}. In the order of the columns it is "
+        "`range(n_labels)`."
+    )
+
+
 def names_in(Y: Any) -> list[str] | None:
     """Return the column names of a DataFrame, None for anything else."""
     columns = getattr(Y, "columns", None)
@@ -154,7 +199,11 @@ def to_codes(Y: ArrayLike) -> NDArray[Any]:
     >>> to_codes([[1, 0, 0], [0, 1, 1]])
     array([1, 6])
     """
-    rows = check_labelsets(Y)
+    return codes_of(check_labelsets(Y))
+
+
+def codes_of(rows: Labelsets) -> NDArray[Any]:
+    """Return the same for rows that are known to be labelsets, which are not checked again."""
     if rows.shape[1] > MAX_INTEGER_LABELS:
         return np.packbits(rows.view(np.uint8), axis=1, bitorder="little")
     return rows.astype(np.int64) @ (np.int64(1) << np.arange(rows.shape[1], dtype=np.int64))
@@ -210,8 +259,8 @@ def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
 def code_keys(Y: Labelsets) -> NDArray[Any]:
     """Return one key for each row that sorts and compares like its code, at any L."""
     if Y.shape[1] <= MAX_INTEGER_LABELS:
-        return to_codes(Y)
-    highest_first = np.ascontiguousarray(to_codes(Y)[:, ::-1])
+        return codes_of(Y)
+    highest_first = np.ascontiguousarray(codes_of(Y)[:, ::-1])
     return highest_first.view(f"S{highest_first.shape[1]}").ravel()
 
 
@@ -240,6 +289,18 @@ def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tup
     rows = check_labelsets(Y)
     names = check_label_names(label_names, rows.shape[1])
     return [tuple(names[j] for j in np.flatnonzero(row)) for row in rows]
+
+
+def to_digits(Y: Labelsets) -> list[str]:
+    """Return each labelset as a string of zeros and ones, label 0 first.
+
+    Examples
+    --------
+    >>> to_digits(np.array([[1, 0, 1]], dtype=np.int8))
+    ['101']
+    """
+    digits = (Y + ord("0")).astype(np.uint8)
+    return [row.tobytes().decode("ascii") for row in digits]
 
 
 def from_names(labelsets: Iterable[Iterable[str]], label_names: Sequence[str]) -> Labelsets:

@@ -32,6 +32,7 @@ __all__ = [
     "Metric",
     "MetricLike",
     "accuracy",
+    "check_accuracies",
     "check_empty",
     "counts",
     "get_metric",
@@ -208,6 +209,28 @@ def check_empty(empty: float) -> float:
             f"{empty!r}. Usual choices are 1.0 and 0.0."
         )
     return value
+
+
+def check_accuracies(values: Any, name: str) -> Floats:
+    """Return one number in [0, 1] for each instance, or say what is wrong with them.
+
+    Parameters
+    ----------
+    values
+        Accuracies or estimates of them.
+    name
+        What the caller calls them, for the messages.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"`{name}` must be one number for each instance, got shape {array.shape}.")
+    outside = ~((array >= 0) & (array <= 1))
+    if outside.any():
+        raise InputError(
+            f"`{name}` must lie in [0, 1], got {array[outside][0]} in row "
+            f"{np.flatnonzero(outside)[0]}."
+        )
+    return array
 
 
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:

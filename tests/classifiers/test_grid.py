@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 import labelsure as ls
-from labelsure.classifiers._grid import (
-    default_width,
-    grid_parents,
+from labelsure.classifiers._trellis_classifier import (
+    choose_width,
+    make_grid_parents,
     mutual_information,
     place_by_information,
 )
@@ -19,7 +19,7 @@ from labelsure.classifiers._grid import (
 
 @given(st.integers(1, 30), st.integers(1, 8), st.integers(0, 2))
 def test_parents_are_the_neighbours(n_labels, width, density):
-    for position, above in enumerate(grid_parents(n_labels, width, density)):
+    for position, above in enumerate(make_grid_parents(n_labels, width, density)):
         assert len(above) == len(set(above))
         assert set(above) == slow.neighbours(position, width, density)
 
@@ -27,8 +27,8 @@ def test_parents_are_the_neighbours(n_labels, width, density):
 @pytest.mark.parametrize(
     ("n_labels", "width"), [(1, 1), (3, 1), (4, 2), (14, 3), (53, 7), (143, 11), (1000, 12)]
 )
-def test_default_width(n_labels, width):
-    assert default_width(n_labels) == width
+def test_choose_width(n_labels, width):
+    assert choose_width(n_labels) == width
 
 
 def test_mutual_information_is_that_of_scikit_learn():
@@ -54,14 +54,14 @@ def test_weighted_mutual_information():
 def test_placement(seed, n_labels, width, density, data):
     Y = np.random.default_rng(seed).integers(0, 2, size=(25, n_labels), dtype=np.int8)
     corner = data.draw(st.integers(0, n_labels - 1))
-    parents = grid_parents(n_labels, width, density)
+    parents = make_grid_parents(n_labels, width, density)
     found = place_by_information(mutual_information(Y), parents, corner)
     assert found.tolist() == slow.placement(Y.T.tolist(), width, density, corner)
 
 
 def test_ties_go_to_the_lowest_index():
     Y = np.random.default_rng(0).integers(0, 2, size=(40, 1), dtype=np.int8).repeat(5, axis=1)
-    order = place_by_information(mutual_information(Y), grid_parents(5, 2, 1), 3)
+    order = place_by_information(mutual_information(Y), make_grid_parents(5, 2, 1), 3)
     assert order.tolist() == [3, 0, 1, 2, 4]
 
 
@@ -81,7 +81,7 @@ def test_weights_decide_the_placement():
     rng = np.random.default_rng(0)
     Y = rng.integers(0, 2, size=(200, 3))
     Y[:100, 2], Y[100:, 1] = Y[:100, 0], Y[100:, 0]
-    parents = grid_parents(3, 1, 1)
+    parents = make_grid_parents(3, 1, 1)
     for heavy, follower in [(slice(0, 100), 2), (slice(100, 200), 1)]:
         weights = np.full(200, 0.01)
         weights[heavy] = 1.0

@@ -22,8 +22,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.classifiers._expansion import expand_chain
-from labelsure.classifiers._linear import linear_form
+from labelsure.classifiers._linear_chains import expand_chain, read_linear_form
 
 LINEAR = [
     LogisticRegression(),
@@ -84,7 +83,7 @@ def fitted_chain(learner, n_labels=5):
 
 
 def both_routes(model, X):
-    linear = expand_chain(model.order_, model.estimators_, model._linear, X)
+    linear = expand_chain(model.order_, model.estimators_, model._linear_weights, X)
     prefix = expand_chain(model.order_, model.estimators_, None, X)
     return (ls.ChainMixture([chain]) for chain in (linear, prefix))
 
@@ -93,7 +92,7 @@ def both_routes(model, X):
 def test_both_routes_give_the_same_numbers(learner):
     model = fitted_chain(learner)
     X_new = make_problem(n_samples=30, seed=9)[0] * 3
-    assert model._linear is not None
+    assert model._linear_weights is not None
     linear, prefix = both_routes(model, X_new)
     np.testing.assert_allclose(
         linear.probabilities(), prefix.probabilities(), rtol=1e-10, atol=1e-13
@@ -107,7 +106,7 @@ def test_both_routes_give_the_same_numbers(learner):
 @pytest.mark.parametrize("learner", OTHERS, ids=str)
 def test_other_learners_take_the_prefix_route(learner):
     model = fitted_chain(learner)
-    assert model._linear is None
+    assert model._linear_weights is None
     assert isinstance(model._expand(np.zeros((2, 3))), ls.PrefixChain)
 
 
@@ -115,31 +114,31 @@ def test_one_learner_that_is_not_linear_is_enough():
     model = fitted_chain(LogisticRegression())
     X, Y = make_problem()
     tree = DecisionTreeClassifier(max_depth=2).fit(np.hstack([X, Y[:, :4]]), Y[:, 4])
-    from labelsure.classifiers._expansion import linear_weights
+    from labelsure.classifiers._linear_chains import read_linear_weights
 
     learners = [*model.estimators_[:4], tree]
-    assert linear_weights(learners, X, Y[:, model.order_]) is None
+    assert read_linear_weights(learners, X, Y[:, model.order_]) is None
 
 
 def test_a_form_that_rounding_spoils_is_not_used():
     # Far from zero, scale and shift cancel: what is left is not the learner's function.
     X, Y = make_problem()
     learner = make_pipeline(StandardScaler(), LogisticRegression(C=100)).fit(X + 1e8, Y[:, 0])
-    assert linear_form(learner, X[:8] + 1e8) is None
+    assert read_linear_form(learner, X[:8] + 1e8) is None
     learner.fit(X, Y[:, 0])
-    assert linear_form(learner, X[:8]) is not None
+    assert read_linear_form(learner, X[:8]) is not None
 
 
 def test_sparsified_coefficients():
     X, Y = make_problem()
     learner = LogisticRegression().fit(X, Y[:, 0])
     weights = learner.coef_[0].copy()
-    np.testing.assert_array_equal(linear_form(learner.sparsify(), X[:8]).weights, weights)
+    np.testing.assert_array_equal(read_linear_form(learner.sparsify(), X[:8]).weights, weights)
 
 
 def test_more_than_two_classes_have_no_form():
     X, Y = make_problem()
-    assert linear_form(LogisticRegression().fit(X, Y[:, :2].sum(axis=1)), X[:0]) is None
+    assert read_linear_form(LogisticRegression().fit(X, Y[:, :2].sum(axis=1)), X[:0]) is None
 
 
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix])

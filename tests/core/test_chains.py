@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labelsure as ls
-from labelsure._kernels.chains import joint_rows
+from labelsure._kernels.chain_joints import joint_rows
 from labelsure.distributions import DenseDistribution
 
 

@@ -9,12 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import as_table, probability_rows, random_table
 
 import labelsure as ls
-from labelsure import decisions
+from labelsure import _limits, decisions
 
 
 def searched(monkeypatch):
     """Make tables of any size go the way of those with too many labels."""
-    monkeypatch.setattr(decisions, "MAX_DENSE_LABELS", 0)
+    monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.5, 1.0])
@@ -77,7 +77,7 @@ def test_blocks_of_rows_change_nothing(metric, monkeypatch):
     dist = random_table(np.random.default_rng(2), 9, 6, 5)
     wide = random_table(np.random.default_rng(2), 9, 17, 5)
     whole = [ls.decide(d, metric, return_gap=True) for d in (dist, wide)]
-    monkeypatch.setattr(decisions, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(_limits, "DECISION_BYTES", 1000)
     assert len(list(decisions._blocks(9, 8 * 36))) == 3
     for d, (decision, gap) in zip((dist, wide), whole, strict=True):
         in_blocks = ls.decide(d, metric, return_gap=True)

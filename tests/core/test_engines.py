@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
-from labelsure._kernels import search
+from labelsure._kernels import labelset_search as search
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.distributions import DenseDistribution
 from labelsure.labelsets import to_codes
@@ -320,16 +320,12 @@ def test_both_routes_agree(chain, budget):
         least = np.maximum(getattr(one.low, name), getattr(other.low, name))
         assert (least <= most + ROUNDING * (1 + np.abs(most))).all()
     for dist in (linear, prefix):
-        seen = dist.partial_table().table
+        k = min(2**dist.n_labels, 20)
+        best = dist.top(k)
         for row in range(len(dist)):
-            best = seen[row]
-            k = min(int(best._lengths[0]), 20)
-            if k:
-                top = best.top(k)
-                own = np.repeat([row], k)
-                assert_allclose(
-                    np.exp(linear[own].log_prob(top.labelsets[0])), top.probabilities[0], rtol=1e-9
-                )
+            seen = best.probabilities[row] > 0
+            alone = linear[np.full(k, row)].log_prob(best.labelsets[row])
+            assert_allclose(np.exp(alone[seen]), best.probabilities[row, seen], rtol=1e-9)
 
 
 def test_prefix_route_against_loops():

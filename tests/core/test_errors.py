@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import labelsure as ls
+from labelsure._limits import format_bytes
 from labelsure.candidates import confidence_of_profile
-from labelsure.distributions._base import _size
 from labelsure.errors import unknown_name
 from labelsure.labelsets import check_label_names, check_labelsets, from_codes, from_names, to_codes
 from labelsure.metrics import Metric, counts
@@ -646,4 +646,4 @@ class TestTooLarge:
         ],
     )
     def test_how_sizes_are_spelled(self, n_bytes, text):
-        assert _size(n_bytes) == text
+        assert format_bytes(n_bytes) == text

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import marginal_rows
 
 import labelsure as ls
+from labelsure import _limits
 
 
 def random_marginals(n_samples, L, seed=0):
@@ -184,11 +185,9 @@ def test_top_of_thousands_of_labels_is_ordered():
 
 
 def test_sampling_in_several_blocks(monkeypatch):
-    from labelsure.distributions import _independent
-
     dist = ls.IndependentLabels(np.random.default_rng(0).random((7, 5)))
     whole = dist.sample(11, random_state=0)
-    monkeypatch.setattr(_independent, "SAMPLE_BLOCK", 100)
+    monkeypatch.setattr(_limits, "UNIFORM_NUMBERS", 100)
     assert_array_equal(dist.sample(11, random_state=0), whole)
 
 

@@ -10,11 +10,14 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from strategies import labelset_rows
 
+from labelsure.errors import InputError
 from labelsure.labelsets import (
     MAX_INTEGER_LABELS,
     check_label_names,
+    check_label_order,
     check_labelsets,
     code_keys,
+    codes_of,
     fill_with_lowest,
     from_codes,
     from_names,
@@ -157,3 +160,32 @@ def test_fill_beyond_integer_codes():
     fill_with_lowest(rows, 1)
     assert_array_equal(rows.sum(axis=1), [1, 0, 1])
     assert rows[2, 0] == 1
+
+
+@pytest.mark.parametrize("L", SIZES)
+def test_codes_of_what_is_known_to_be_labelsets(L):
+    Y = np.random.default_rng(L).integers(0, 2, (5, L)).astype(np.int8)
+    assert_array_equal(codes_of(Y), to_codes(Y))
+
+
+@pytest.mark.parametrize("order", [[0], [2, 0, 1], (1, 0), range(4), np.array([1, 0], np.uint8)])
+def test_orders_of_labels(order):
+    checked = check_label_order(order, name="order")
+    assert checked.dtype == np.intp
+    assert checked.tolist() == [int(label) for label in order]
+
+
+@pytest.mark.parametrize(
+    "order", [[], [1, 2], [0, 0], [-1, 0], [0.0, 1.0], [True, False], 2, "01", [[0], [1, 2]], None]
+)
+def test_what_is_no_order_of_labels(order):
+    with pytest.raises(InputError, match=r"`order` must name every label index once, .* got "):
+        check_label_order(order, name="order")
+    message = r"^`way` must be None or every label index from 0 to 4 once, got "
+    with pytest.raises(InputError, match=message):
+        check_label_order(order, 5, name="way", alternatives="None")
+
+
+def test_an_order_of_other_labels_is_refused():
+    with pytest.raises(InputError, match="every label index once"):
+        check_label_order([1, 0], 3, name="order")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labelsure as ls
+from labelsure import _limits
 from labelsure.distributions import LabelsetDistribution
-from labelsure.distributions import _trellis as module
 from labelsure.labelsets import from_codes, to_codes
 
 
@@ -313,7 +313,7 @@ def test_number_of_threads_changes_nothing(monkeypatch):
 def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     dist = ls.TrellisDistribution(*random_trellis(5, 6, 3, density=1, n_samples=5))
     at_once = dist.sample(4, random_state=0)
-    monkeypatch.setattr(module, "SAMPLE_BLOCK", 50)
+    monkeypatch.setattr(_limits, "UNIFORM_NUMBERS", 50)
     np.testing.assert_array_equal(dist.sample(4, random_state=0), at_once)
 
 

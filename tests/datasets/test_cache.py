@@ -5,6 +5,9 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
+from platformdirs.windows import Windows, get_win_folder_from_env_vars
 
 import labelsure as ls
 from labelsure.datasets import _cache, _reading
@@ -146,7 +149,7 @@ def test_the_users_folder_is_used_and_nobody_is_told_when_it_cannot_be(
 ):
     for name in ("LABELSURE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(_cache.sys, "platform", "linux")
+    monkeypatch.setattr("platformdirs.PlatformDirs", Unix)
     monkeypatch.setenv(variable, str(tmp_path / "home"))
     for _ in range(2):
         ls.read_dataset(path)
@@ -157,22 +160,24 @@ def test_the_users_folder_is_used_and_nobody_is_told_when_it_cannot_be(
 
 
 @pytest.mark.parametrize(
-    ("platform", "part"), [("darwin", "Library/Caches"), ("win32", "AppData/Local")]
+    ("platform", "part"), [(MacOS, "Library/Caches"), (Windows, "AppData/Local")]
 )
 def test_users_folders_elsewhere(monkeypatch, tmp_path, platform, part):
     monkeypatch.delenv("LABELSURE_CACHE")
-    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "AppData" / "Local"))
+    monkeypatch.setattr("platformdirs.windows.get_win_folder", get_win_folder_from_env_vars)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(_cache.sys, "platform", platform)
+    monkeypatch.setattr("platformdirs.PlatformDirs", platform)
     assert _cache.cache_folder(True).path == tmp_path / part / "labelsure"
 
 
-def test_a_user_without_a_home(path, monkeypatch):
-    def homeless():
-        raise RuntimeError("Could not determine home directory.")
-
+def test_a_user_without_a_home(path, monkeypatch, tmp_path):
     monkeypatch.delenv("LABELSURE_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(_cache.sys, "platform", "linux")
-    monkeypatch.setattr(_cache.Path, "home", homeless)
+    monkeypatch.setattr("platformdirs.PlatformDirs", Unix)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    assert _cache.cache_folder(True) is None
     assert len(ls.read_dataset(path)) == 2
+    assert not (tmp_path / "~").exists()

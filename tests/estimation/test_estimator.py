@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from simulated_population import random_dist
+from simulated_population import random_dist, score_frame
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.estimation import AccuracyEstimator, score_table
+from labelsure.estimation import AccuracyEstimator
 
 N = 400
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -32,8 +32,8 @@ def Y(dist):
 @pytest.mark.parametrize("empty", [0.0, 0.3, 1.0])
 def test_a_table_says_the_same_as_the_distribution(dist, Y, metric, empty):
     direct = AccuracyEstimator(metric, "full", empty=empty).fit(dist, Y)
-    by_table = AccuracyEstimator(metric, "full", empty=empty).fit(score_table(dist, Y))
-    np.testing.assert_allclose(direct.predict(dist), by_table.predict(score_table(dist)), rtol=1e-9)
+    by_table = AccuracyEstimator(metric, "full", empty=empty).fit(score_frame(dist, Y))
+    np.testing.assert_allclose(direct.predict(dist), by_table.predict(score_frame(dist)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -46,7 +46,7 @@ def test_plugin_is_the_expected_accuracy(dist, metric, empty, decided):
     if not (decided and empty == 0):  # empty decisions occur
         assert (Y_pred if decided else dist.mode()).sum(axis=1).min() == 0
     np.testing.assert_allclose(plugin.predict(dist, Y_pred), expected, atol=1e-12)
-    table = score_table(dist, Y_pred=Y_pred)
+    table = score_frame(dist, Y_pred=Y_pred)
     np.testing.assert_allclose(plugin.predict(table), expected, atol=1e-12)
 
 
@@ -104,16 +104,16 @@ def test_a_profile_is_enough_for_candidates(dist, Y):
 
 def test_rows_of_different_numbers_of_labels(dist, Y):
     small = random_dist(50, n_labels=3)
-    pooled = pd.concat([score_table(dist, Y), score_table(small, small.mode())])
+    pooled = pd.concat([score_frame(dist, Y), score_frame(small, small.mode())])
     estimator = AccuracyEstimator("exact", "mix", penalty=0.01).fit(pooled)
     np.testing.assert_allclose(estimator.predict(pooled)[N:], estimator.predict(small))
 
 
 def test_plain_profile_columns_do(dist, Y):
-    table = score_table(dist, Y)
-    plain = table.drop(columns=["log_top", "log_runner_up", "log_collision", "n_predicted"])
-    for candidates in ("mix", "full"):
-        estimator = AccuracyEstimator("jaccard", candidates).fit(table)
+    table = score_frame(dist, Y)
+    plain = table.drop(columns=["log_top", "log_runner_up", "log_collision"])
+    for features in ("mix", "full"):
+        estimator = AccuracyEstimator("jaccard", features).fit(table)
         np.testing.assert_allclose(estimator.predict(plain), estimator.predict(table), rtol=1e-9)
 
 
@@ -162,20 +162,20 @@ def fails(message, error=InputError):
 def test_messages_of_what_was_asked_for(dist, Y):
     with fails("Unknown model 'rigde'. Did you mean 'ridge'", UnknownNameError):
         AccuracyEstimator(model="rigde").fit(dist, Y)
-    with fails("Unknown candidate 'PH'.* Known: HP", UnknownNameError):
-        AccuracyEstimator(candidates="PH").fit(dist, Y)
-    with fails("`candidates` must name at least one"):
-        AccuracyEstimator(candidates=()).fit(dist, Y)
+    with fails("Unknown feature 'PH'.* Known: HP", UnknownNameError):
+        AccuracyEstimator(features="PH").fit(dist, Y)
+    with fails("`features` must name at least one"):
+        AccuracyEstimator(features=()).fit(dist, Y)
     with fails("must name one feature for model='isotonic'.*got HP, TG"):
-        AccuracyEstimator(candidates="mix", model="isotonic").fit(dist, Y)
-    with fails("`candidates` must be None or 'expected' for model='plugin'.*got SE"):
-        AccuracyEstimator(candidates="SE", model="plugin").fit(dist, Y)
+        AccuracyEstimator(features="mix", model="isotonic").fit(dist, Y)
+    with fails("`features` must be None or 'expected' for model='plugin'.*got SE"):
+        AccuracyEstimator(features="SE", model="plugin").fit(dist, Y)
     with fails("`penalty` must be a number greater than 0.*got -1"):
         AccuracyEstimator(penalty=-1).fit(dist, Y)
-    with fails("`paper=True` needs a metric that the paper's models cover.*got 'always'"):
-        AccuracyEstimator(always, paper=True).fit(dist, Y)
+    with fails("`response='rates'` needs a metric that is a quotient of rates.*got 'always'"):
+        AccuracyEstimator(always, response="rates").fit(dist, Y)
     with fails(r"'always' must have values in \[0, 1\] to be estimated, got 2"):
-        AccuracyEstimator(always, candidates="SE").fit(dist, Y)
+        AccuracyEstimator(always, features="SE").fit(dist, Y)
     with fails("must be fitted first: call `fit", NotFittedError):
         AccuracyEstimator().predict(dist)
     with fails("Only model='ridge' has coefficients, got model='plugin'"):
@@ -191,7 +191,7 @@ def always(tp, fp, fn, tn):
 
 
 def test_messages_of_what_came(dist, Y):
-    table = score_table(dist, Y)
+    table = score_frame(dist, Y)
     with fails("`dist` must be a LabelsetDistribution, a Profile or a DataFrame.*got ndarray"):
         AccuracyEstimator().fit(dist.marginals(), Y)
     with fails("`Y_true` must be given to fit on a distribution"):
@@ -201,13 +201,13 @@ def test_messages_of_what_came(dist, Y):
     with fails("`Y_pred` must be None with a table"):
         AccuracyEstimator().fit(table, Y_pred=Y)
     with fails("`Y_pred` must be given with a Profile"):
-        AccuracyEstimator(candidates="SE").fit(dist.profile(), Y)
+        AccuracyEstimator(features="SE").fit(dist.profile(), Y)
     with fails("a table with the expected accuracies.*got a Profile"):
-        AccuracyEstimator(candidates="full").fit(dist.profile(), Y, dist.mode())
+        AccuracyEstimator(features="full").fit(dist.profile(), Y, dist.mode())
     with fails("must have a column 'entropy', got columns n_labels"):
-        AccuracyEstimator(candidates="mix").fit(table.drop(columns="entropy"))
+        AccuracyEstimator(features="mix").fit(table.drop(columns="entropy"))
     with fails("column 'entropy' must hold finite numbers, got nan in row 0"):
-        AccuracyEstimator(candidates="mix").fit(table.assign(entropy=table["entropy"][3:]))
+        AccuracyEstimator(features="mix").fit(table.assign(entropy=table["entropy"][3:]))
     with fails("At least two instances are needed to fit, got 1"):
         AccuracyEstimator().fit(dist[:1], Y[:1])
     with fails("`Y_true` must have 400 rows, got 5"):
@@ -233,7 +233,7 @@ def test_messages_of_groups(dist, Y):
     with fails("`slope_groups` must have one group for each of the 400 instances, got shape"):
         estimator.predict(dist, slope_groups=groups[:3])
     with fails("`slope_groups` must be one group for each instance.*got 'dataset', which is no"):
-        estimator.predict(score_table(dist), slope_groups="dataset")
+        estimator.predict(score_frame(dist), slope_groups="dataset")
     with fails("`slope_groups` must be given as when fitting, which was without groups"):
         AccuracyEstimator("exact").fit(dist, Y).predict(dist, slope_groups=groups)
     with fails("`offset_groups` must be None for model='isotonic'"):

@@ -37,10 +37,10 @@ def coverage(estimator, population, n_fit, n_batch):
     ("metric", "settings", "n_fit", "n_batch"),
     [
         ("jaccard", {}, 300, 200),
-        ("jaccard", {"candidates": "full", "penalty": 1e-3}, 150, 300),
-        ("exact", {"candidates": "mix", "penalty": 1e-3}, 200, 50),
-        ("hamming", {"candidates": "SE", "penalty": 1e-3}, 100, 100),
-        ("f1", {"model": "isotonic", "candidates": "SE"}, 200, 200),
+        ("jaccard", {"features": "full", "penalty": 1e-3}, 150, 300),
+        ("exact", {"features": "mix", "penalty": 1e-3}, 200, 50),
+        ("hamming", {"features": "SE", "penalty": 1e-3}, 100, 100),
+        ("f1", {"model": "isotonic", "features": "SE"}, 200, 200),
         ("exact", {"model": "plugin"}, 100, 100),
     ],
 )

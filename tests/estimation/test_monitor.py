@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from simulated_population import random_dist
+from simulated_population import random_dist, score_frame
 
 import labelsure as ls
 from labelsure.errors import InputError
-from labelsure.estimation import score_table
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +37,7 @@ def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
 def test_sources_of_chunks_agree(dist, estimator):
     whole = ls.monitor(dist[600:], estimator, chunk_size=200)
     parts = ls.monitor((dist[a : a + 200] for a in (600, 800, 1000)), estimator)
-    frame = ls.monitor(score_table(dist[600:]), estimator, chunk_size=200)
+    frame = ls.monitor(score_frame(dist[600:]), estimator, chunk_size=200)
     pd.testing.assert_frame_equal(whole, parts)
     pd.testing.assert_frame_equal(whole, frame)
 
@@ -48,7 +47,7 @@ def test_chunks_by_time(dist, estimator):
     table = ls.monitor(dist[600:], estimator, times=days, every="7D")
     assert table["n_samples"].sum() == 600
     assert table["chunk"].is_monotonic_increasing
-    frame = score_table(dist[600:]).assign(day=days)
+    frame = score_frame(dist[600:]).assign(day=days)
     pd.testing.assert_frame_equal(ls.monitor(frame, estimator, times="day", every="7D"), table)
     numbers = ls.monitor(dist[600:], estimator, times=np.arange(600)[::-1], every=200)
     assert numbers["chunk"].tolist() == [0, 200, 400]
@@ -89,7 +88,7 @@ def test_references(dist, estimator):
 
 def test_groups_by_name_of_column(dist):
     Y = dist.sample(1, random_state=1)[:, 0]
-    frame = score_table(dist, Y).assign(site=np.arange(1200) % 2)
+    frame = score_frame(dist, Y).assign(site=np.arange(1200) % 2)
     fitted = ls.AccuracyEstimator("exact", "SE").fit(frame, slope_groups="site")
     table = ls.monitor(frame, fitted, chunk_size=600, slope_groups="site")
     assert len(table) == 2
@@ -102,7 +101,7 @@ def test_messages(dist, estimator):
     with fails("`chunks` must be several chunks.*got one ChainMixture"):
         ls.monitor(dist, estimator)
     with fails("`chunks` must be several chunks.*got one DataFrame"):
-        ls.monitor(score_table(dist), estimator)
+        ls.monitor(score_frame(dist), estimator)
     with fails("`chunk_size` must be a whole number >= 1, got 0"):
         ls.monitor(dist, estimator, chunk_size=0)
     with fails("`chunk_size` and `times` must not both be given"):

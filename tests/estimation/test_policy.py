@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.selection import AcceptPolicy, TargetWarning
-from labelsure.selection._families import FAMILIES
-from labelsure.selection._p_values import exact_binomial, hoeffding_bentkus, n_needed
+from labelsure.selection._thresholds import FAMILIES, exact_binomial, hoeffding_bentkus, n_needed
 
 
 @given(st.integers(1, 60), st.integers(0, 240), st.sampled_from([0.5, 0.8, 0.9, 0.99]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from labelsure._kernels.options import PLAIN
+from labelsure._kernels import PLAIN
 
 
 @nb.njit(**PLAIN)

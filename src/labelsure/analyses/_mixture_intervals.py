@@ -150,10 +150,13 @@ def mixture_replicates(
 
     def fit(task: _Task) -> pd.DataFrame:
         by_rates = response == "rates" and task.metric in RATE_METRICS
-        # To be called `features` and `response`, as soon as the estimator's arguments are.
-        names: dict[str, Any] = {"candidates": models[task.model], "paper": by_rates}
-        seed = random_state + task.replicate
-        estimator = AccuracyEstimator(task.metric, empty=empty, random_state=seed, **names)
+        estimator = AccuracyEstimator(
+            task.metric,
+            features=models[task.model],
+            empty=empty,
+            response="rates" if by_rates else "value",
+            random_state=random_state + task.replicate,
+        )
         return _replicate(pooled, task, estimator, empty)
 
     parts = Parallel(n_jobs=n_jobs)(delayed(fit)(task) for task in tasks)

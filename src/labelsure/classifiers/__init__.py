@@ -1,16 +1,23 @@
 """Classifiers that predict distributions over labelsets, and adapters for scikit-learn's."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution
-from labelsure.classifiers._base import LabelsetClassifier
 from labelsure.classifiers._binary_relevance import BinaryRelevance
-from labelsure.classifiers._chains import EnsembleOfClassifierChains, ProbabilisticClassifierChain
-from labelsure.classifiers._trellis import ClassifierTrellis
+from labelsure.classifiers._chain_classifiers import (
+    EnsembleOfClassifierChains,
+    ProbabilisticClassifierChain,
+)
+from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
+from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
     "BinaryRelevance",
     "ClassifierTrellis",
     "EnsembleOfClassifierChains",
     "LabelsetClassifier",
+    "LabelsetPredictor",
     "ProbabilisticClassifierChain",
     "as_distribution",
 ]
+
+name_classes_publicly(__name__)

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure import distributions
 from labelsure._typing import Floats, Names
-from labelsure.classifiers._expansion import expand_chain, linear_weights
-from labelsure.classifiers._learners import column_of_ones
+from labelsure.classifiers._base_learners import column_of_ones
+from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
 from labelsure.distributions import (
     ChainMixture,
     IndependentLabels,
@@ -146,7 +146,7 @@ def _from_chain(
     order = np.asarray(model.order_)
     # Whether labels are set in the probes hardly matters; half of them are.
     labels = np.indices((X.shape[0], len(order))).sum(axis=0).astype(np.int8) % 2
-    linear = linear_weights(model.estimators_, X, labels)
+    linear = read_linear_weights(model.estimators_, X, labels)
     return ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from labelsure._typing import Floats, Labelsets
-from labelsure.classifiers._base import LabelsetClassifier
-from labelsure.classifiers._learners import (
+from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
     fit_learners,
     positive_probability,
 )
+from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import IndependentLabels
 
 
@@ -61,7 +61,7 @@ class BinaryRelevance(LabelsetClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit_checked(
+    def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=Y.shape[1])
@@ -70,6 +70,7 @@ class BinaryRelevance(LabelsetClassifier):
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
 
-    def _distribution(self, X: Features) -> IndependentLabels:
+    def distribution_of_checked(self, X: Features) -> IndependentLabels:
+        """Return P(Y|x) of each row of features that are checked already."""
         marginals = [positive_probability(learner, X) for learner in self.estimators_]
         return IndependentLabels(np.column_stack(marginals), self.label_names_)

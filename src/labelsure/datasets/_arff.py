@@ -16,10 +16,17 @@ from scipy import sparse
 
 from labelsure._typing import Floats, Integers
 from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
+from labelsure.datasets._columns import (
+    LabelChoice,
+    check_distinct,
+    choose_labels,
+    encode_codes,
+    encode_frame,
+    read_indicators,
+    read_labelsets,
+)
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import decoded
-from labelsure.datasets._labels import LabelChoice, choose_labels, labelsets_from
-from labelsure.datasets._nominal import check_distinct, encode_codes, encode_frame, indicators_of
+from labelsure.datasets._files import decode
 from labelsure.errors import DataError
 
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")
@@ -27,7 +34,7 @@ _COMMENT = re.compile(rf"""((?:{QUOTED}|(?!\s%)[^'"])*+)\s%.*""", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Table:
+class ArffRows:
     """The rows of an ARFF file, still with labels and features side by side.
 
     Parameters
@@ -68,7 +75,7 @@ def read_arff(
     where
         The name of the file, for the messages.
     """
-    lines = decoded(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     header = read_header(lines, where)
     names = [attribute.name for attribute in header.attributes]
     if labels is None:
@@ -110,7 +117,7 @@ def _meka_count(header: Header, where: str) -> int:
     return count
 
 
-def _read_rows(lines: list[str], header: Header, where: str) -> Table:
+def _read_rows(lines: list[str], header: Header, where: str) -> ArffRows:
     line_numbers: list[int] = []
 
     def prepared() -> Iterator[str]:
@@ -134,7 +141,7 @@ def _read_rows(lines: list[str], header: Header, where: str) -> Table:
         raise _bad_row(error, lines[number - 1], number, header, where) from error
     if is_sparse:
         _refuse_repeats(lines, rows, line_numbers, where)
-    return Table(header.attributes, rows, line_numbers, is_sparse, where)
+    return ArffRows(header.attributes, rows, line_numbers, is_sparse, where)
 
 
 def _refuse_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], where: str) -> None:
@@ -179,7 +186,7 @@ def _bad_row(error: Exception, line: str, number: int, header: Header, where: st
     return DataError(f"Line {number} of {where} {problem}. Mend or drop that line.")
 
 
-def _from_dense(table: Table, chosen: list[int], nominal: str) -> Dataset:
+def _from_dense(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
     values = zip(*table.rows, strict=True)
     columns = {
         attribute.name: _column(attribute, column, table)
@@ -187,12 +194,12 @@ def _from_dense(table: Table, chosen: list[int], nominal: str) -> Dataset:
     }
     frame = pd.DataFrame(columns)
     names = [table.attributes[j].name for j in chosen]
-    Y = labelsets_from(frame[names], table.where)
+    Y = read_labelsets(frame[names], table.where)
     X = encode_frame(frame.drop(columns=names), nominal)
     return Dataset(X, Y, tuple(names))
 
 
-def _column(attribute: Attribute, values: tuple[Any, ...], table: Table) -> Any:
+def _column(attribute: Attribute, values: tuple[Any, ...], table: ArffRows) -> Any:
     if attribute.kind == "numeric":
         return np.array(values, dtype=np.float64)  # None becomes NaN
     if attribute.kind == "text":
@@ -215,19 +222,19 @@ def _codes(attribute: Attribute, values: Any, line_numbers: list[int], where: st
     return np.array(codes, dtype=np.int64)
 
 
-def _from_sparse(table: Table, chosen: list[int], nominal: str) -> Dataset:
+def _from_sparse(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
     matrix = _sparse_matrix(table)
     labels = pd.DataFrame(
         {table.attributes[j].name: _dense_column(table, matrix, j) for j in chosen}
     )
-    Y = labelsets_from(labels, table.where)
+    Y = read_labelsets(labels, table.where)
     label_set = set(chosen)
     features = [j for j in range(len(table.attributes)) if j not in label_set]
     X, names = _sparse_features(table, matrix, features, nominal)
     return Dataset(X, Y, tuple(labels.columns), tuple(names))
 
 
-def _sparse_matrix(table: Table) -> Any:
+def _sparse_matrix(table: ArffRows) -> Any:
     """Return numbers, and codes of nominal values; a value left out is 0, the first code."""
     by_column: list[tuple[list[int], list[Any]]] = [([], []) for _ in table.attributes]
     for i, row in enumerate(table.rows):
@@ -248,7 +255,7 @@ def _sparse_matrix(table: Table) -> Any:
 
 
 def _sparse_values(
-    attribute: Attribute, rows: list[int], values: list[Any], table: Table
+    attribute: Attribute, rows: list[int], values: list[Any], table: ArffRows
 ) -> Floats:
     if attribute.kind == "numeric":
         return np.array(values, dtype=np.float64)
@@ -262,7 +269,7 @@ def _sparse_values(
     )
 
 
-def _dense_column(table: Table, matrix: Any, j: int) -> Any:
+def _dense_column(table: ArffRows, matrix: Any, j: int) -> Any:
     values = matrix[:, [j]].toarray().ravel()
     attribute = table.attributes[j]
     if attribute.kind == "numeric":
@@ -275,7 +282,7 @@ def _codes_of(values: Floats) -> Integers:
 
 
 def _sparse_features(
-    table: Table, matrix: Any, features: list[int], nominal: str
+    table: ArffRows, matrix: Any, features: list[int], nominal: str
 ) -> tuple[Any, list[str]]:
     blocks, names = [], []
     run: list[int] = []  # neighbouring columns that stay as they are go over together
@@ -298,7 +305,7 @@ def _stays(attribute: Attribute, nominal: str) -> bool:
     """Whether the codes of a column are its numbers already."""
     if attribute.kind == "numeric":
         return True
-    indicators = indicators_of(attribute.values)
+    indicators = read_indicators(attribute.values)
     if indicators is not None:
         return bool(indicators[0] == 0)
     return nominal == "ordinal"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import warnings
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from platformdirs import user_cache_path
 from scipy import sparse
 
+from labelsure._storage import write_whole
 from labelsure._typing import AnyPath
-from labelsure._writing import write_whole
 from labelsure.datasets._dataset import Dataset
 from labelsure.errors import InputError
 
@@ -30,22 +30,22 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class CacheFolder:
-    """Where data sets are kept, and how loudly a failure to write is told.
+    """Where data sets are kept, and what happens if the folder cannot be written.
 
     Parameters
     ----------
     path
         Made when the first data set is written.
-    asked_by
-        ``"argument"``: not being able to write is an error. ``"variable"``: a warning.
-        ``"default"``: nobody asked for this folder, so nobody is told.
+    chosen_by
+        ``"argument"``: a failure to write is an error. ``"variable"``: it is a warning.
+        ``"default"``: it passes silently, because the user has not chosen this folder.
     """
 
     path: Path
-    asked_by: str
+    chosen_by: str
 
     def load(self, key: str) -> Dataset | None:
-        """Return the data set that is kept under a key, None where there is none to be had."""
+        """Return the data set that is kept under a key, None where there is no readable one."""
         try:
             # np.load leaves a broken file open if it has opened it itself.
             with (
@@ -53,7 +53,7 @@ class CacheFolder:
                 np.load(file, allow_pickle=False) as arrays,
             ):
                 return _from_arrays(dict(arrays))
-        except Exception:  # whatever ails the file, its source can be read again
+        except Exception:  # whatever is wrong with the file, its source can be read again
             return None
 
     def save(self, key: str, data: Dataset) -> None:
@@ -63,33 +63,33 @@ class CacheFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.path / f"{key}.npz", lambda path: _save_arrays(path, arrays))
         except OSError as error:
-            self.cannot_write(error)
+            self.report_failure(error)
 
-    def made(self) -> Path | None:
-        """Return the folder, made if need be; None where that cannot be."""
+    def make(self) -> Path | None:
+        """Return the folder, made if need be; None where it cannot be made."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            self.cannot_write(error)
+            self.report_failure(error)
             return None
         return self.path
 
-    def cannot_write(self, error: OSError) -> None:
-        """Tell the user, as loudly as the folder was asked for."""
+    def report_failure(self, error: OSError) -> None:
+        """Raise, warn or do nothing, depending on who chose the folder."""
         message = (
             f"The cache folder {str(self.path)!r} cannot be written ({error.strerror or error}). "
         )
-        if self.asked_by == "argument":
+        if self.chosen_by == "argument":
             raise InputError(
                 message + "Pass another folder as `cache`, or cache=False for none."
             ) from error
-        if self.asked_by == "variable":
+        if self.chosen_by == "variable":
             advice = f"Set {CACHE_VARIABLE} to another folder; nothing is kept until then."
             warnings.warn(message + advice, UserWarning, stacklevel=2)
 
 
 def cache_folder(cache: bool | AnyPath) -> CacheFolder | None:
-    """Return the folder that `cache` asks for.
+    """Return the folder that `cache` stands for, None for no cache.
 
     Parameters
     ----------
@@ -104,17 +104,11 @@ def cache_folder(cache: bool | AnyPath) -> CacheFolder | None:
     if os.environ.get(CACHE_VARIABLE):
         return CacheFolder(Path(os.environ[CACHE_VARIABLE]).expanduser(), "variable")
     try:
-        return CacheFolder(_user_cache() / "labelsure", "default")
-    except RuntimeError:  # a user without a home
+        path = user_cache_path("labelsure", appauthor=False, opinion=False)
+    except RuntimeError:  # the user has no home folder
         return None
-
-
-def _user_cache() -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    # Older versions of platformdirs leave `~` in the path of such a user, which is not absolute.
+    return CacheFolder(path, "default") if path.is_absolute() else None
 
 
 def cache_key(name: str, *parts: Any) -> str:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from labelsure._typing import AnyPath
-from labelsure.datasets._cache import cache_folder
-from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._embedded import load_digits, load_simulated, load_yeast
-from labelsure.datasets._files import COMPRESSIONS, stem_of, suffix_of
-from labelsure.datasets._labels import LabelChoice
-from labelsure.datasets._nominal import check_nominal
-from labelsure.datasets._openml import load_openml
+from labelsure.datasets._built_in import load_digits, load_simulated, load_yeast
+from labelsure.datasets._cache import CacheFolder, cache_folder, cache_key
+from labelsure.datasets._columns import (
+    LabelChoice,
+    check_nominal,
+    encode_frame,
+    read_labelsets,
+)
+from labelsure.datasets._dataset import Dataset, checksum_values
+from labelsure.datasets._files import COMPRESSIONS, first_line, stem_of, suffix_of
 from labelsure.datasets._reading import read_dataset
 from labelsure.errors import DataError, unknown_name
 
@@ -25,7 +33,7 @@ SOURCES = ("file", "embedded", "openml")
 
 
 @dataclass(frozen=True)
-class Entry:
+class NamedDataset:
     """One data set of the catalogue.
 
     Parameters
@@ -54,18 +62,18 @@ class Entry:
 ENTRIES = {
     entry.name: entry
     for entry in (
-        Entry("digits", "image", 1797, 5, 64, embedded=load_digits),
-        Entry("simulated", "simulation", 1000, 6, 10, embedded=load_simulated),
-        Entry("emotions", "audio", 593, 6, 72, openml_id=40589),
-        Entry("scene", "image", 2407, 6, 294, openml_id=40595),
-        Entry("yeast", "biology", 2417, 14, 103, openml_id=40597, embedded=load_yeast),
-        Entry("stare", "medical", 373, 15, 44),
-        Entry("enron", "text", 1702, 53, 1001, openml_id=41466),
-        Entry("slashdot", "text", 3782, 22, 1079, openml_id=41472),
-        Entry("birds", "audio", openml_id=41464),
-        Entry("genbase", "biology", openml_id=41467),
-        Entry("image", "image", openml_id=41468),
-        Entry("langlog", "text", openml_id=41469),
+        NamedDataset("digits", "image", 1797, 5, 64, embedded=load_digits),
+        NamedDataset("simulated", "simulation", 1000, 6, 10, embedded=load_simulated),
+        NamedDataset("emotions", "audio", 593, 6, 72, openml_id=40589),
+        NamedDataset("scene", "image", 2407, 6, 294, openml_id=40595),
+        NamedDataset("yeast", "biology", 2417, 14, 103, openml_id=40597, embedded=load_yeast),
+        NamedDataset("stare", "medical", 373, 15, 44),
+        NamedDataset("enron", "text", 1702, 53, 1001, openml_id=41466),
+        NamedDataset("slashdot", "text", 3782, 22, 1079, openml_id=41472),
+        NamedDataset("birds", "audio", openml_id=41464),
+        NamedDataset("genbase", "biology", openml_id=41467),
+        NamedDataset("image", "image", openml_id=41468),
+        NamedDataset("langlog", "text", openml_id=41469),
     )
 }
 
@@ -84,7 +92,7 @@ def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
     ['simulated', 'scene', 'stare', 'slashdot']
     """
     folder = _data_folder(data_dir)
-    return list(dict.fromkeys([*ENTRIES, *(_arff_files(folder) if folder else {})]))
+    return list(dict.fromkeys([*ENTRIES, *(_find_arff_files(folder) if folder else {})]))
 
 
 def catalogue() -> pd.DataFrame:
@@ -143,7 +151,9 @@ def load_dataset(
     if source is not None and source not in SOURCES:
         raise unknown_name("source", source, SOURCES)
     folder = _data_folder(data_dir)
-    files = {stem.lower(): path for stem, path in _arff_files(folder).items()} if folder else {}
+    files = (
+        {stem.lower(): path for stem, path in _find_arff_files(folder).items()} if folder else {}
+    )
     key = str(name).lower()
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
@@ -152,12 +162,12 @@ def load_dataset(
     elif source == "file" or (source is None and data_dir is not None):
         raise _not_in_folder(key, folder)
     else:
-        data = _load_without_folder(ENTRIES.get(key, Entry(key, "")), source, nominal, cache)
+        data = _load_elsewhere(ENTRIES.get(key, NamedDataset(key, "")), source, nominal, cache)
     return data if labels is None else data.select_labels(labels)
 
 
-def _load_without_folder(
-    entry: Entry, source: str | None, nominal: str, cache: bool | AnyPath
+def _load_elsewhere(
+    entry: NamedDataset, source: str | None, nominal: str, cache: bool | AnyPath
 ) -> Dataset:
     if entry.embedded is not None and source in (None, "embedded"):
         return entry.embedded()
@@ -178,7 +188,7 @@ def _data_folder(data_dir: AnyPath | None) -> Path | None:
     return Path(os.environ[DATA_VARIABLE]).expanduser() if os.environ.get(DATA_VARIABLE) else None
 
 
-def _arff_files(folder: Path) -> dict[str, Path]:
+def _find_arff_files(folder: Path) -> dict[str, Path]:
     """Return the ARFF files of a folder by their names; as it is comes before compressed."""
     try:
         paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
@@ -204,3 +214,87 @@ def _not_in_folder(name: str, folder: Path | None) -> DataError:
         f"{name!r} must be in the data folder {str(folder)!r}, but there is no {name}.arff"
         f"{endings}. Leave `data_dir` out to take it from elsewhere."
     )
+
+
+def load_openml(name: str, data_id: int, nominal: str, folder: CacheFolder | None) -> Dataset:
+    """Return a data set from the cache, or fetch it.
+
+    Parameters
+    ----------
+    name
+        What labelsure calls it.
+    data_id
+        What OpenML calls it.
+    nominal
+        How nominal features become numbers.
+    folder
+        Where it is kept, None for nowhere.
+    """
+    key = cache_key(name, "openml", data_id, nominal)
+    data = folder.load(key) if folder else None
+    if data is None:
+        data = _from_bunch(_fetch(name, data_id, folder), name, data_id, nominal)
+        if folder:
+            folder.save(key, data)
+    return data
+
+
+def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
+    from sklearn import datasets
+
+    home = folder.make() if folder else None
+    try:
+        with warnings.catch_warnings():
+            # scikit-learn warns at each retry; the error below says it once.
+            warnings.filterwarnings("ignore", message="A network error occurred")
+            return datasets.fetch_openml(
+                data_id=data_id,
+                data_home=None if home is None else str(home),
+                cache=home is not None,
+                as_frame="auto",
+                parser="liac-arff",  # the other one trips over TRUE and FALSE with pandas 3
+            )
+    except (OSError, HTTPException) as error:  # URLError, timeouts and lost connections among them
+        reason = first_line(getattr(error, "reason", None) or error)
+        raise DataError(
+            f"{name!r} must be fetched from OpenML (data set {data_id}), which cannot be reached "
+            f"({reason}). Connect to the internet, or name a folder that has {name}.arff with "
+            "`data_dir` or the environment variable LABELSURE_DATA."
+        ) from error
+    except Exception as error:  # scikit-learn parses the answer, and fails in many ways
+        raise DataError(
+            f"What OpenML answered for {name!r} (data set {data_id}) cannot be read: "
+            f"{first_line(error)}. Try again later, or read a file with `data_dir`."
+        ) from error
+
+
+def _from_bunch(bunch: Any, name: str, data_id: int, nominal: str) -> Dataset:
+    where = f"OpenML data set {data_id}"
+    labels = _label_columns(bunch, where)
+    Y = read_labelsets(labels, where)
+    if sparse.issparse(bunch.data):
+        X, feature_names = bunch.data, tuple(map(str, bunch.feature_names))
+        values = X.data
+    else:
+        X = encode_frame(pd.DataFrame(bunch.data), nominal)
+        feature_names = tuple(X.columns)
+        values = X.select_dtypes("number").to_numpy()
+    return Dataset(
+        X,
+        Y,
+        tuple(map(str, labels.columns)),
+        feature_names,
+        name=name,
+        source=where,
+        checksum=checksum_values(np.asarray(values, dtype=np.float64), Y),
+    )
+
+
+def _label_columns(bunch: Any, where: str) -> pd.DataFrame:
+    target = bunch.target
+    if target is None or np.size(target) == 0:
+        raise DataError(f"{where} must say which columns are labels, it names none.")
+    if isinstance(target, pd.DataFrame):
+        return target
+    columns = np.asarray(target).reshape(len(target), -1)
+    return pd.DataFrame(columns, columns=list(bunch.target_names))

@@ -48,7 +48,7 @@ def _nearest(path: Path) -> str:
     return f" Did you mean {near[0]!r}?" if near else " Check the name and the folder."
 
 
-def decompressed(content: bytes, path: Path) -> bytes:
+def decompress(content: bytes, path: Path) -> bytes:
     """Return what is in a .gz or .bz2 file; other content as it is.
 
     Parameters
@@ -77,7 +77,7 @@ def decompressed(content: bytes, path: Path) -> bytes:
         ) from error
 
 
-def decoded(content: bytes) -> str:
+def decode(content: bytes) -> str:
     """Return text that is UTF-8, or else Latin-1, in which the field's older files are written."""
     try:
         return content.decode("utf-8-sig")
@@ -103,6 +103,6 @@ def stem_of(path: Path) -> str:
     return inner.stem
 
 
-def checksum_of_bytes(content: bytes) -> str:
+def checksum_bytes(content: bytes) -> str:
     """Return the SHA-256 of some bytes."""
     return sha256(content).hexdigest()

@@ -1,14 +1,15 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
+from labelsure._storage import name_classes_publicly
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._chains import LinearChain, PrefixChain
+from labelsure.distributions._bridge import LabelsetDistribution, make_generator
+from labelsure.distributions._chain_links import LinearChain, PrefixChain
+from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._engine import Engine, EngineSettings
-from labelsure.distributions._independent import IndependentLabels
-from labelsure.distributions._mixture import ChainMixture
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets
-from labelsure.distributions._table import LabelsetTable
+from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
@@ -27,4 +28,7 @@ __all__ = [
     "TopLabelsets",
     "TrellisDistribution",
     "as_distribution",
+    "make_generator",
 ]
+
+name_classes_publicly(__name__)

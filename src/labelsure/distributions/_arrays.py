@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_unit_interval
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent import IndependentLabels
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import names_in
 

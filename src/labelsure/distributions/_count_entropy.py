@@ -14,12 +14,12 @@ import numpy as np
 from scipy.special import digamma
 
 from labelsure._typing import Floats, Indices
-from labelsure.distributions._profile import Profile, log
+from labelsure.distributions._answers import Profile, log
 from labelsure.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)
-class Counts:
+class DrawCounts:
     """How often each labelset of each instance was drawn.
 
     Parameters
@@ -54,17 +54,17 @@ class Counts:
         return self.sum((self.values == 1).astype(np.float64))
 
 
-def _plugin(counts: Counts) -> Floats:
+def _plugin(counts: DrawCounts) -> Floats:
     shares = counts.values / counts.size
     return counts.sum(-shares * np.log(shares))
 
 
-def _miller_madow(counts: Counts) -> Floats:
+def _miller_madow(counts: DrawCounts) -> Floats:
     """Add the first term of the bias: half a degree of freedom a draw."""
     return _plugin(counts) + (counts.n_seen - 1) / (2 * counts.size)
 
 
-def _grassberger(counts: Counts) -> Floats:
+def _grassberger(counts: DrawCounts) -> Floats:
     """Replace log n_i by G(n_i), whose bias falls exponentially with n_i (Grassberger 2003)."""
     n = counts.values
     sign = np.where(n % 2 == 0, 0.5, -0.5)
@@ -72,7 +72,7 @@ def _grassberger(counts: Counts) -> Floats:
     return np.log(counts.size) - counts.sum(n * G) / counts.size
 
 
-def _chao_shen(counts: Counts) -> Floats:
+def _chao_shen(counts: DrawCounts) -> Floats:
     """Shrink the shares to what was seen of all mass; weigh by the chance of being seen."""
     n = counts.size
     singletons = counts.n_singletons
@@ -85,7 +85,7 @@ def _chao_shen(counts: Counts) -> Floats:
     return counts.sum(-p * np.log(p) / seen)
 
 
-ENTROPY_ESTIMATORS: dict[str, Callable[[Counts], Floats]] = {
+ENTROPY_ESTIMATORS: dict[str, Callable[[DrawCounts], Floats]] = {
     "plugin": _plugin,
     "miller_madow": _miller_madow,
     "grassberger": _grassberger,
@@ -106,7 +106,7 @@ def check_estimator(estimator: str, size: int) -> str:
     return estimator
 
 
-def estimated_profile(plain: Profile, counts: Counts, estimator: str) -> Profile:
+def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Profile:
     """Return the profile with entropy and collision as the estimator has them, and its name.
 
     Parameters

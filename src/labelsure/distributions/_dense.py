@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import dense as kernels
-from labelsure._kernels.profiles import dense_profile_rows
-from labelsure._kernels.quadrature import unit_interval
+from labelsure._kernels import dense_sweeps as kernels
+from labelsure._kernels import unit_interval
+from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Integers, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_row_sums
-from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
-from labelsure.labelsets import from_codes, to_codes
+from labelsure.labelsets import codes_of, from_codes
 from labelsure.metrics import JACCARD, Metric, MetricLike, check_empty, get_metric
 
 
@@ -84,7 +84,7 @@ class DenseDistribution(LabelsetDistribution):
         return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        return log(self._P[np.arange(len(self)), to_codes(Y)])
+        return log(self._P[np.arange(len(self)), codes_of(Y)])
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         values, mode = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
@@ -124,7 +124,7 @@ class DenseDistribution(LabelsetDistribution):
     ) -> list[Floats]:
         """Return several metrics' expectations from one table P(tp = a, fn = b) an instance."""
         overlap = np.empty((len(self), self.n_labels + 1, self.n_labels + 1))
-        for_rows(kernels.overlap_rows, len(self), self._P, to_codes(Y_pred), overlap)
+        for_rows(kernels.overlap_rows, len(self), self._P, codes_of(Y_pred), overlap)
         n_predicted = Y_pred.sum(axis=1)
         expected = [np.empty(len(self)) for _ in metrics]
         for k in np.unique(n_predicted):

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from labelsure._kernels import search
+from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
-from labelsure.distributions._table import LabelsetTable
-from labelsure.labelsets import code_keys
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._chain_links import CALL_ROWS, Chain, LinearStack
+from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.metrics import Metric
+from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
 BLOCK_ROWS = 32  # instances whose prefixes are expanded together
 
@@ -28,17 +28,26 @@ class Enumeration:
 
     Parameters
     ----------
-    table
-        Their probabilities under the mixture; they sum to less than one where some are unseen.
+    seen
+        With their probabilities under the mixture, which sum to less than one where some labelsets
+        are unseen.
     bounds
-        (n, N_BOUNDS) as `_kernels.search.certify` writes them.
+        (n, N_BOUNDS) as `_kernels.labelset_search.certify` writes them.
     """
 
-    table: LabelsetTable
+    seen: WeightedLabelsets
     bounds: Floats
 
+    @classmethod
+    def certify(cls, seen: WeightedLabelsets, largest_unseen: Floats) -> Enumeration:
+        """Work out the bounds when no other labelset has more than `largest_unseen`, (n,)."""
+        bounds = np.empty((len(seen), search.N_BOUNDS))
+        for i, row in enumerate(bounds):
+            search.certify(seen.weights_of(i), largest_unseen[i], seen.n_labels, row)
+        return cls(seen, bounds)
+
     def __getitem__(self, rows: Indices) -> Enumeration:
-        return Enumeration(self.table[rows], self.bounds[rows])
+        return Enumeration(self.seen.take(rows), self.bounds[rows])
 
     @property
     def unseen_mass(self) -> Floats:
@@ -51,28 +60,31 @@ class Enumeration:
         return self.bounds[:, search.LARGEST_UNSEEN]
 
     @property
+    def table(self) -> LabelsetTable:
+        """The labelsets that were seen; their probabilities need not sum to one."""
+        return LabelsetTable.from_weighted(self.seen)
+
+    @property
     def given_seen(self) -> LabelsetTable:
         """The distribution if it is one of the labelsets seen."""
-        given = self.table[:]
-        given._weights = given._weights / given._sum(given._weights)[given._instance]
-        return given
+        return LabelsetTable.from_weighted(self.seen.normalise())
 
     def top_is_certain(self, k: int) -> Mask:
         """Whether no unseen labelset can be more probable than the k best seen, (n,)."""
-        return self.table._top(k).probabilities[:, -1] >= self.largest_unseen
+        return self.seen.top(k)[1][:, -1] >= self.largest_unseen
 
     def meets(self, goals: Floats) -> Mask:
         """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
-        n_labels = self.table.n_labels
+        n_labels = self.seen.n_labels
         return np.array([search.meets(row, n_labels, goals) for row in self.bounds], dtype=bool)
 
     def mode(self) -> Labelsets:
         """Return the best labelsets seen, (n, L); the empty one where none was."""
-        return self.table._top(1).labelsets[:, 0]
+        return self.seen.top(1)[0][:, 0]
 
     def profile(self) -> Profile:
         """Return the middle of each interval, with the intervals as bounds."""
-        n_labels = self.table.n_labels
+        n_labels = self.seen.n_labels
         least = 2.0**-n_labels
         b = self.bounds.T
         low = Profile.from_values(
@@ -101,14 +113,14 @@ class Enumeration:
 
     def top(self, k: int) -> TopLabelsets:
         """Return the best labelsets seen; those that are certain have `high` = probability."""
-        best = self.table._top(k)
-        high = np.maximum(best.probabilities, self.largest_unseen[:, np.newaxis])
-        return TopLabelsets(best.labelsets, best.probabilities, high)
+        labelsets, probabilities = self.seen.top(k)
+        high = np.maximum(probabilities, self.largest_unseen[:, np.newaxis])
+        return TopLabelsets(labelsets, probabilities, high)
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1) if the unseen labelsets are like the seen ones."""
-        seen = self.table._sum(self.table._weights)[:, np.newaxis]
-        return np.where(seen > 0, self.table._marginals() / np.where(seen > 0, seen, 1), 0.5)
+        total = self.seen.totals()[:, np.newaxis]
+        return np.where(total > 0, self.seen.marginals() / np.where(total > 0, total, 1), 0.5)
 
     def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         """Return profile, mode and the mode's expected accuracies with bounds."""
@@ -116,7 +128,7 @@ class Enumeration:
 
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return the middle and the ends of the interval of an expected accuracy."""
-        seen = self.table._expected_by_counts(metric, Y_pred, empty)
+        seen = expect_over(self.seen, metric, Y_pred, empty)
         least, most = metric_range(metric, Y_pred, empty)
         low, high = seen + self.unseen_mass * least, seen + self.unseen_mass * most
         return Expected((low + high) / 2, low, high)
@@ -162,7 +174,7 @@ def enumerate_chains(chains: Sequence[Chain], goals: Floats, budget: int) -> Enu
     chains
         Over the same instances and labels.
     goals
-        As `_kernels.search.enumerate_row` takes them.
+        As `_kernels.labelset_search.enumerate_row` takes them.
     budget
         Labelsets of an instance at most.
     """
@@ -199,7 +211,7 @@ def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumera
     octets = words.view(np.uint8).reshape(len(words), 8 * n_words)
     rows = np.unpackbits(octets, axis=1, count=n_labels, bitorder="little").view(np.int8)
     instance = np.repeat(np.arange(n_samples), lengths)
-    return Enumeration(LabelsetTable._partial(rows, weights, instance, n_samples), bounds)
+    return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
 
 
 def _enumerate_any(chains: Sequence[Chain], goals: Floats, budget: int) -> Enumeration:
@@ -216,7 +228,7 @@ def _enumerate_any(chains: Sequence[Chain], goals: Floats, budget: int) -> Enume
     rows, weights, instance, bounds = (
         np.concatenate(columns) for columns in zip(*parts, strict=True)
     )
-    return Enumeration(LabelsetTable._partial(rows, weights, instance, n_samples), bounds)
+    return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
 
 
 def _deepen(
@@ -280,11 +292,8 @@ def _search_any(
         found_instances.append(instance)
         left_alone += largest / len(chains)
     rows, instance = np.concatenate(found_rows), np.concatenate(found_instances)
-    keys = code_keys(rows)
-    order = np.lexsort((keys, instance))
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (keys[order][1:] != keys[order][:-1]) | (instance[order][1:] != instance[order][:-1])
-    rows, instance = rows[order[new]], instance[order[new]]
+    distinct = find_distinct(rows, instance)
+    rows, instance = rows[distinct], instance[distinct]
     finished &= np.bincount(instance, minlength=n_samples) <= budget
     keep = finished[instance]
     return finished, rows[keep].reshape(-1, n_labels), instance[keep], left_alone

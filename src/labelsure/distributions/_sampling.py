@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from labelsure._kernels import search
+from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.distributions._chains import Chain, LinearStack
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._chain_links import Chain, LinearStack
 from labelsure.distributions._enumeration import Enumeration, summarise
-from labelsure.distributions._profile import Expected, Profile, Summary, TopLabelsets, log
-from labelsure.distributions._table import LabelsetTable
-from labelsure.labelsets import code_keys
+from labelsure.distributions._labelset_table import expect_over
 from labelsure.metrics import Metric, counts
+from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
 LEVEL = 0.95
 QUANTILE = float(norm.ppf(0.5 + LEVEL / 2))
@@ -75,14 +75,14 @@ class Sampled:
         """Return unbiased entropy and collision; intervals of 95% within the certified bounds."""
         seen = self._with_draws()
         certain = seen.profile()
-        known = self.enumeration.table
+        known = self.enumeration.seen
         surprise = np.where(self.is_new, -self.log_prob, 0.0)
         # Unseen labelsets have at least this surprise.
         least = -log(np.maximum(self.enumeration.largest_unseen, 1e-300))
         entropy, entropy_error = self.mean_of_rest(surprise, least)
         collision, collision_error = self.mean_of_rest(np.exp(self.log_prob))
-        entropy += known._sum(-known._weights * np.log(known._weights))
-        collision += known._sum(known._weights**2)
+        entropy += known.sum(-known.weights * np.log(known.weights))
+        collision += known.sum(known.weights**2)
         low, high = certain.low, certain.high
         entropies = self._interval(entropy, entropy_error, low.entropy, high.entropy)
         collisions = self._interval(collision, collision_error, low.collision, high.collision)
@@ -114,7 +114,7 @@ class Sampled:
     def marginals(self) -> Floats:
         """Return unbiased estimates of P(y_j = 1), kept within [0, 1]."""
         rest = np.where(self.is_new[..., np.newaxis], self.draws, 0).mean(axis=(1, 2))
-        return np.clip(self.enumeration.table._marginals() + rest, 0.0, 1.0)
+        return np.clip(self.enumeration.seen.marginals() + rest, 0.0, 1.0)
 
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
@@ -122,7 +122,7 @@ class Sampled:
         predicted = np.repeat(Y_pred, self.draws.shape[1] * self.draws.shape[2], axis=0)
         values = metric.values(*counts(flat, predicted), empty=empty)
         rest, error = self.mean_of_rest(values.reshape(self.log_prob.shape))
-        value = self.enumeration.table._expected_by_counts(metric, Y_pred, empty) + rest
+        value = expect_over(self.enumeration.seen, metric, Y_pred, empty) + rest
         certain = self._with_draws().expected(metric, Y_pred, empty)
         return Expected(value, *self._interval(value, error, certain.low, certain.high))
 
@@ -136,37 +136,24 @@ class Sampled:
         """
         left = np.maximum(value - QUANTILE * error, low)
         right = np.minimum(value + QUANTILE * error, high)
-        told = (left <= right) & (self.is_new.sum(axis=(1, 2)) >= MIN_NEW_DRAWS)
-        return np.where(told, left, low), np.where(told, right, high)
+        usable = (left <= right) & (self.is_new.sum(axis=(1, 2)) >= MIN_NEW_DRAWS)
+        return np.where(usable, left, low), np.where(usable, right, high)
 
     def _method(self) -> NDArray[np.str_]:
-        some = self.enumeration.table._lengths > 0
+        some = self.enumeration.seen.lengths > 0
         return np.where(some, "certified+sampled", "sampled")
 
     def _with_draws(self) -> Enumeration:
         """Return the enumeration with the draws added: they were seen, and their P is known."""
-        known = self.enumeration.table
+        known = self.enumeration.seen
         new = self.is_new.ravel()
         instance = np.repeat(np.arange(len(known)), self.is_new[0].size if len(known) else 0)[new]
-        rows = self.draws.reshape(-1, known.n_labels)[new]
-        keys = code_keys(rows)
-        order = np.lexsort((keys, instance))
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = np.diff(instance[order]) > 0
-        first[1:] |= keys[order][1:] != keys[order][:-1]
-        kept = order[first]
-        table = LabelsetTable._partial(
-            np.concatenate([known._rows, rows[kept]]),
-            np.concatenate([known._weights, np.exp(self.log_prob.ravel()[new][kept])]),
-            np.concatenate([known._instance, instance[kept]]),
-            len(known),
+        rows, log_prob = self.draws.reshape(-1, known.n_labels)[new], self.log_prob.ravel()[new]
+        once = find_distinct(rows, instance)
+        drawn = WeightedLabelsets.merge(
+            rows[once], np.exp(log_prob[once]), instance[once], len(known)
         )
-        bounds = np.empty_like(self.enumeration.bounds)
-        for i, row in enumerate(bounds):
-            start = table._starts[i]
-            P = table._weights[start : start + table._lengths[i]]
-            search.certify(P, self.enumeration.largest_unseen[i], known.n_labels, row)
-        return Enumeration(table, bounds)
+        return Enumeration.certify(known.join(drawn), self.enumeration.largest_unseen)
 
 
 def _mean_where(chosen: Mask, values: Floats, guess: Floats | float) -> Floats:
@@ -206,7 +193,7 @@ def sample_chains(
         log_prob[:] = _log_prob_any(chains, flat)
     else:
         for_rows(search.log_prob_rows, n_samples, stack.odds, stack.factors, flat, log_prob)
-    is_new = ~_is_known(flat, enumeration.table)
+    is_new = ~enumeration.seen.contains(flat)
     shape = draws.shape[:3]
     return Sampled(enumeration, draws, log_prob.reshape(shape), is_new.reshape(shape))
 
@@ -223,17 +210,3 @@ def _log_prob_any(chains: Sequence[Chain], draws: Labelsets) -> Floats:
     flat = draws.reshape(-1, n_labels)
     by_chain = [chain.take(rows).log_prob(flat) for chain in chains]
     return (logsumexp(by_chain, axis=0) - np.log(len(chains))).reshape(n_samples, size)
-
-
-def _is_known(draws: Labelsets, known: LabelsetTable) -> Mask:
-    """Say which draws are among the labelsets of their instance's table, (n, size)."""
-    drawn_keys = code_keys(draws.reshape(-1, known.n_labels)).reshape(draws.shape[:2])
-    known_keys = code_keys(known._rows)
-    ends = known._starts + known._lengths
-    return np.array(
-        [
-            np.isin(mine, known_keys[start:end])
-            for mine, start, end in zip(drawn_keys, known._starts, ends, strict=True)
-        ],
-        dtype=bool,
-    ).reshape(draws.shape[:2])

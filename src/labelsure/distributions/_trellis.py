@@ -12,25 +12,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import trellis as kernels
-from labelsure._kernels import trellis_counts as counting
-from labelsure._kernels.quadrature import unit_interval
+from labelsure import _limits
+from labelsure._kernels import frontier_counts as counting
+from labelsure._kernels import frontier_sweeps as kernels
+from labelsure._kernels import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._base import LabelsetDistribution
-from labelsure.distributions._checks import as_floats, check_unit_interval
-from labelsure.distributions._profile import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets import fill_with_lowest
+from labelsure.labelsets import check_label_order, fill_with_lowest
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
 MAX_PARENTS = 3
 """The left, the upper and the upper-left neighbour."""
-
-MAX_FRONTIER_BYTES = 2**30
-"""How much work space one thread may take: 9 bytes for each label and each state."""
-
-SAMPLE_BLOCK = 2**22  # uniform numbers drawn at a time
 
 
 class TrellisDistribution(LabelsetDistribution):
@@ -83,7 +79,7 @@ class TrellisDistribution(LabelsetDistribution):
         order: Iterable[int],
         label_names: Iterable[Any] | None = None,
     ) -> None:
-        self._order = _check_order(order)
+        self._order = check_label_order(order, name="order").astype(np.int64, copy=False)
         n_labels = len(self._order)
         positions = _check_parents(parents, n_labels)
         self._memory = max((j - p for j, some in enumerate(positions) for p in some), default=1)
@@ -179,7 +175,7 @@ class TrellisDistribution(LabelsetDistribution):
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         draws = np.empty((len(self), size, self.n_labels), dtype=np.int8)
-        block = max(1, SAMPLE_BLOCK // max(1, size * self.n_labels))
+        block = max(1, _limits.UNIFORM_NUMBERS // max(1, size * self.n_labels))
         for first in range(0, len(self), block):
             some = self._take(slice(first, first + block))
             uniforms = generator.random((len(some), size, self.n_labels))
@@ -289,17 +285,6 @@ def _rotations(numerators: Indices, denominator: int) -> Floats:
     return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])
 
 
-def _check_order(order: Iterable[int]) -> Integers:
-    labels = np.asarray(order, dtype=object)
-    whole = labels.ndim == 1 and all(isinstance(label, (int, np.integer)) for label in labels)
-    if not whole or labels.size == 0 or sorted(labels) != list(range(labels.size)):
-        raise InputError(
-            "`order` must name every label index once, one for each position, e.g. [2, 0, 1], got "
-            f"{reprlib.repr(labels.tolist())}. In the order of the columns it is `range(n_labels)`."
-        )
-    return labels.astype(np.int64)
-
-
 def _check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list[int]]:
     try:
         positions = [list(some) for some in parents]
@@ -327,11 +312,11 @@ def _check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list
 
 def _check_frontier(n_labels: int, memory: int) -> None:
     bytes_per_state = 9 * n_labels
-    if bytes_per_state * 2**memory > MAX_FRONTIER_BYTES:
-        allowed = (MAX_FRONTIER_BYTES // bytes_per_state).bit_length() - 1
+    if bytes_per_state * 2**memory > _limits.FRONTIER_BYTES:
+        allowed = (_limits.FRONTIER_BYTES // bytes_per_state).bit_length() - 1
         raise TooLargeError(
             f"`parents` reach back {memory} positions: with {n_labels} labels, 2**{memory} states "
-            f"do not fit in the {MAX_FRONTIER_BYTES // 2**20} MiB that a thread may take. Use "
+            f"do not fit in the {_limits.FRONTIER_BYTES // 2**20} MiB that a thread may take. Use "
             f"parents at most {allowed} positions back: a grid of width {allowed}, or "
             f"{allowed - 1} with upper-left neighbours."
         )

@@ -1,18 +1,24 @@
-"""The columns of a ridge model, kept as dense blocks of rows that share a slope group.
+"""Both sides of a ridge regression: its columns, and the response that they explain.
 
-With slopes by group most columns are zero in most rows: a row of one data set touches only that
-data set's slopes and offset. Blocks of the columns that are not zero make a Newton step some
-twenty times cheaper than one dense matrix would.
+Columns are kept as dense blocks of rows that share a slope group. With slopes by group most
+columns are zero in most rows: a row of one data set touches only that data set's slopes and
+offset. Blocks of the columns that are not zero make a Newton step some twenty times cheaper than
+one dense matrix would.
+
+Every response is a count for each of several classes, whose rates sum to one, and every accuracy
+is a quotient of two sums of rates. `docs/algorithms.md`, section 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from labelsure._typing import Floats, Indices
+from labelsure.errors import InputError, unknown_name
+from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Counts, Metric
 
 BLOCK_ROWS = 2**12  # so that a block with all folds fits a core's cache
 
@@ -72,7 +78,9 @@ class Block:
     values: Floats
 
 
-def blocks(features: Floats, slope: Indices, offset: Indices, layout: Layout) -> Iterator[Block]:
+def make_blocks(
+    features: Floats, slope: Indices, offset: Indices, layout: Layout
+) -> Iterator[Block]:
     """Yield all rows, at most `BLOCK_ROWS` at a time, each block of one slope group."""
     for group in range(max(1, layout.n_slope_groups)):
         columns = layout.columns(group)
@@ -116,6 +124,117 @@ def column_scales(design: list[Block], weights: Floats, layout: Layout) -> Float
     return scales
 
 
-def scaled(design: list[Block], scales: Floats) -> list[Block]:
+def scale_columns(design: list[Block], scales: Floats) -> list[Block]:
     """Return the blocks with every column divided by its scale."""
     return [Block(b.rows, b.columns, b.values / scales[b.columns]) for b in design]
+
+
+def log_rates(block: Block, coefficients: Floats, n_classes: int) -> Floats:
+    """Return the log of each class's rate, (K, rows, fits), of several fits' coefficients."""
+    n_fits, n_free, _ = coefficients.shape
+    logs = np.zeros((n_classes, len(block.values), n_fits))
+    for k in range(n_free):
+        np.matmul(block.values, coefficients[:, k, block.columns].T, out=logs[k])
+    logs -= logs.max(axis=0)
+    logs -= np.log(np.exp(logs).sum(axis=0))
+    return logs
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response with K classes and the accuracy that follows from their rates.
+
+    Parameters
+    ----------
+    name
+        What the fitted model remembers.
+    targets
+        Takes the four counts and the (n,) accuracies, returns (n, K) counts, which may be
+        fractions.
+    numerator, denominator
+        The accuracy is (numerator @ rates) / (denominator @ rates).
+    n_free
+        How many classes have a linear predictor of their own; that of the others is 0.
+    """
+
+    name: str
+    targets: Callable[[Counts, Floats], Floats]
+    numerator: tuple[float, ...]
+    denominator: tuple[float, ...]
+    n_free: int
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, K."""
+        return len(self.numerator)
+
+    def accuracy(self, rates: Floats) -> Floats:
+        """Return the accuracy that (n, K) rates amount to."""
+        return (rates @ self.numerator) / (rates @ self.denominator)
+
+    def slopes(self, rates: Floats) -> Floats:
+        """Return (n, n_free) derivatives of the accuracy by each linear predictor."""
+        below = (rates @ self.denominator)[:, np.newaxis]
+        value = self.accuracy(rates)[:, np.newaxis]
+        by_class = rates * (np.array(self.numerator) - value * np.array(self.denominator)) / below
+        return by_class[:, : self.n_free]
+
+
+def _shares(counts: Counts, values: Floats) -> Floats:
+    return np.column_stack([values, 1 - values])
+
+
+def _labels(counts: Counts, values: Floats) -> Floats:
+    tp, fp, fn, tn = counts
+    return np.column_stack([tp + tn, fp + fn]).astype(np.float64)
+
+
+def _four_counts(counts: Counts, values: Floats) -> Floats:
+    return np.column_stack(counts).astype(np.float64)
+
+
+FRACTIONAL = Response("fractional", _shares, (1, 0), (1, 1), n_free=1)
+BINOMIAL = Response("binomial", _labels, (1, 0), (1, 1), n_free=1)
+JACCARD_RATES = Response("jaccard rates", _four_counts, (1, 0, 0, 0), (1, 1, 1, 0), n_free=4)
+F1_RATES = Response("f1 rates", _four_counts, (2, 0, 0, 0), (2, 1, 1, 0), n_free=4)
+
+RESPONSES = {r.name: r for r in (FRACTIONAL, BINOMIAL, JACCARD_RATES, F1_RATES)}
+
+_BY_RATES = {EXACT: FRACTIONAL, HAMMING: BINOMIAL, JACCARD: JACCARD_RATES, F1: F1_RATES}
+_BY_VALUE = {HAMMING: BINOMIAL}
+RESPONSE_KINDS = ("value", "rates")
+
+
+def choose_response(metric: Metric, kind: str) -> Response:
+    """Return how a metric is modelled.
+
+    Parameters
+    ----------
+    metric
+        The accuracy.
+    kind
+        "value": by its realised value, which for Hamming is a count of labels. "rates": by the
+        rates that it is a quotient of, as the paper does.
+    """
+    if kind not in RESPONSE_KINDS:
+        raise unknown_name("response", kind, RESPONSE_KINDS)
+    if kind == "value":
+        return _BY_VALUE.get(metric, FRACTIONAL)
+    if metric not in _BY_RATES:
+        raise InputError(
+            "`response='rates'` needs a metric that is a quotient of rates, one of "
+            f"{', '.join(known.name for known in _BY_RATES)}, got {metric.name!r}. Use "
+            "response='value'."
+        )
+    return _BY_RATES[metric]
+
+
+def check_values(values: Floats, metric: Metric) -> Floats:
+    """Return accuracies that lie in [0, 1], as every model needs them, or say which do not."""
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        raise InputError(
+            f"The metric {metric.name!r} must have values in [0, 1] to be estimated, got "
+            f"{values[outside][0]:g}. Rescale it."
+        )
+    return values

@@ -12,14 +12,27 @@ from sklearn.exceptions import NotFittedError
 
 from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._coefficients import coefficient_table
-from labelsure.estimation._evidence import Evidence, as_evidence
-from labelsure.estimation._features import EXPECTED, check_features, feature_matrix
-from labelsure.estimation._groups import Levels, check_groups
+from labelsure.estimation._design import check_values, choose_response
+from labelsure.estimation._inputs import (
+    EXPECTED,
+    GroupLevels,
+    Inputs,
+    as_score_table,
+    check_features,
+    check_groups,
+    feature_matrix,
+)
 from labelsure.estimation._interval import Dispersion, Estimate, mean_interval
-from labelsure.estimation._models import MODELS, Inputs, Model, Outcomes, RidgeModel, Settings
-from labelsure.estimation._responses import check_values, response_of
-from labelsure.metrics import Metric, MetricLike, check_empty, get_metric
+from labelsure.estimation._models import (
+    ACCURACY_MODELS,
+    FitSettings,
+    Model,
+    Outcomes,
+    RidgeModel,
+    coefficient_table,
+)
+from labelsure.metrics import MetricLike, check_empty, get_metric
+from labelsure.score_table import ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,20 +49,21 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
     metric
         "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn) with values in
         [0, 1].
-    candidates
-        What the estimate is made from: one candidate (HP, SE, CE, ...), "mix" (HP, TG, SE, CE, ME
-        and CS together, the paper's), "full" (those, the expected accuracy of the decision, its
-        number of labels and whether there are any), or several names. None means "mix" for
-        `ridge`, which came out best calibrated, and the expected accuracy for `isotonic`:
-        `docs/calibration.md` has the table. "full" is sharper and calibrated nearly as well.
+    features
+        What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty"; several of
+        these; "mix" (HP, TG, SE, CE, ME and CS together, the paper's) or "full" (all of those
+        before). None means "mix" for `ridge`, which came out best calibrated, and "expected" for
+        `isotonic`: `docs/calibration.md` has the table. "full" is sharper and calibrated nearly as
+        well.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
     empty
         The Jaccard and F1 of two empty labelsets.
-    paper
-        Model Jaccard and F1 as the paper does, by rates of true and false positives and negatives,
-        instead of by their realised value.
+    response
+        What the ridge models: "value", the realised accuracy, or "rates", those of true and false
+        positives and negatives, from which Jaccard and F1 follow, as in the paper.
     penalty
         Of the ridge, on standardised columns, as glmnet has it; None chooses it out of 20 by
         10-fold cross-validated deviance.
@@ -58,7 +72,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    candidates_
+    features_
         Names of the features used.
     penalty_
         The ridge's, chosen or given; None for other models.
@@ -83,18 +97,18 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         metric: MetricLike = "jaccard",
-        candidates: str | Sequence[str] | None = None,
+        features: str | Sequence[str] | None = None,
         model: str = "ridge",
         empty: float = 1.0,
-        paper: bool = False,
+        response: str = "value",
         penalty: float | None = None,
         random_state: int | None = 0,
     ) -> None:
         self.metric = metric
-        self.candidates = candidates
+        self.features = features
         self.model = model
         self.empty = empty
-        self.paper = paper
+        self.response = response
         self.penalty = penalty
         self.random_state = random_state
 
@@ -112,7 +126,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         dist
-            A `LabelsetDistribution`, or a table as `labelsure.estimation.score_table` writes it.
+            A `LabelsetDistribution`, or a table as `labelsure.ScoreTable` has it.
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
@@ -124,34 +138,33 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
             (n,) groups (e.g. classifiers) with an offset of their own.
         """
         metric, empty = get_metric(self.metric), check_empty(self.empty)
-        model_class = self._model_class()
-        names = self._features()
+        model_class, names = self._model_class(), self._feature_names()
         model_class.check(names, slope=slope_groups is not None, offset=offset_groups is not None)
-        response = response_of(metric, bool(self.paper))
-        evidence = as_evidence(dist, Y_pred, metric if EXPECTED in names else None)
-        counts = evidence.counts(Y_true)
-        _check_size(len(evidence))
-        slope = check_groups(slope_groups, dist, len(evidence), "slope_groups")
-        offset = check_groups(offset_groups, dist, len(evidence), "offset_groups")
-        self.slope_levels_ = Levels("slope_groups", slope)
-        self.offset_levels_ = Levels("offset_groups", offset)
-        inputs = self._inputs(evidence, names, slope, offset)
+        response = choose_response(metric, self.response)
+        table = as_score_table(dist, Y_true, Y_pred, metrics=self._expectations(names))
+        counts = table.counts()
+        _check_size(len(table))
+        slope = check_groups(slope_groups, dist, len(table), "slope_groups")
+        offset = check_groups(offset_groups, dist, len(table), "offset_groups")
+        self.slope_levels_ = GroupLevels("slope_groups", slope)
+        self.offset_levels_ = GroupLevels("offset_groups", offset)
+        inputs = self._make_inputs(table, names, slope, offset)
         values = check_values(metric.values(*counts, empty=empty), metric)
-        settings = Settings(
+        settings = FitSettings(
             response,
             len(self.slope_levels_),
             len(self.offset_levels_),
-            self._checked_penalty(),
-            self._folds(len(values)),
+            self._check_penalty(),
+            self._make_folds(len(values)),
         )
         self.model_ = model_class().fit(
             inputs, Outcomes(response.targets(counts, values), values), settings
         )
-        self.candidates_ = names
+        self.features_ = names
         self.penalty_ = getattr(self.model_, "penalty", None)
         estimated = self.model_.predict(inputs)
         self.dispersion_ = Dispersion.of_residuals(estimated, values)
-        self.reference_ = self._interval(inputs, estimated, 0.95)
+        self.reference_ = self._estimate_mean(inputs, estimated, 0.95)
         return self
 
     def predict(
@@ -169,8 +182,8 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         slope_groups, offset_groups
             As when fitting; a group that was not there then is an error.
         """
-        inputs = self._asked(dist, Y_pred, slope_groups, offset_groups)
-        return self._fitted().predict(inputs)
+        inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
+        return self._fitted_model().predict(inputs)
 
     def estimate(
         self,
@@ -193,8 +206,8 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         level
             How often such an interval covers.
         """
-        inputs = self._asked(dist, Y_pred, slope_groups, offset_groups)
-        return self._interval(inputs, self._fitted().predict(inputs), level)
+        inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
+        return self._estimate_mean(inputs, self._fitted_model().predict(inputs), level)
 
     def coefficients(self) -> pd.DataFrame:
         """Return the ridge's coefficients, in the features' own units.
@@ -202,26 +215,30 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         One row for each: `kind` (slope, slope offset, offset, intercept), `group`, `feature`,
         `response` (the class whose rate it raises) and `value`.
         """
-        model = self._fitted()
+        model = self._fitted_model()
         if not isinstance(model, RidgeModel):
             raise InputError(
                 f"Only model='ridge' has coefficients, got model={self.model!r}. Use `predict`."
             )
-        return coefficient_table(model, self.candidates_, self.slope_levels_, self.offset_levels_)
+        return coefficient_table(model, self.features_, self.slope_levels_, self.offset_levels_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_") or not self._model_class().learns
 
     def _model_class(self) -> type[Model]:
-        if self.model not in MODELS:
-            raise unknown_name("model", self.model, MODELS)
-        return MODELS[self.model]
+        if self.model not in ACCURACY_MODELS:
+            raise unknown_name("model", self.model, ACCURACY_MODELS)
+        return ACCURACY_MODELS[self.model]
 
-    def _features(self) -> tuple[str, ...]:
-        chosen = self._model_class().default if self.candidates is None else self.candidates
+    def _feature_names(self) -> tuple[str, ...]:
+        chosen = self._model_class().default if self.features is None else self.features
         return check_features(chosen)
 
-    def _fitted(self) -> Model:
+    def _expectations(self, names: tuple[str, ...]) -> list[MetricLike]:
+        """Return the metrics whose expectations the features need: this one, or none."""
+        return [self.metric] if EXPECTED in names else []
+
+    def _fitted_model(self) -> Model:
         if hasattr(self, "model_"):
             model: Model = self.model_
             return model
@@ -232,41 +249,41 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return self._model_class()()
 
-    def _asked(self, dist: Any, Y_pred: Any, slope_groups: Any, offset_groups: Any) -> Inputs:
-        self._fitted()
-        names = getattr(self, "candidates_", None) or self._features()
-        metric: Metric | None = get_metric(self.metric) if EXPECTED in names else None
-        evidence = as_evidence(dist, Y_pred, metric)
-        slope = check_groups(slope_groups, dist, len(evidence), "slope_groups")
-        offset = check_groups(offset_groups, dist, len(evidence), "offset_groups")
-        return self._inputs(evidence, names, slope, offset)
+    def _read_inputs(self, dist: Any, Y_pred: Any, slope_groups: Any, offset_groups: Any) -> Inputs:
+        self._fitted_model()  # before anything is computed
+        names = getattr(self, "features_", None) or self._feature_names()
+        table = as_score_table(dist, None, Y_pred, metrics=self._expectations(names))
+        slope = check_groups(slope_groups, dist, len(table), "slope_groups")
+        offset = check_groups(offset_groups, dist, len(table), "offset_groups")
+        return self._make_inputs(table, names, slope, offset)
 
-    def _inputs(
+    def _make_inputs(
         self,
-        evidence: Evidence,
+        table: ScoreTable,
         names: tuple[str, ...],
         slope: NDArray[Any] | None,
         offset: NDArray[Any] | None,
     ) -> Inputs:
-        n_samples = len(evidence)
-        features = feature_matrix(evidence, names, get_metric(self.metric), check_empty(self.empty))
-        by_slope = getattr(self, "slope_levels_", Levels("slope_groups", None))
-        by_offset = getattr(self, "offset_levels_", Levels("offset_groups", None))
+        features = feature_matrix(table, names, get_metric(self.metric), check_empty(self.empty))
+        slope_levels = getattr(self, "slope_levels_", GroupLevels("slope_groups", None))
+        offset_levels = getattr(self, "offset_levels_", GroupLevels("offset_groups", None))
         return Inputs(
-            features, by_slope.encode(slope, n_samples), by_offset.encode(offset, n_samples)
+            features,
+            slope_levels.encode(slope, len(table)),
+            offset_levels.encode(offset, len(table)),
         )
 
-    def _interval(self, inputs: Inputs, estimated: Floats, level: float) -> Estimate:
-        model = self._fitted()
+    def _estimate_mean(self, inputs: Inputs, estimated: Floats, level: float) -> Estimate:
+        model = self._fitted_model()
         dispersion = getattr(self, "dispersion_", Dispersion())
         fit_variance = model.mean_variance(inputs) if model.learns else None
         return mean_interval(estimated, dispersion, fit_variance, level)
 
-    def _folds(self, n_samples: int) -> Indices:
+    def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
         return np.random.default_rng(self.random_state).permutation(folds)
 
-    def _checked_penalty(self) -> float | None:
+    def _check_penalty(self) -> float | None:
         if self.penalty is None:
             return None
         if not isinstance(self.penalty, (int, float, np.number)) or not self.penalty > 0:

@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
-from threadpoolctl import ThreadpoolController
 
+from labelsure._kernels.threads import one_blas_thread
 from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError
-from labelsure.estimation._design import Layout, blocks, column_scales, scaled
-from labelsure.estimation._features import EXPECTED
-from labelsure.estimation._responses import RESPONSES, Response
+from labelsure.estimation._design import (
+    RESPONSES,
+    Layout,
+    Response,
+    column_scales,
+    log_rates,
+    make_blocks,
+    scale_columns,
+)
+from labelsure.estimation._inputs import EXPECTED, GroupLevels, Inputs
 from labelsure.estimation._ridge import (
     Problem,
     covariance,
     fit_path,
-    log_rates,
     minimise,
     penalty_path,
 )
 
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a model predicts from.
-
-    Parameters
-    ----------
-    features
-        (n, number of features)
-    slope, offset
-        (n,) numbers of each instance's groups, 0 where there are none.
-    """
-
-    features: Floats
-    slope: Indices
-    offset: Indices
-
-    def __len__(self) -> int:
-        return len(self.features)
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -63,7 +52,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """How a model is fitted.
 
     Parameters
@@ -101,7 +90,7 @@ class Model(ABC):
         """Say so if the model cannot use these features or groups."""
 
     @abstractmethod
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Fit, and return itself."""
 
     @abstractmethod
@@ -113,12 +102,6 @@ class Model(ABC):
         """Return the variance that fitting leaves in the mean of the estimates."""
 
 
-@cache
-def _blas() -> Any:
-    """Return the handle on BLAS's threads; to look for its library takes milliseconds."""
-    return ThreadpoolController()
-
-
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
 
@@ -128,26 +111,26 @@ class RidgeModel(Model):
     def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
         """Take any features and groups."""
 
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Fit along a path of penalties, and keep the fit at the best one."""
         response = settings.response
         self.response = response.name
         self.layout = Layout(
             inputs.features.shape[1], settings.n_slope_groups, settings.n_offset_groups
         )
-        design = list(blocks(inputs.features, inputs.slope, inputs.offset, self.layout))
+        design = list(make_blocks(inputs.features, inputs.slope, inputs.offset, self.layout))
         self.scales = column_scales(design, outcomes.targets.sum(axis=1), self.layout)
-        design = scaled(design, self.scales)
+        design = scale_columns(design, self.scales)
         problem = Problem(design, outcomes.targets, response.n_free, self.layout)
         everything = np.ones((len(inputs), 1))
         # Products of small blocks: threads that wait for each other cost more than they do.
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             start = self._choose_penalty(problem, settings)
             self.coefficients = minimise(problem, start, everything, self.penalty)[0]
             self.covariance = covariance(problem, self.coefficients, self.penalty)
         return self
 
-    def _choose_penalty(self, problem: Problem, settings: Settings) -> Floats:
+    def _choose_penalty(self, problem: Problem, settings: FitSettings) -> Floats:
         self.path: dict[str, Floats] = {}
         if settings.penalty is not None:
             self.penalty = settings.penalty
@@ -177,7 +160,7 @@ class RidgeModel(Model):
     def _rates(self, inputs: Inputs) -> Any:
         raw = self.coefficients / self.scales
         n_classes = RESPONSES[self.response].n_classes
-        for block in blocks(inputs.features, inputs.slope, inputs.offset, self.layout):
+        for block in make_blocks(inputs.features, inputs.slope, inputs.offset, self.layout):
             yield block, np.exp(log_rates(block, raw[np.newaxis], n_classes))[:, :, 0].T
 
 
@@ -191,7 +174,7 @@ class IsotonicModel(Model):
         """Say so if there is more than one feature, or offsets."""
         if len(features) > 1:
             raise InputError(
-                "`candidates` must name one feature for model='isotonic', which can only follow "
+                "`features` must name one feature for model='isotonic', which can only follow "
                 f"one, got {', '.join(features)}. Use {EXPECTED!r}, a candidate such as 'SE', or "
                 "model='ridge'."
             )
@@ -201,7 +184,7 @@ class IsotonicModel(Model):
                 "`slope_groups` for a curve for each group."
             )
 
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Fit a curve for each slope group."""
         self.curves = []
         for group in range(max(1, settings.n_slope_groups)):
@@ -256,7 +239,7 @@ class PluginModel(Model):
         """Say so if anything else is asked for."""
         if features != (EXPECTED,):
             raise InputError(
-                f"`candidates` must be None or {EXPECTED!r} for model='plugin', which is the "
+                f"`features` must be None or {EXPECTED!r} for model='plugin', which is the "
                 f"expected accuracy itself, got {', '.join(features)}. Use model='ridge'."
             )
         if slope or offset:
@@ -265,7 +248,7 @@ class PluginModel(Model):
                 "nothing. Use model='ridge'."
             )
 
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: Settings) -> Self:
+    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
         """Do nothing."""
         return self
 
@@ -278,7 +261,41 @@ class PluginModel(Model):
         return 0.0
 
 
-MODELS: dict[str, type[Model]] = {
+_CLASS_NAMES = {2: ("correct",), 4: ("tp", "fp", "fn", "tn")}
+
+
+def coefficient_table(
+    model: RidgeModel, features: tuple[str, ...], slopes: GroupLevels, offsets: GroupLevels
+) -> pd.DataFrame:
+    """Return one row for each coefficient, in the features' own units."""
+    import pandas as pd
+
+    named = list(_coefficient_names(features, slopes, offsets))
+    raw = model.coefficients / model.scales
+    rows = [
+        (*name, response, value)
+        for response, values in zip(
+            _CLASS_NAMES[RESPONSES[model.response].n_classes], raw, strict=True
+        )
+        for name, value in zip(named, values, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["kind", "group", "feature", "response", "value"])
+
+
+def _coefficient_names(
+    features: tuple[str, ...], slopes: GroupLevels, offsets: GroupLevels
+) -> Iterator[tuple[str, str, str]]:
+    for group in slopes.names or [""]:
+        for feature in features:
+            yield "slope", group, feature
+    for group in slopes.names or []:
+        yield "slope offset", group, ""
+    for group in offsets.names or []:
+        yield "offset", group, ""
+    yield "intercept", "", ""
+
+
+ACCURACY_MODELS: dict[str, type[Model]] = {
     "ridge": RidgeModel,
     "isotonic": IsotonicModel,
     "plugin": PluginModel,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.estimation._interval import Dispersion, check_level
+from labelsure.metrics import check_accuracies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +77,27 @@ def reliability(
     """
     import pandas as pd
 
-    estimated, accuracy = check_pairs(estimated, accuracy, "estimated")
+    estimated = check_accuracies(estimated, "estimated")
+    accuracy = check_accuracies(accuracy, "accuracy")
+    if len(estimated) != len(accuracy):
+        raise InputError(
+            "`estimated` and `accuracy` must have one entry for each instance, got "
+            f"{len(estimated)} and {len(accuracy)}."
+        )
     check_level(level)
-    edges = _edges(bins)
+    edges = _make_edges(bins)
     bin_of = np.clip(np.searchsorted(edges, estimated, side="left") - 1, 0, len(edges) - 2)
     rows = []
     for b, (low, high) in enumerate(pairwise(edges)):
         mine = bin_of == b
-        rows.append((low, high, int(mine.sum()), *_row(estimated[mine], accuracy[mine], level)))
+        rows.append(
+            (
+                low,
+                high,
+                int(mine.sum()),
+                *_describe_interval(estimated[mine], accuracy[mine], level),
+            )
+        )
     columns = ["low", "high", "n_samples", "estimated", "accuracy", "accuracy_low"]
     table = pd.DataFrame(rows, columns=[*columns, "accuracy_high"])
     gaps = (table["estimated"] - table["accuracy"]).abs()
@@ -92,7 +105,9 @@ def reliability(
     return Reliability(table, error)
 
 
-def _row(estimated: Floats, accuracy: Floats, level: float) -> tuple[float, float, float, float]:
+def _describe_interval(
+    estimated: Floats, accuracy: Floats, level: float
+) -> tuple[float, float, float, float]:
     if estimated.size == 0:
         return (np.nan,) * 4
     return float(estimated.mean()), float(accuracy.mean()), *_wilson(accuracy, level)
@@ -100,17 +115,16 @@ def _row(estimated: Floats, accuracy: Floats, level: float) -> tuple[float, floa
 
 def _wilson(accuracy: Floats, level: float) -> tuple[float, float]:
     """Return Wilson's interval, for as many coins as would scatter as these values do."""
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
+
     mean = float(accuracy.mean())
     ratio = Dispersion.of_residuals(np.full(accuracy.size, mean), accuracy).ratio
     n_coins = accuracy.size / ratio
-    z2 = float(norm.ppf((1 + level) / 2)) ** 2
-    centre = (mean + z2 / (2 * n_coins)) / (1 + z2 / n_coins)
-    margin = np.sqrt(z2 * (mean * (1 - mean) / n_coins + z2 / (4 * n_coins**2)))
-    margin /= 1 + z2 / n_coins
-    return max(0.0, centre - margin), min(1.0, centre + margin)
+    low, high = proportion_confint(mean * n_coins, n_coins, alpha=1 - level, method="wilson")
+    return max(0.0, float(low)), min(1.0, float(high))
 
 
-def _edges(bins: int | ArrayLike) -> Floats:
+def _make_edges(bins: int | ArrayLike) -> Floats:
     if isinstance(bins, (int, np.integer)) and bins >= 1:
         # Rounded so that 0.3 as an estimate and as an edge are the same number.
         return np.round(np.linspace(0, 1, int(bins) + 1), 12)
@@ -121,27 +135,3 @@ def _edges(bins: int | ArrayLike) -> Floats:
             f"`bins` must be a number of intervals >= 1, or rising edges from 0 to 1, got {bins!r}."
         )
     return edges
-
-
-def check_pairs(first: Any, accuracy: Any, name: str) -> tuple[Floats, Floats]:
-    """Return two arrays of one length, numbers in [0, 1], or say what is wrong."""
-    pair = []
-    for argument, given in ((name, first), ("accuracy", accuracy)):
-        values = np.asarray(given, dtype=np.float64)
-        if values.ndim != 1:
-            raise InputError(
-                f"`{argument}` must be one number for each instance, got shape {values.shape}."
-            )
-        outside = ~((values >= 0) & (values <= 1))
-        if outside.any():
-            raise InputError(
-                f"`{argument}` must lie in [0, 1], got {values[outside][0]} in row "
-                f"{np.flatnonzero(outside)[0]}."
-            )
-        pair.append(values)
-    if len(pair[0]) != len(pair[1]):
-        raise InputError(
-            f"`{name}` and `accuracy` must have one entry for each instance, got "
-            f"{len(pair[0])} and {len(pair[1])}."
-        )
-    return pair[0], pair[1]

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from labelsure._typing import Floats, Indices
-from labelsure.estimation._design import Block, Layout
+from labelsure.estimation._design import Block, Layout, log_rates
 
 TOLERANCE = 1e-10  # of the gradient of the final fit; Newton gets there in one step from 1e-5
 PATH_STEP = 0.01  # along the path a smaller Newton step is the last: its error is about the square
@@ -62,17 +62,6 @@ class Terms:
     loss: Floats
     gradient: Floats
     hessian: Floats
-
-
-def log_rates(block: Block, coefficients: Floats, n_classes: int) -> Floats:
-    """Return the log of each class's rate, (K, rows, fits), of several fits' coefficients."""
-    n_fits, n_free, _ = coefficients.shape
-    logs = np.zeros((n_classes, len(block.values), n_fits))
-    for k in range(n_free):
-        np.matmul(block.values, coefficients[:, k, block.columns].T, out=logs[k])
-    logs -= logs.max(axis=0)
-    logs -= np.log(np.exp(logs).sum(axis=0))
-    return logs
 
 
 def _terms(problem: Problem, coefficients: Floats, used: Floats) -> Terms:

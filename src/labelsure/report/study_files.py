@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from labelsure._writing import write_text, write_whole
+from labelsure._storage import write_text, write_whole
 from labelsure.analyses import Analyses
 from labelsure.report.figures import (
     plot_accepted,

@@ -15,9 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.selection._checks import check_score, check_scored
-from labelsure.selection._families import FAMILIES
-from labelsure.selection._p_values import TESTS, n_needed
+from labelsure.selection._thresholds import (
+    FAMILIES,
+    TESTS,
+    check_score,
+    check_scored,
+    n_needed,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +126,7 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
         self.mean_accuracy_ = np.divide(
             totals, self.n_accepted_, out=np.zeros(len(first)), where=self.n_accepted_ > 0
         )
-        self._settle()
+        self._choose_threshold()
         if not self.reached_:
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
         return self
@@ -212,7 +216,7 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
                 f"{VERSION}, got something else. Fit and save the policy again."
             ) from error
         policy._check()
-        policy._settle()
+        policy._choose_threshold()
         return policy
 
     def _check(self) -> None:
@@ -238,7 +242,7 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
             )
         return grid
 
-    def _settle(self) -> None:
+    def _choose_threshold(self) -> None:
         chosen = self._choose(self.target)
         self.threshold_ = np.inf if chosen is None else float(self.grid_[chosen])
         accepted = 0 if chosen is None else int(self.n_accepted_[chosen])

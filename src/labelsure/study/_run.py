@@ -14,8 +14,8 @@ import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
+from labelsure._storage import write_whole
 from labelsure._typing import AnyPath
-from labelsure._writing import write_whole
 from labelsure.analyses import Analyses, run_analyses
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
+from labelsure._storage import TEMPORARY, write_text, write_whole
 from labelsure._typing import AnyPath
-from labelsure._writing import TEMPORARY, write_text, write_whole
 from labelsure.errors import InputError
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData

@@ -1,0 +1,349 @@
+"""Kernels for chains of logistic regressions: all 2**L probabilities without exponentials.
+
+Section numbers are those of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from labelsure._kernels import FAST, PLAIN
+
+BLOCK_LABELS = 16  # labels that vary within a block of labelsets, which fits the cache
+LINE_LABELS = 3  # labels whose bits tell the entries of one line of memory apart
+LOW = 9  # labels that vary within the part of a block that is worked on at a time
+PART = 1 << LOW  # prefixes worked on at a time: buffers of 4 KiB
+LONG_RUN = 32  # neighbours that are worth a loop of their own
+NO_BIT = 62  # a zero inserted there changes no code
+SAFE_LOGIT = 700.0  # exp of this is still a float
+SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
+
+
+@njit(**PLAIN)
+def _doubled(first, factors, table):
+    """Write first * (product of the factors whose bits are set) for every code into table."""
+    table[0] = first
+    size = 1
+    for factor in factors:
+        for c in range(size):
+            table[size + c] = table[c] * factor
+        size *= 2
+
+
+@njit(**PLAIN)
+def _doubled_sums(first, terms, table):
+    """Write first + (sum of the terms whose bits are set) for every code into table."""
+    table[0] = first
+    size = 1
+    for term in terms:
+        for c in range(size):
+            table[size + c] = table[c] + term
+        size *= 2
+
+
+@njit(**FAST)
+def _split_by_odds(q, odds, factor, other_factor, link, parts):
+    """Split each prefix's probability by the odds of its next two labels, with one division.
+
+    The second label's odds are `link` times as large where the first is set. Neighbours in `odds`
+    and `parts` are a constant apart, so that the compiler knows that they do not overlap.
+    """
+    for c in range(q.size):
+        first = odds[c] * factor
+        second = odds[PART + c] * other_factor
+        linked = second * link
+        share = q[c] / ((1.0 + first) * ((1.0 + second) * (1.0 + linked)))
+        zero = share * (1.0 + linked)
+        one = share * (1.0 + second) * first
+        parts[c] = zero
+        parts[PART + c] = one
+        parts[2 * PART + c] = zero * second
+        parts[3 * PART + c] = one * linked
+
+
+@njit(**PLAIN)
+def _split_by_logits(q, logits, shift, other_shift, link, parts):
+    """Do the same where products of odds could overflow."""
+    for c in range(q.size):
+        zero, one = _two_shares(q[c], logits[c] + shift)
+        second = logits[PART + c] + other_shift
+        parts[c], parts[2 * PART + c] = _two_shares(zero, second)
+        parts[PART + c], parts[3 * PART + c] = _two_shares(one, second + link)
+
+
+@njit(**PLAIN)
+def _two_shares(q, logit):
+    small = np.exp(-abs(logit))
+    likely = q / (1.0 + small)
+    unlikely = likely * small
+    return (unlikely, likely) if logit > 0 else (likely, unlikely)
+
+
+@njit(**PLAIN)
+def _with_zero(code, bit):
+    """Return the code with a zero inserted as this bit."""
+    return 2 * code - (code & ((1 << bit) - 1))
+
+
+@njit(**PLAIN)
+def _move(part, places, start, run, add, target):
+    """Write or add the prefixes of a part to their places, counted from `start`.
+
+    `run` neighbours stay neighbours.
+    """
+    if run >= LONG_RUN:
+        for c in range(0, part.size, run):
+            first = start + places[c]
+            source, into = part[c : c + run], target[first : first + run]
+            if add:
+                for k in range(run):
+                    into[k] += source[k]
+            else:
+                for k in range(run):
+                    into[k] = source[k]
+    else:
+        for c in range(part.size):
+            place = np.uint64(start + places[c])  # not one to be counted from the end
+            if add:
+                target[place] += part[c]
+            else:
+                target[place] = part[c]
+
+
+@njit(**PLAIN)
+def _place(parts, size, places, start, first, second, add, target):
+    """Put a part's prefixes with two more labels where they belong.
+
+    Each label has its place in the code whatever its position in the chain, so that the joints of
+    all chains are in the same order when they are finished.
+
+    Parameters
+    ----------
+    parts
+        Probabilities with neither label, the first, the second and both.
+    places
+        Of the prefixes when the new labels that vary have the value 0; from `start` on.
+    first, second
+        Whether a label varies, and its bit or its only value.
+    """
+    neither, only_first = parts[:size], parts[PART : PART + size]
+    only_second, both = parts[2 * PART : 2 * PART + size], parts[3 * PART : 3 * PART + size]
+    first_varies, first_bit = first
+    second_varies, second_bit = second
+    if not first_varies and first_bit:
+        neither, only_second = only_first, both
+    if not second_varies and second_bit:
+        neither, only_first = only_second, both
+    run = 1 << min(first_bit if first_varies else NO_BIT, second_bit if second_varies else NO_BIT)
+    run = min(size, run)
+    _move(neither, places, start, run, add, target)
+    if first_varies:
+        _move(only_first, places, start + (1 << first_bit), run, add, target)
+    if second_varies:
+        _move(only_second, places, start + (1 << second_bit), run, add, target)
+    if first_varies and second_varies:
+        _move(both, places, start + (1 << first_bit) + (1 << second_bit), run, add, target)
+
+
+@njit(**PLAIN)
+def _meet(j, known, chain, high_code, n_low, terms, factors):
+    """Gather what decides the label at position `j` when those before position `known` are known.
+
+    Writes what each varying label before adds to its logit and multiplies its odds with. Returns
+    the logit when none of them is set; and whether the label varies, with its bit among those
+    before, or else its value.
+    """
+    if j < 0:
+        return -np.inf, (False, 0)  # a label that is never set, where the number of labels is odd
+    base, weights, odds, order, positions = chain
+    logit = base[j]
+    n_before = bit = 0
+    for label in range(n_low):
+        position = positions[label]
+        if position < known:
+            terms[n_before] = weights[j, position]
+            factors[n_before] = odds[j, position]
+            n_before += 1
+            bit += label < order[j]
+    for label in range(n_low, order.size):
+        if positions[label] < known and (high_code >> (label - n_low)) & 1:
+            logit += weights[j, positions[label]]
+    if order[j] < n_low:
+        return logit, (True, bit)
+    return logit, (False, (high_code >> (order[j] - n_low)) & 1)
+
+
+@njit(**PLAIN)
+def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
+    """Make the tables whose products are a label's odds, or sums its logits, after each prefix."""
+    low = min(terms.size, LOW)
+    if by_odds:
+        _doubled(1.0, factors[:low], low_table)
+        _doubled(np.exp(logit), factors[low:], high_table)
+    else:
+        _doubled_sums(0.0, terms[:low], low_table)
+        _doubled_sums(logit, terms[low:], high_table)
+
+
+@njit(**PLAIN)
+def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
+    """Add share * P(y) of one chain to a block of labelsets.
+
+    All prefixes grow by two labels at a time. Labels are called by their bits in the block; those
+    from `n_low` on have the values that are the bits of `high_code`, and do not multiply prefixes.
+    """
+    low_tables, high_tables, parts, terms, factors, places = work
+    weights, order = chain[1], chain[3]
+    n_labels = order.size
+    q[0] = share
+    n_before = 0  # low labels in the prefixes
+    for j in range(-(n_labels % 2), n_labels, 2):
+        logit, first = _meet(j, j, chain, high_code, n_low, terms[0], factors[0])
+        other, second = _meet(j + 1, j, chain, high_code, n_low, terms[1], factors[1])
+        if first[0] and second[0]:  # each was given its bit as if the other were not there
+            if order[j] < order[j + 1]:
+                second = (True, second[1] + 1)
+            else:
+                first = (True, first[1] + 1)
+        link = weights[j + 1, j] if j >= 0 else 0.0
+        reach = abs(logit) + 2.0 * abs(other) + abs(link)
+        for k in range(n_before):
+            reach += abs(terms[0, k]) + 2.0 * abs(terms[1, k])
+        by_odds = reach <= SAFE_PAIR
+        for k, start in enumerate((logit, other)):
+            _make_tables(
+                by_odds,
+                start,
+                terms[k, :n_before],
+                factors[k, :n_before],
+                low_tables[k * PART : (k + 1) * PART],
+                high_tables[k],
+            )
+        bits = (first[1] if first[0] else NO_BIT, second[1] if second[0] else NO_BIT)
+        low_bit, high_bit = min(bits), max(bits)
+        size = 1 << min(n_before, LOW)
+        for c in range(size):
+            places[c] = _with_zero(_with_zero(c, low_bit), high_bit)
+        last = j == n_labels - 2
+        for high in range((1 << n_before) // size):
+            prefixes = q[high * size : (high + 1) * size]
+            one, two = high_tables[0, high], high_tables[1, high]
+            if by_odds:
+                _split_by_odds(prefixes, low_tables, one, two, np.exp(link), parts)
+            else:
+                _split_by_logits(prefixes, low_tables, one, two, link, parts)
+            start = _with_zero(_with_zero(high * size, low_bit), high_bit)
+            _place(parts, size, places, start, first, second, last, block if last else spare)
+        q, spare = spare, q
+        n_before += first[0] + second[0]
+
+
+@njit(**PLAIN)
+def _bits_in_block(orders, n_low):
+    """Return the bit of each label while a block is made: from `n_low` on if its value is fixed.
+
+    Work on prefixes doubles from position to position. A fixed label doubles all work before it,
+    once for each value, and a label with a low bit tears neighbours apart when it is inserted:
+    both cost least for labels that come early in all chains.
+    """
+    n_labels = orders.shape[1]
+    lateness = np.zeros(n_labels)
+    for order in orders:
+        for j in range(n_labels):
+            lateness[order[j]] += 2.0**j
+    costs = lateness.copy()
+    costs[:LINE_LABELS] += lateness.sum()  # a block should fill the lines of memory it touches
+    bits = np.full(n_labels, -1)
+    bits[np.argsort(costs)[: n_labels - n_low]] = np.arange(n_low, n_labels)
+    bit = 0
+    for label in np.argsort(lateness):
+        if bits[label] < 0:
+            bits[label] = bit
+            bit += 1
+    return bits
+
+
+@njit(**PLAIN)
+def _spread(code, bits):
+    """Return the code whose bits at the given places are those of `code`, the first one lowest."""
+    total = 0
+    for k in range(bits.size):
+        total |= ((code >> k) & 1) << bits[k]
+    return total
+
+
+@njit(**PLAIN)
+def _spread_table(bits):
+    """Return `_spread` of every code of the first bits, as many as are worked on at a time."""
+    table = np.zeros(1 << min(bits.size, LOW), dtype=np.int64)
+    size = 1
+    for bit in bits[:LOW]:
+        for c in range(size):
+            table[size + c] = table[c] + (1 << bit)
+        size *= 2
+    return table
+
+
+@njit(**PLAIN)
+def _write_block(block, places, fixed_code, row):
+    """Write a block into its row, from the bits in the block to those of the labels.
+
+    In the order of the row: jumping about in the block, which is in the cache, is cheap.
+    """
+    labels, bits, to, source = places
+    for high in range(block.size // to.size):
+        start = fixed_code + _spread(high, labels[LOW:])
+        first = _spread(high, bits[LOW:])
+        for c in range(to.size):
+            row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
+
+
+@njit(**PLAIN)
+def joint_rows(start, stop, bases, weights, orders, block_labels, P):
+    """Per row: the mean of all chains' joints, in code order. Section 4.
+
+    All chains are added to a block of labelsets, those that agree in some labels, while it is in
+    the processor's cache.
+
+    Parameters
+    ----------
+    bases
+        (n, m, L) logit at each position of each chain when no earlier label is set.
+    weights
+        (m, L, L) what an earlier position adds to the logit of a later one.
+    orders
+        (m, L) the label at each position.
+    block_labels
+        How many labels vary in a block.
+    P
+        (n, 2**L), written.
+    """
+    n_chains, n_labels = orders.shape
+    n_low = min(n_labels, block_labels)
+    bits = _bits_in_block(orders, n_low)
+    varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
+    places = varying, bits[varying], _spread_table(varying), _spread_table(bits[varying])
+    numbers, positions = np.empty_like(orders), np.empty_like(orders)
+    for m in range(n_chains):
+        for j in range(n_labels):
+            numbers[m, j] = bits[orders[m, j]]
+            positions[m, numbers[m, j]] = j
+    size = 1 << n_low
+    block, q, spare = np.empty(size), np.empty(size), np.empty(size)
+    work = (
+        np.empty(2 * PART),
+        np.empty((2, max(1, size // PART))),
+        np.empty(4 * PART),
+        np.empty((2, n_low)),
+        np.empty((2, n_low)),
+        np.empty(PART, dtype=np.int64),
+    )
+    odds = np.exp(np.minimum(weights, SAFE_LOGIT))
+    for i in range(start, stop):
+        for high_code in range(1 << fixed.size):
+            block[:] = 0.0
+            for m in range(n_chains):
+                chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
+                _add_chain(chain, 1.0 / n_chains, high_code, n_low, block, q, spare, work)
+            _write_block(block, places, _spread(high_code, fixed), P[i])

@@ -1,0 +1,276 @@
+"""Kernels over explicit distributions: one row of 2**L probabilities for each instance.
+
+Column c is the labelset whose code is c. Section numbers are those of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from labelsure._kernels import FAST, PLAIN
+from labelsure._limits import TIE
+
+LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
+
+
+@njit(**FAST)
+def check_rows(start, stop, P, totals, n_bad):
+    """Per row: the sum, and how many entries are not numbers >= 0."""
+    for i in range(start, stop):
+        total = 0.0
+        bad = 0
+        for c in range(P.shape[1]):
+            value = P[i, c]
+            total += value
+            bad += not (value >= 0.0)
+        totals[i] = total
+        n_bad[i] = bad
+
+
+@njit(**PLAIN)
+def marginal_rows(start, stop, P, marginals):
+    """Per row: P(y_j = 1), by folding away the highest label again and again."""
+    n_labels = marginals.shape[1]
+    folded = np.empty(max(1, P.shape[1] // 2))
+    for i in range(start, stop):
+        half = P.shape[1] // 2
+        upper = 0.0
+        for c in range(half):
+            folded[c] = float(P[i, c]) + float(P[i, c + half])
+            upper += float(P[i, c + half])
+        marginals[i, n_labels - 1] = upper
+        for j in range(n_labels - 2, -1, -1):
+            half //= 2
+            upper = 0.0
+            for c in range(half):
+                upper += folded[c + half]
+                folded[c] += folded[c + half]
+            marginals[i, j] = upper
+
+
+@njit(**PLAIN)
+def popcount(code):
+    """Return the number of labels in a code."""
+    count = 0
+    while code:
+        code &= code - 1
+        count += 1
+    return count
+
+
+@njit(**PLAIN)
+def overlap_rows(start, stop, P, predicted, table):
+    """Per row: table[a, b] = P(a predicted labels are true, b others are true). Section 5.
+
+    The high labels of a code fix their share of (a, b), so whole blocks of low labels are added
+    up first, one accumulator for each share, and only the accumulators are taken apart.
+    """
+    n_labels = table.shape[1] - 1
+    low = min(n_labels, LOW_LABELS)
+    block = 1 << low
+    width = n_labels - low + 1
+    sums = np.empty((width * width, block))
+    for i in range(start, stop):
+        inside = predicted[i]
+        inside_low, inside_high = inside & (block - 1), inside >> low
+        sums[:] = 0.0
+        for high in range(P.shape[1] >> low):
+            share = popcount(high & inside_high) * width + popcount(high & ~inside_high)
+            row, sum_ = P[i, high * block : (high + 1) * block], sums[share]
+            for j in range(block):
+                sum_[j] += row[j]
+        table[i] = 0.0
+        for j in range(block):
+            a, b = popcount(j & inside_low), popcount(j & ~inside_low)
+            for share in range(width * width):
+                if sums[share, j] > 0.0:
+                    table[i, a + share // width, b + share % width] += sums[share, j]
+
+
+@njit(**PLAIN)
+def size_rows(start, stop, P, by_size):
+    """Per row: by_size[j, s - 1] = P(y_j = 1 and the labelset has s labels)."""
+    for i in range(start, stop):
+        by_size[i] = 0.0
+        for code in range(1, P.shape[1]):
+            value = P[i, code]
+            if value > 0.0:
+                size = popcount(code)
+                left = code
+                label = 0
+                while left:
+                    if left & 1:
+                        by_size[i, label, size - 1] += value
+                    left >>= 1
+                    label += 1
+
+
+@njit(**PLAIN)
+def sample_rows(start, stop, P, uniforms, codes):
+    """Per row: the codes at which the running sum passes each uniform number."""
+    running = np.empty(P.shape[1])
+    for i in range(start, stop):
+        total = 0.0
+        for c in range(P.shape[1]):
+            total += P[i, c]
+            running[c] = total
+        for s in range(uniforms.shape[1]):
+            codes[i, s] = np.searchsorted(running, uniforms[i, s] * total, side="right")
+
+
+@njit(**FAST)
+def _two_labels(a, b, c, d, t):
+    """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for two labels: a, b, c, d hold 00, 10, 01, 11."""
+    for j in range(a.size):
+        a0, b0 = a[j] + t * b[j], a[j] + b[j]
+        c0, d0 = c[j] + t * d[j], c[j] + d[j]
+        a[j] = a0 + t * c0
+        b[j] = b0 + t * d0
+        c[j] = a0 + c0
+        d[j] = b0 + d0
+
+
+@njit(**FAST)
+def _first_two_labels(x, t):
+    """Do the same for labels 0 and 1, whose four values are neighbours."""
+    for j in range(x.size // 4):
+        a, b, c, d = x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]
+        a, b = a + t * b, a + b
+        c, d = c + t * d, c + d
+        x[4 * j] = a + t * c
+        x[4 * j + 1] = b + t * d
+        x[4 * j + 2] = a + c
+        x[4 * j + 3] = b + d
+
+
+@njit(**FAST)
+def _first_four_labels(x, t):
+    """Do labels 0 to 3 in one go: two rounds of two, each turning its four values around."""
+    turned = np.empty(16)
+    for first in range(0, x.size, 16):
+        block = x[first : first + 16]
+        _turn(block, t, turned)
+        _turn(turned, t, block)
+
+
+@njit(**FAST)
+def _turn(source, t, target):
+    """Do the labels of strides 1 and 2; in the target they have strides 4 and 8."""
+    for j in range(4):
+        a, b, c, d = source[4 * j], source[4 * j + 1], source[4 * j + 2], source[4 * j + 3]
+        a, b = a + t * b, a + b
+        c, d = c + t * d, c + d
+        target[j] = a + t * c
+        target[4 + j] = b + t * d
+        target[8 + j] = a + c
+        target[12 + j] = b + d
+
+
+@njit(**FAST)
+def _one_label(a, b, t):
+    """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for one label: a holds the 0s, b the 1s."""
+    for j in range(a.size):
+        a[j], b[j] = a[j] + t * b[j], a[j] + b[j]
+
+
+@njit(**FAST)
+def _transform(x, stride, t):
+    """Apply the butterfly of every label from the one with this stride upwards."""
+    if stride == 1 and x.size >= 16:
+        _first_four_labels(x, t)
+        stride = 16
+    elif stride == 1 and x.size >= 4:
+        _first_two_labels(x, t)
+        stride = 4
+    while stride * 2 < x.size:
+        for first in range(0, x.size, 4 * stride):
+            second, third, fourth = first + stride, first + 2 * stride, first + 3 * stride
+            _two_labels(
+                x[first:second], x[second:third], x[third:fourth], x[fourth : fourth + stride], t
+            )
+        stride *= 4
+    if stride < x.size:
+        _one_label(x[:stride], x[stride:], t)
+
+
+@njit(**FAST)
+def expected_jaccard(p, empty, nodes, weights, plain, sized, values):
+    """Write the expected Jaccard of *every* prediction into `values`. Section 5.
+
+    `plain` and `sized` are work space for the transforms of P and of |y| P.
+    """
+    size = p.size
+    block = min(size, 1 << LOW_LABELS)
+    low_sizes = np.zeros(block)
+    low_powers = np.ones(block)
+    for j in range(1, block):
+        low_sizes[j] = low_sizes[j & (j - 1)] + 1.0
+    values[:] = -1.0
+    for q in range(nodes.size):
+        t = nodes[q]
+        for j in range(1, block):
+            low_powers[j] = low_powers[j & (j - 1)] * t
+        for first in range(0, size, block):
+            high_size = popcount(first)
+            source = p[first : first + block]
+            low_plain, low_sized = plain[first : first + block], sized[first : first + block]
+            for j in range(block):
+                low_plain[j] = source[j]
+                low_sized[j] = source[j] * (high_size + low_sizes[j])
+            _transform(low_plain, 1, t)
+            _transform(low_sized, 1, t)
+        _transform(plain, block, t)
+        _transform(sized, block, t)
+        for first in range(0, size, block):
+            high_size = popcount(first)
+            factor = weights[q] * t ** (high_size - 1.0)
+            low_plain, low_sized = plain[first : first + block], sized[first : first + block]
+            target = values[first : first + block]
+            for j in range(block):
+                total = low_sized[j] + (high_size + low_sizes[j]) * low_plain[j]
+                target[j] += factor * low_powers[j] * total
+    values[0] = empty * p[0]
+
+
+@njit(**PLAIN)
+def first_best(values):
+    """Return the lowest index whose value is the largest, rounding aside."""
+    best = values[0]
+    for i in range(values.size):
+        best = max(best, values[i])
+    for i in range(values.size):
+        if values[i] >= best - TIE:
+            return i
+    return 0
+
+
+@njit(**PLAIN)
+def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
+    """Per row: the code of the prediction with the largest expected Jaccard."""
+    size = P.shape[1]
+    p, plain, sized, values = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    for i in range(start, stop):
+        for c in range(size):
+            p[c] = P[i, c]
+        expected_jaccard(p, empty, nodes, weights, plain, sized, values)
+        best[i] = first_best(values)
+
+
+@njit(**PLAIN)
+def best_by_pairs_rows(start, stop, P, metric, best):
+    """Per row: the code of the best prediction under metric[k, tp, fn], from all 4**L pairs."""
+    size = P.shape[1]
+    sizes = np.empty(size, dtype=np.int64)
+    for code in range(size):
+        sizes[code] = popcount(code)
+    values = np.empty(size)
+    for i in range(start, stop):
+        for predicted in range(size):
+            table = metric[sizes[predicted]]
+            total = 0.0
+            for code in range(size):
+                hits = sizes[code & predicted]
+                total += P[i, code] * table[hits, sizes[code] - hits]
+            values[predicted] = total
+        best[i] = first_best(values)

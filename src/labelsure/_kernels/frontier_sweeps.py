@@ -1,0 +1,346 @@
+"""Kernels for networks of short memory: a frontier of states moves over the labels. Section 3.
+
+Labels are visited in a fixed order, and each depends on at most three of the m labels visited
+just before it. The *state* before position j holds those m labels: position j - 1 is its highest
+bit, j - 2 the next. A label that takes the value v moves state s to s // 2 + v 2**(m - 1), so
+states 2 r and 2 r + 1 lead to the same two states, r and r + half, and a step is a loop over r.
+States of labels before the first are carried along: nothing depends on them, nothing leads there.
+
+A *network* is a tuple: conditionals (n, L, columns), P(label = 1 | parents) with one column for
+each way the parents can be; shifts (L, 3), which bit of the state each parent is; order (L,), the
+label of each position; and the number of states. Labelsets are in the order of positions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from labelsure._kernels import FAST, PLAIN
+from labelsure._limits import TIE
+
+NO_PARENT = 62  # a bit that no state has set
+RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
+
+
+@njit(**PLAIN)
+def _column(state, shifts):
+    """Return the column of the conditionals that a state selects: its parents' bits."""
+    first, second, third = shifts[0], shifts[1], shifts[2]
+    return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
+
+
+@njit(**PLAIN)
+def _expand(columns, shifts, by_state):
+    """Copy to every state the value of its column."""
+    first, second, third = shifts[0], shifts[1], shifts[2]
+    for s in range(by_state.size):
+        by_state[s] = columns[((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)]
+
+
+@njit(**PLAIN)
+def _log(p):
+    return np.log(p) if p > 0.0 else -np.inf
+
+
+@njit(**PLAIN)
+def _step(state, value, n_states):
+    """Return the state after a label took this value."""
+    return (state >> 1) + value * (n_states >> 1)
+
+
+# Sums: marginals, entropy, collision.
+
+
+@njit(**FAST)
+def _push(masses, no, yes, pushed):
+    """Move the masses of all states one label on."""
+    half = masses.size // 2
+    pushed_no, pushed_yes = pushed[:half], pushed[half:]
+    for r in range(half):
+        pushed_no[r] = masses[2 * r] * no[2 * r] + masses[2 * r + 1] * no[2 * r + 1]
+        pushed_yes[r] = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
+
+
+@njit(**FAST)
+def _dot(a, b):
+    total = 0.0
+    for s in range(a.size):
+        total += a[s] * b[s]
+    return total
+
+
+@njit(**PLAIN)
+def _binary_entropies(p, entropies):
+    for c in range(p.size):
+        entropies[c] = 0.0
+        if 0.0 < p[c] < 1.0:
+            entropies[c] = -p[c] * np.log(p[c]) - (1.0 - p[c]) * np.log(1.0 - p[c])
+
+
+@njit(**FAST)
+def _rescale(masses):
+    """Divide the masses by their sum and return its log."""
+    total = 0.0
+    for s in range(masses.size):
+        total += masses[s]
+    for s in range(masses.size):
+        masses[s] /= total
+    return np.log(total)
+
+
+@njit(**FAST)
+def sum_rows(start, stop, network, marginals, values):
+    """Per row: P(label = 1) at each position; and entropy and log collision."""
+    conditionals, shifts, _, n_states = network
+    n_labels = conditionals.shape[1]
+    masses, squares, spare = np.empty(n_states), np.empty(n_states), np.empty(n_states)
+    no, yes, doubt = np.empty(n_states), np.empty(n_states), np.empty(n_states)
+    entropies = np.empty(conditionals.shape[2])
+    for i in range(start, stop):
+        masses[:] = 0.0
+        squares[:] = 0.0
+        masses[0] = squares[0] = 1.0
+        entropy = log_collision = 0.0
+        for j in range(n_labels):
+            _binary_entropies(conditionals[i, j], entropies)
+            _expand(entropies, shifts[j], doubt)
+            _expand(conditionals[i, j], shifts[j], yes)
+            marginals[i, j] = min(1.0, _dot(masses, yes))
+            entropy += _dot(masses, doubt)
+            for s in range(n_states):
+                no[s] = 1.0 - yes[s]
+            _push(masses, no, yes, spare)
+            masses, spare = spare, masses
+            for s in range(n_states):
+                no[s] *= no[s]
+                yes[s] *= yes[s]
+            _push(squares, no, yes, spare)
+            squares, spare = spare, squares
+            if j % RESCALE == RESCALE - 1 or j == n_labels - 1:
+                log_collision += _rescale(squares)
+        values[i, 0] = entropy
+        values[i, 1] = min(0.0, log_collision)
+
+
+# Maxima: the mode, the runner-up and the k best.
+
+
+@njit(**FAST)
+def _choose(no, yes, after, best, choice):
+    """Take the better value of a label in each state; return in how many states both are equal."""
+    half = after.size // 2
+    after_no, after_yes = after[:half], after[half:]
+    n_ties = 0
+    for s in range(no.size):
+        of_no, of_yes = no[s] + after_no[s >> 1], yes[s] + after_yes[s >> 1]
+        best[s] = of_no if of_no > of_yes else of_yes
+        choice[s] = of_yes > of_no + TIE
+        n_ties += (of_yes >= of_no - TIE) & (of_yes <= of_no + TIE)
+    return n_ties
+
+
+@njit(**PLAIN)
+def _no_is_lower(position, state, order, choice):
+    """Whether 0 at this position leads to a lower code than 1, each completed at its best.
+
+    What two labelsets with the same future differ in lies between here and where they meet.
+    """
+    n_states = choice.shape[1]
+    no, yes = _step(state, 0, n_states), _step(state, 1, n_states)
+    highest = order[position]
+    lower = True
+    for j in range(position + 1, choice.shape[0]):
+        if no == yes:
+            break
+        of_no, of_yes = choice[j, no], choice[j, yes]
+        if of_no != of_yes and order[j] > highest:
+            highest = order[j]
+            lower = of_no < of_yes
+        no, yes = _step(no, of_no, n_states), _step(yes, of_yes, n_states)
+    return lower
+
+
+@njit(**PLAIN)
+def _complete(tables, shifts, order, best, choice):
+    """Find the best completion of every state before every position.
+
+    Writes its log-probability to best[j, s] and the value of its first label to choice[j, s]; of
+    equally probable completions it is the one with the lowest code.
+    """
+    n_labels, n_states = choice.shape
+    no, yes = np.empty(n_states), np.empty(n_states)
+    log_no, log_yes = np.empty(tables.shape[1]), np.empty(tables.shape[1])
+    best[n_labels] = 0.0
+    for j in range(n_labels - 1, -1, -1):
+        for c in range(tables.shape[1]):
+            log_no[c], log_yes[c] = _log(1.0 - tables[j, c]), _log(tables[j, c])
+        _expand(log_no, shifts[j], no)
+        _expand(log_yes, shifts[j], yes)
+        n_ties = _choose(no, yes, best[j + 1], best[j], choice[j])
+        for s in range(n_states if n_ties else 0):
+            of_no = no[s] + best[j + 1, _step(s, 0, n_states)]
+            of_yes = yes[s] + best[j + 1, _step(s, 1, n_states)]
+            if abs(of_no - of_yes) <= TIE:
+                choice[j, s] = not _no_is_lower(j, s, order, choice)
+
+
+@njit(**PLAIN)
+def mode_rows(start, stop, network, mode, values):
+    """Per row: the most probable labelset, its log-probability and that of the runner-up.
+
+    The runner-up leaves the mode at some position and goes on as best it can.
+    """
+    conditionals, shifts, order, n_states = network
+    n_labels = conditionals.shape[1]
+    best = np.empty((n_labels + 1, n_states))
+    choice = np.empty((n_labels, n_states), dtype=np.int8)
+    for i in range(start, stop):
+        _complete(conditionals[i], shifts, order, best, choice)
+        state = 0
+        log_top, log_runner_up = 0.0, -np.inf
+        for j in range(n_labels):
+            value = choice[j, state]
+            yes = conditionals[i, j, _column(state, shifts[j])]
+            taken, left = (yes, 1.0 - yes) if value else (1.0 - yes, yes)
+            leaving = log_top + _log(left) + best[j + 1, _step(state, 1 - value, n_states)]
+            log_runner_up = max(log_runner_up, leaving)
+            log_top += np.log(taken)
+            mode[i, j] = value
+            state = _step(state, value, n_states)
+        values[i, 0] = log_top
+        values[i, 1] = min(log_top, log_runner_up)
+
+
+@njit(**PLAIN)
+def _write_labelset(search, entry, row):
+    """Write the labelset of an entry: an earlier one up to a position, flipped there, completed."""
+    _, origins, positions, found, _, choice = search
+    state = 0
+    for j in range(row.size):
+        if j < positions[entry]:
+            row[j] = found[origins[entry], j]
+        elif j == positions[entry]:
+            row[j] = 1 - found[origins[entry], j]
+        else:
+            row[j] = choice[j, state]
+        state = _step(state, row[j], choice.shape[1])
+
+
+@njit(**PLAIN)
+def _comes_first(search, a, b, rows):
+    """Whether entry a is more probable than entry b or, on a tie, has the lower code."""
+    scores, order = search[0], search[4]
+    if abs(scores[a] - scores[b]) > TIE:
+        return scores[a] > scores[b]
+    _write_labelset(search, a, rows[0])
+    _write_labelset(search, b, rows[1])
+    highest = -1
+    for j in range(order.size):
+        if rows[0, j] != rows[1, j] and order[j] > highest:
+            highest = order[j]
+            first = rows[0, j] < rows[1, j]
+    return highest >= 0 and first
+
+
+@njit(**PLAIN)
+def _rise(search, heap, at, rows):
+    """Move an entry of the heap up to its place."""
+    while at > 0 and _comes_first(search, heap[at], heap[(at - 1) // 2], rows):
+        heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
+        at = (at - 1) // 2
+
+
+@njit(**PLAIN)
+def _sink(search, heap, size, rows):
+    """Move the first entry of the heap down to its place."""
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _comes_first(search, heap[child + 1], heap[child], rows):
+            child += 1
+        if not _comes_first(search, heap[child], heap[at], rows):
+            return
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child
+
+
+@njit(**PLAIN)
+def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
+    """Append, for each position after the entry's own, the best labelset that differs there.
+
+    What has probability 0 is left out. Returns how many entries there are now, and the
+    log-probability of the entry.
+    """
+    scores, _, positions, _, _, choice = search
+    state = 0
+    prefix = 0.0
+    for j in range(row.size):
+        yes = tables[j, _column(state, shifts[j])]
+        taken, left = (yes, 1.0 - yes) if row[j] else (1.0 - yes, yes)
+        if j > positions[entry] and left > 0.0:
+            rest = best[j + 1, _step(state, 1 - row[j], choice.shape[1])]
+            scores[n_entries] = prefix + np.log(left) + rest
+            positions[n_entries] = j
+            n_entries += 1
+        prefix += np.log(taken)
+        state = _step(state, row[j], choice.shape[1])
+    return n_entries, prefix
+
+
+@njit(**PLAIN)
+def top_rows(start, stop, network, n_entries, labelsets, logs):
+    """Per row: the most probable labelsets and their log-probabilities, -inf where there is none.
+
+    The second best differs from the best at some first position, and so on: all labelsets but
+    those found are parted by where they first leave an earlier one, and the best of each part
+    waits in a heap. `n_entries` is the most that can wait.
+    """
+    conditionals, shifts, order, n_states = network
+    n_labels = conditionals.shape[1]
+    best = np.empty((n_labels + 1, n_states))
+    choice = np.empty((n_labels, n_states), dtype=np.int8)
+    scores = np.empty(n_entries)
+    origins, positions = np.empty(n_entries, dtype=np.int64), np.empty(n_entries, dtype=np.int64)
+    heap, rows = np.empty(n_entries, dtype=np.int64), np.empty((2, n_labels), dtype=np.int8)
+    for i in range(start, stop):
+        _complete(conditionals[i], shifts, order, best, choice)
+        found = labelsets[i]
+        search = (scores, origins, positions, found, order, choice)
+        scores[0], positions[0], heap[0] = best[0, 0], -1, 0
+        n_used = size = 1
+        rank = 0
+        while size > 0 and rank < found.shape[0]:
+            entry = heap[0]
+            size -= 1
+            heap[0] = heap[size]
+            _sink(search, heap, size, rows)
+            _write_labelset(search, entry, found[rank])
+            first_new = n_used
+            n_used, logs[i, rank] = _add_deviations(
+                conditionals[i], shifts, best, search, entry, found[rank], n_used
+            )
+            for new in range(first_new, n_used):
+                origins[new] = rank
+                heap[size] = new
+                _rise(search, heap, size, rows)
+                size += 1
+            rank += 1
+        logs[i, rank:] = -np.inf
+
+
+# Draws.
+
+
+@njit(**PLAIN)
+def sample_rows(start, stop, network, uniforms, draws):
+    """Per row: labelsets drawn label after label; the numbers and the draws are in label order."""
+    conditionals, shifts, order, n_states = network
+    for i in range(start, stop):
+        for d in range(draws.shape[1]):
+            state = 0
+            for j in range(order.size):
+                yes = conditionals[i, j, _column(state, shifts[j])]
+                value = 1 if uniforms[i, d, order[j]] < yes else 0
+                draws[i, d, order[j]] = value
+                state = _step(state, value, n_states)

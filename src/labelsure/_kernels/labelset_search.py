@@ -1,0 +1,364 @@
+"""Kernels for certified enumeration: the likely labelsets, and bounds on all the others.
+
+Section numbers are those of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from labelsure._kernels import FAST, PLAIN
+
+ROUNDING = 1e-12  # how far a sum of probabilities may be off
+FIRST_THRESHOLD = 0.03
+SHRINK = 0.25  # each round's threshold is this share of the last one's
+LAST_THRESHOLD = 1e-15
+LOG2 = 0.6931471805599453
+
+# What `certify` writes, by position.
+N_BOUNDS = 10
+TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
+COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
+
+
+@njit(**PLAIN)
+def certify(P, bound, n_labels, bounds):
+    """Write what the probabilities `P` of some labelsets say of the whole distribution. Section 6.
+
+    Parameters
+    ----------
+    P
+        Probabilities of the labelsets seen.
+    bound
+        No labelset that was not seen has more.
+    n_labels
+        There are 2**n_labels labelsets.
+    bounds
+        (N_BOUNDS,) written.
+    """
+    top = runner_up = mass = squares = entropy = 0.0
+    for p in P:
+        if p > top:
+            runner_up = top
+            top = p
+        elif p > runner_up:
+            runner_up = p
+        mass += p
+        squares += p * p
+        if p > 0.0:
+            entropy -= p * np.log(p)
+    all_seen = n_labels < 60 and P.size == 1 << n_labels
+    rest_low = 0.0 if all_seen else max(0.0, 1.0 - mass - ROUNDING)
+    rest_high = 0.0 if all_seen else max(0.0, 1.0 - mass) + ROUNDING
+    unseen = min(bound, rest_high)
+    entropy_low = entropy_high = entropy
+    if rest_high > 0.0:
+        # Of so little mass on so many labelsets, the flattest split has the largest entropy.
+        log_rest = n_labels * LOG2
+        if n_labels < 60:
+            log_rest = np.log(float((1 << n_labels) - P.size))
+        spread = min(rest_high, np.exp(min(log_rest - 1.0, 700.0)))
+        entropy_high += spread * (log_rest - np.log(spread))
+        if rest_low > 0.0:
+            entropy_low += rest_low * np.log(1.0 / unseen)
+    bounds[TOP] = top
+    bounds[TOP_HIGH] = max(top, unseen)
+    bounds[RUNNER_UP] = runner_up
+    bounds[RUNNER_UP_HIGH] = max(runner_up, min(unseen, 0.5))
+    bounds[ENTROPY_LOW] = max(0.0, entropy_low)
+    bounds[ENTROPY_HIGH] = min(n_labels * LOG2, max(entropy_high, 0.0))
+    bounds[COLLISION_LOW] = squares
+    bounds[COLLISION_HIGH] = min(1.0, squares + rest_high * unseen)
+    bounds[UNSEEN_MASS] = rest_high
+    bounds[LARGEST_UNSEEN] = unseen
+
+
+@njit(**PLAIN)
+def widest(bounds, n_labels):
+    """Return the width of the widest interval among the normalised candidates."""
+    if bounds[TOP] <= 0.0 or bounds[COLLISION_LOW] <= 0.0:
+        return 1.0
+    log_k = n_labels * LOG2
+    top_gap = bounds[TOP_HIGH] - bounds[TOP] + bounds[RUNNER_UP_HIGH] - bounds[RUNNER_UP]
+    entropy = (bounds[ENTROPY_HIGH] - bounds[ENTROPY_LOW]) / log_k
+    min_entropy = np.log(bounds[TOP_HIGH] / bounds[TOP]) / log_k
+    collision = bounds[COLLISION_HIGH] - bounds[COLLISION_LOW]
+    collision_entropy = np.log(bounds[COLLISION_HIGH] / bounds[COLLISION_LOW]) / log_k
+    return max(top_gap, entropy, min_entropy, 2.0 * collision, collision_entropy)
+
+
+@njit(**PLAIN)
+def meets(bounds, n_labels, goals):
+    """Say whether the bounds are good enough for the goals of `enumerate_row`."""
+    unseen = bounds[UNSEEN_MASS]
+    if 1.0 - unseen >= goals[3]:
+        return True
+    certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
+    return certain and unseen <= goals[1] and widest(bounds, n_labels) <= goals[0]
+
+
+@njit(**FAST)
+def _probability(odds, factors, members, work):
+    """Return P(y) in one chain; `members` are y's labels.
+
+    The odds of each label are a product of one factor for each earlier member (1 for the later
+    ones): no exponentials.
+    """
+    for j in range(odds.size):
+        work[j] = odds[j]
+    for member in members:
+        factor = factors[member]
+        for j in range(odds.size):
+            work[j] *= factor[j]
+    total = 1.0
+    for member in members:
+        total *= work[member]
+    for j in range(odds.size):
+        total *= 1.0 / (1.0 + work[j])
+    return total
+
+
+@njit(**PLAIN)
+def mixture_probability(members, odds, factors, work):
+    """Return the mean over the chains of P(y); `members` are y's labels."""
+    total = 0.0
+    for m in range(odds.shape[0]):
+        total += _probability(odds[m], factors[m], members, work)
+    return total / odds.shape[0]
+
+
+@njit(**PLAIN)
+def _slot(key, keys, slots):
+    """Return the place of a key in the hash table: where it is, or where it belongs."""
+    # Half a word at a time: products of 32 bits fit, also as plain Python.
+    half, spread = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
+    h = np.uint64(0)
+    for word in key:
+        h = ((h ^ (word & half)) * spread) & half
+        h ^= h >> np.uint64(15)
+        h = ((h ^ (word >> np.uint64(32))) * spread) & half
+        h ^= h >> np.uint64(15)
+    mask = slots.size - 1
+    at = np.int64(h & np.uint64(mask))
+    while slots[at] >= 0:
+        same = True
+        for w in range(key.size):
+            if keys[slots[at], w] != key[w]:
+                same = False
+                break
+        if same:
+            break
+        at = (at + 1) & mask
+    return at
+
+
+@njit(**FAST)
+def _set_label(odds, factor, child_odds, child_shares):
+    """Write the odds of all labels, and the shares 1/(1 + odds), when one more label is set."""
+    for j in range(odds.size):
+        child_odds[j] = odds[j] * factor[j]
+        child_shares[j] = 1.0 / (1.0 + child_odds[j])
+
+
+@njit(**PLAIN)
+def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
+    """Find every labelset with at least `threshold` in chain m, depth first.
+
+    New ones are appended to what is found, until there is no more room, or until flat
+    probabilities would make it visit too many prefixes. Returns how many there are now, and the
+    largest probability of a prefix that was left alone: what was not found has no more than that
+    in this chain. -1 for the latter when the search was cut short.
+    """
+    keys, P, slots = found
+    stack_odds, stack_shares = stack
+    n_labels = order.size
+    work = np.empty(n_labels)
+    key = np.zeros(keys.shape[1], dtype=np.uint64)
+    members = np.empty(n_labels + 1, dtype=np.int64)
+    position = np.zeros(n_labels + 1, dtype=np.int64)
+    prefix = np.ones(n_labels + 1)
+    _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
+    depth = 0  # how many labels are set
+    left_alone = 0.0
+    n_visits = n_labels * P.size
+    while depth >= 0:
+        j = position[depth]
+        if j < n_labels:
+            n_visits -= 1
+            if n_visits < 0:
+                return n_found, -1.0
+            label = order[j]
+            zero = prefix[depth] * stack_shares[depth, label]
+            one = zero * stack_odds[depth, label]
+            prefix[depth] = zero
+            position[depth] = j + 1
+            if zero < threshold:
+                left_alone = max(left_alone, zero)
+                position[depth] = n_labels + 1  # nothing more below this prefix
+            if one < threshold:
+                left_alone = max(left_alone, one)
+                continue
+            _set_label(
+                stack_odds[depth], factors[m, label], stack_odds[depth + 1], stack_shares[depth + 1]
+            )
+            key[label >> 6] |= np.uint64(1) << np.uint64(label & 63)
+            members[depth] = label
+            depth += 1
+            position[depth] = j + 1
+            prefix[depth] = one
+            continue
+        if j == n_labels:
+            at = _slot(key, keys, slots)
+            if slots[at] < 0:
+                if n_found == P.size:
+                    return n_found, -1.0
+                slots[at] = n_found
+                keys[n_found] = key
+                P[n_found] = mixture_probability(members[:depth], odds, factors, work)
+                n_found += 1
+        depth -= 1
+        if depth >= 0:
+            label = members[depth]
+            key[label >> 6] &= ~(np.uint64(1) << np.uint64(label & 63))
+    return n_found, left_alone
+
+
+@njit(**PLAIN)
+def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
+    """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
+
+    Parameters
+    ----------
+    odds
+        (m, L) of each label, in each chain, when no earlier label is set.
+    factors
+        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
+        unless it comes earlier in the chain.
+    orders
+        (m, L) the label at each position.
+    goals
+        Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
+        or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
+        enough to have seen.
+    keys, P
+        (budget, n_words) and (budget,), written.
+    bounds
+        (N_BOUNDS,) written by `certify`.
+
+    Returns
+    -------
+    The number of labelsets found.
+    """
+    n_chains, n_labels = orders.shape
+    n_slots = 64
+    while n_slots < 2 * P.size:
+        n_slots *= 2
+    slots = np.full(n_slots, -1, dtype=np.int64)
+    stack = np.empty((n_labels + 1, n_labels)), np.empty((n_labels + 1, n_labels))
+    bound = 1.0
+    n_found = 0
+    threshold = FIRST_THRESHOLD
+    certify(P[:0], bound, n_labels, bounds)
+    while threshold > LAST_THRESHOLD:
+        total = 0.0
+        for m in range(n_chains):
+            n_found, left_alone = _search_chain(
+                m, odds, factors, orders[m], threshold, (keys, P, slots), n_found, stack
+            )
+            if left_alone < 0.0:
+                # Cut short: what was found counts, the bound is that of the last finished round.
+                certify(P[:n_found], bound, n_labels, bounds)
+                return n_found
+            total += left_alone
+        bound = total / n_chains
+        certify(P[:n_found], bound, n_labels, bounds)
+        if meets(bounds, n_labels, goals):
+            break
+        threshold *= SHRINK
+    return n_found
+
+
+@njit(**PLAIN)
+def draw_rows(start, stop, odds, factors, order, uniforms, draws):
+    """Per row: labelsets of one chain, label by label. Section 7.
+
+    Parameters
+    ----------
+    odds, factors
+        (n, L) and (L, L) of this chain, as `enumerate_row` takes them.
+    order
+        (L,) the label at each position.
+    uniforms
+        (n, size, L) numbers in [0, 1), one for each position.
+    draws
+        (n, size, L), written.
+    """
+    work = np.empty(order.size)
+    for i in range(start, stop):
+        for s in range(draws.shape[1]):
+            work[:] = odds[i]
+            for j in range(order.size):
+                label = order[j]
+                one = uniforms[i, s, j] * (1.0 + work[label]) < work[label]
+                draws[i, s, label] = one
+                if one:
+                    _multiply(work, factors[label])
+
+
+@njit(**FAST)
+def _multiply(values, factors):
+    for j in range(values.size):
+        values[j] *= factors[j]
+
+
+@njit(**FAST)
+def _log_product(values):
+    """Return the log of the product of 1 + value."""
+    total = 0.0
+    for first in range(0, values.size, 16):
+        block = values[first : first + 16]
+        product = 1.0
+        for j in range(block.size):
+            product *= 1.0 + block[j]
+        if product > 1e300:  # seldom: odds so large that their product overflows
+            for j in range(block.size):
+                total += np.log1p(block[j])
+        else:
+            total += np.log(product)
+    return total
+
+
+@njit(**PLAIN)
+def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
+    """Per row: the log-probabilities of given labelsets under the mean of all chains.
+
+    Parameters
+    ----------
+    odds, factors
+        (n, m, L) and (m, L, L) as `enumerate_row` takes them.
+    labelsets
+        (n, size, L)
+    log_prob
+        (n, size), written.
+    """
+    n_chains, n_labels = odds.shape[1], odds.shape[2]
+    members = np.empty(n_labels, dtype=np.int64)
+    work, by_chain = np.empty(n_labels), np.empty(n_chains)
+    for i in range(start, stop):
+        for s in range(labelsets.shape[1]):
+            n_members = 0
+            for label in range(n_labels):
+                if labelsets[i, s, label]:
+                    members[n_members] = label
+                    n_members += 1
+            for m in range(n_chains):
+                work[:] = odds[i, m]
+                for member in members[:n_members]:
+                    _multiply(work, factors[m, member])
+                total = -_log_product(work)
+                for member in members[:n_members]:
+                    total += np.log(work[member])
+                by_chain[m] = total
+            largest = by_chain.max()
+            log_prob[i, s] = largest + np.log(np.exp(by_chain - largest).mean())

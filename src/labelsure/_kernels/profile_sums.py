@@ -1,0 +1,132 @@
+"""Kernels for profiles: largest and second largest probability, entropy, sum of squares.
+
+Section numbers are those of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from labelsure._kernels import FAST
+
+BLOCK = 1024  # entries worked on at a time; a few such buffers fit the first-level cache
+PRODUCT = 512  # factors multiplied before a log is taken: 0.5**512 is far from underflow
+
+_MANTISSA = np.int64(0x000FFFFFFFFFFFFF)
+_ONE = np.int64(0x3FF0000000000000)  # the bits of 1.0
+_SQRT2 = 1.4142135623730951
+_LN2 = 0.6931471805599453
+
+
+@njit(**FAST)
+def sum_xlogx(values, mantissa_bits, exponents):
+    """Return the sum of x log x over positive values; a zero counts as 0.
+
+    A logarithm that vectorises: x = m * 2**e with m in [sqrt(1/2), sqrt(2)], and
+    log m = 2 artanh(s) for s = (m - 1)/(m + 1), whose series to s**21 is exact to rounding.
+    """
+    bits = values.view(np.int64)
+    mantissas = mantissa_bits.view(np.float64)
+    for i in range(values.size):
+        exponents[i] = float((bits[i] >> 52) - 1023)
+        mantissa_bits[i] = (bits[i] & _MANTISSA) | _ONE
+    total = 0.0
+    for i in range(values.size):
+        high = mantissas[i] > _SQRT2
+        m = 0.5 * mantissas[i] if high else mantissas[i]
+        e = exponents[i] + 1.0 if high else exponents[i]
+        s = (m - 1.0) / (m + 1.0)
+        z = s * s
+        series = 1 / 21
+        series = series * z + 1 / 19
+        series = series * z + 1 / 17
+        series = series * z + 1 / 15
+        series = series * z + 1 / 13
+        series = series * z + 1 / 11
+        series = series * z + 1 / 9
+        series = series * z + 1 / 7
+        series = series * z + 1 / 5
+        series = series * z + 1 / 3
+        series = series * z + 1.0
+        total += values[i] * (e * _LN2 + 2.0 * s * series)
+    return total
+
+
+@njit(**FAST)
+def largest(values):
+    """Return the largest of non-negative values. Their bits, as integers, order the same way."""
+    bits = values.view(np.int64)
+    best = bits[0]
+    for i in range(values.size):
+        best = max(best, bits[i])
+    return np.array([best]).view(np.float64)[0]
+
+
+@njit(**FAST)
+def dense_profile_rows(start, stop, P, profile, mode):
+    """Per row: largest, second largest, entropy, sum of squares; and the mode's code."""
+    size = P.shape[1]
+    block = min(size, BLOCK)
+    values = np.empty(block)
+    mantissa_bits = np.empty(block, dtype=np.int64)
+    exponents = np.empty(block)
+    for i in range(start, stop):
+        top = runner_up = -1.0
+        code = 0
+        squares = 0.0
+        xlogx = 0.0
+        for first in range(0, size, block):
+            row = P[i, first : first + block]
+            for j in range(block):
+                values[j] = row[j]
+                squares += values[j] * values[j]
+            if largest(values) > runner_up:  # seldom true after the first few blocks
+                for j in range(block):
+                    if values[j] > top:
+                        runner_up = top
+                        top = values[j]
+                        code = first + j
+                    elif values[j] > runner_up:
+                        runner_up = values[j]
+            xlogx += sum_xlogx(values, mantissa_bits, exponents)
+        profile[i, 0] = top
+        profile[i, 1] = runner_up
+        profile[i, 2] = max(0.0, -xlogx)
+        profile[i, 3] = squares
+        mode[i] = code
+
+
+@njit(**FAST)
+def independent_profile_rows(start, stop, marginals, profile):
+    """Per row: log of the largest probability, largest odds of a flip, entropy, log collision.
+
+    Logs of sums are logs of products, taken once for each block of labels.
+    """
+    n_labels = marginals.shape[1]
+    likely, unlikely = np.empty(PRODUCT), np.empty(PRODUCT)
+    mantissa_bits, exponents = np.empty(PRODUCT, dtype=np.int64), np.empty(PRODUCT)
+    for i in range(start, stop):
+        log_top = log_collision = xlogx = 0.0
+        flip = 0.0
+        for first in range(0, n_labels, PRODUCT):
+            row = marginals[i, first : first + PRODUCT]
+            q, r = likely[: row.size], unlikely[: row.size]
+            top = collision = 1.0
+            for j in range(row.size):
+                p = float(row[j])
+                q[j] = max(p, 1.0 - p)
+                r[j] = min(p, 1.0 - p)
+            for j in range(row.size):
+                top *= q[j]
+                collision *= q[j] * q[j] + r[j] * r[j]
+            for j in range(row.size):
+                flip = max(flip, r[j] / q[j])
+            log_top += np.log(top)
+            log_collision += np.log(collision)
+            xlogx += sum_xlogx(q, mantissa_bits, exponents)
+            xlogx += sum_xlogx(r, mantissa_bits, exponents)
+        profile[i, 0] = log_top
+        profile[i, 1] = flip
+        profile[i, 2] = max(0.0, -xlogx)
+        profile[i, 3] = log_collision

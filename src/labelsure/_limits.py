@@ -1,0 +1,88 @@
+"""Limits that several modules share: when numbers are equal, how large an array may become.
+
+Each has its reason beside it. Modules read them as `_limits.NAME` when they run, so that a test
+can set one for all of them; only `TIE` is compiled into kernels, whose cache on disk must be
+deleted after a change of it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from labelsure.errors import TooLargeError
+
+TIE = 1e-12
+"""Expectations and log-probabilities closer than this are equal, so that rounding does not pick
+between them: sums of a few thousand terms are off by about a tenth of it."""
+
+CHEAP_DENSE_LABELS = 14
+"""Up to here all 2**L probabilities of an instance are written out without asking whether there is
+another way: they take about as long as the search for the likely labelsets, and the transform that
+finds the best labelset under Jaccard takes a millisecond."""
+
+ALL_PAIRS_LABELS = 12
+"""Up to here the best labelset under any metric is found from all 4**L pairs of labelsets, in some
+ten milliseconds for an instance; each further label takes four times as long."""
+
+MAX_ARRAY_BYTES = 2**31
+"""The largest array that a method returns, unless `probabilities` is given another limit: a larger
+one is usually a mistake in the number of instances or labelsets asked for."""
+
+DENSE_WORK_BYTES = 2**31
+"""What the dense engine may use for its work arrays, on all threads together: it decides from how
+many labels on all probabilities are too many."""
+
+CACHED_JOINT_BYTES = 2**23
+"""Probabilities that a thread holds at a time, where that is more than one instance: they stay in
+the processor's cache between making and using them."""
+
+SEEN_LABELSETS_BYTES = 2**28
+"""Enumerated and drawn labelsets that are held at a time: enough instances for all threads."""
+
+DECISION_BYTES = 2**25
+"""The largest work array of a decision, for as many instances as are taken at a time: larger blocks
+gain nothing."""
+
+FRONTIER_BYTES = 2**30
+"""What one thread may take for the states of a trellis: 9 bytes for each label and each state."""
+
+UNIFORM_NUMBERS = 2**22
+"""Uniform random numbers drawn at a time, 32 MiB: the draws made of them take an eighth."""
+
+
+def check_size(needed: int, what: str, instead: str, max_bytes: int | None = None) -> None:
+    """Refuse to make an array of `needed` bytes where that is more than `max_bytes`.
+
+    Parameters
+    ----------
+    needed
+        In bytes.
+    what
+        The array, for the message.
+    instead
+        What to do, for the message.
+    max_bytes
+        None means `MAX_ARRAY_BYTES`.
+    """
+    max_bytes = MAX_ARRAY_BYTES if max_bytes is None else max_bytes
+    if needed > max_bytes:
+        raise TooLargeError(
+            f"{what} need {format_bytes(needed)}, more than the {format_bytes(max_bytes)} allowed. "
+            f"{instead}"
+        )
+
+
+def format_bytes(n_bytes: int) -> str:
+    """Write a number of bytes for people.
+
+    Examples
+    --------
+    >>> format_bytes(3 * 2**29)
+    '1.5 GiB'
+    """
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    power = (max(n_bytes, 1).bit_length() - 1) // 10
+    if power > len(units):  # too large for a float, and perhaps for the digits of an int
+        return f"over 10**{int((n_bytes.bit_length() - 41) * math.log10(2))} TiB"
+    power = min(power, len(units) - 1)
+    return f"{n_bytes / 1024**power:.1f} {units[power]}"

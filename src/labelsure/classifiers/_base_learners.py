@@ -1,0 +1,259 @@
+"""Base learners: one for each label, on the features and some of the other labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._typing import Floats, Indices, Labelsets
+from labelsure.errors import InputError
+
+Features = Any
+"""An (n, d) float64 array or csr matrix."""
+
+MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
+MAX_SEED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class LabelTask:
+    """One learner to fit.
+
+    Parameters
+    ----------
+    label
+        The label that it predicts.
+    label_features
+        The labels that it has as features, behind those of X and in this order.
+    seed
+        For a learner with randomness and no seed of its own.
+    """
+
+    label: int
+    label_features: Sequence[int]
+    seed: int
+
+
+def check_learner(estimator: Any) -> Any:
+    """Return the base learner to clone: logistic regression for None.
+
+    Parameters
+    ----------
+    estimator
+        What the user passed.
+    """
+    if estimator is None:
+        return LogisticRegression(max_iter=MAX_ITERATIONS)
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise InputError(
+            f"`estimator` must be a scikit-learn estimator, an instance, got {estimator!r}. "
+            "Pass e.g. `LogisticRegression()`."
+        )
+    if not hasattr(estimator, "predict_proba"):
+        name = type(estimator).__name__
+        raise InputError(
+            f"`estimator` must have `predict_proba`, which {name} has not. Wrap it, e.g. "
+            f"`CalibratedClassifierCV({name}())`, or set the option that turns it on."
+        )
+    return estimator
+
+
+def append_labels(X: Features, labels: Labelsets) -> Features:
+    """Return X with labels as further columns; sparse stays sparse."""
+    if labels.shape[1] == 0:
+        return X
+    if sp.issparse(X):
+        return sp.hstack([X, sp.csr_matrix(labels, dtype=np.float64)], format="csr")
+    return np.hstack([X, labels])
+
+
+def fit_learners(
+    estimator: Any,
+    X: Features,
+    Y: Labelsets,
+    tasks: Sequence[LabelTask],
+    *,
+    sample_weight: Floats | None = None,
+    n_jobs: int | None = None,
+) -> list[Any]:
+    """Return one fitted learner for each task, the same whatever `n_jobs` is."""
+    unset = [
+        name
+        for name, value in sorted(estimator.get_params().items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
+    with one_blas_thread():
+        return Parallel(n_jobs=n_jobs)(
+            delayed(_fit_learner)(estimator, X, Y, task, unset, sample_weight) for task in tasks
+        )
+
+
+def _fit_learner(
+    estimator: Any,
+    X: Features,
+    Y: Labelsets,
+    task: LabelTask,
+    unset: list[str],
+    sample_weight: Floats | None,
+) -> Any:
+    """Fit one learner; `unset` names its random states that are to be seeded."""
+    y = Y[:, task.label]
+    if y.min() == y.max():
+        return fit_smoothed_prior(y, X.shape[1] + len(task.label_features), sample_weight)
+    learner = clone(estimator)
+    if unset:
+        seeds = np.random.RandomState(task.seed).randint(MAX_SEED, size=len(unset))
+        learner.set_params(**dict(zip(unset, seeds.tolist(), strict=True)))
+    argument = weight_argument(learner)
+    weights = {} if sample_weight is None or argument is None else {argument: sample_weight}
+    with one_blas_thread():  # again, because this may be another process
+        return learner.fit(
+            append_labels(X, Y[:, task.label_features]), y.astype(np.int64), **weights
+        )
+
+
+def fit_smoothed_prior(
+    y: Labelsets, n_features: int, sample_weight: Floats | None
+) -> DummyClassifier:
+    """Return a learner that gives (n1 + 1) / (N + 2) to every instance.
+
+    For labels that have one value in training. It is scikit-learn's own constant learner, fitted to
+    one row of each class with the smoothed counts as weights, so that a saved model needs no
+    further class of labelsure to be trusted.
+
+    Parameters
+    ----------
+    y
+        (N,) zeros and ones.
+    n_features
+        How many features the learner is going to see.
+    sample_weight
+        (N,) weights, which take the place of counts; None means one each.
+    """
+    weights = np.ones(len(y)) if sample_weight is None else sample_weight
+    counts = np.array([weights[y == 0].sum(), weights[y == 1].sum()])
+    learner = DummyClassifier(strategy="prior")
+    return learner.fit(np.zeros((2, n_features)), [0, 1], sample_weight=counts + 1)
+
+
+def positive_probability(learner: Any, features: Features) -> Floats:
+    """Return P(label = 1) by the learner's own `predict_proba`, (n,)."""
+    return column_of_ones(learner.predict_proba(features), learner.classes_)
+
+
+def column_of_ones(probabilities: Any, classes: Any, label: int = 0) -> Floats:
+    """Return the column that belongs to the class 1; a class that never occurred has none.
+
+    Parameters
+    ----------
+    probabilities
+        (n, n_classes)
+    classes
+        The classes of the columns: 0 and 1, or one of them.
+    label
+        Which label this is, for the message.
+    """
+    known = list(classes)
+    if not all(value in (0, 1) for value in known):
+        raise InputError(
+            f"Every label must have the classes 0 and 1, label {label} has {known}. "
+            "Fit the model on zeros and ones."
+        )
+    if 1 not in known:
+        return np.zeros(len(probabilities))
+    # Means over trees or folds can be a hair above one.
+    return np.clip(np.asarray(probabilities)[:, known.index(1)].astype(np.float64), 0.0, 1.0)
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> Floats:
+    """Return one weight for each instance, some of them above 0, or say what is wrong with them."""
+    weights: Floats = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=np.float64,
+        input_name="sample_weight",
+        ensure_min_samples=0,
+    )
+    if weights.shape != (n_samples,):
+        raise InputError(
+            f"`sample_weight` must be a vector of {n_samples} weights, one for each instance, got "
+            f"shape {weights.shape}."
+        )
+    if (weights < 0).any():
+        raise InputError(
+            f"`sample_weight` must not be negative, got {weights.min()} in row "
+            f"{weights.argmin()}. Drop such rows, or give them weight 0."
+        )
+    if not weights.any():
+        raise InputError(
+            "`sample_weight` must have a weight above zero, got zeros only. "
+            "Pass None to weigh all instances alike."
+        )
+    return weights
+
+
+def weight_argument(estimator: Any) -> str | None:
+    """Return the argument of `fit` that takes sample weights; None where there is none.
+
+    A pipeline hands them to its last step, or where metadata routing says.
+    """
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if not isinstance(estimator, Pipeline):
+        return None
+    if get_config()["enable_metadata_routing"]:
+        return "sample_weight"
+    name, last = estimator.steps[-1]
+    inner = weight_argument(last)
+    return None if inner is None else f"{name}__{inner}"
+
+
+def check_takes_weights(estimator: Any) -> None:
+    """Refuse sample weights that the base learner could not use."""
+    if weight_argument(estimator) is None:
+        raise InputError(
+            "`sample_weight` must be None, because the base learner "
+            f"{type(estimator).__name__} does not take weights. Use one whose `fit` does, or "
+            "draw rows in proportion to the weights."
+        )
+
+
+def check_label_order(order: Any, n_labels: int, *, name: str, alternatives: str = "") -> Indices:
+    """Return an order as an array, or say what is wrong with it.
+
+    Parameters
+    ----------
+    order
+        Every label index once.
+    n_labels
+        How many labels there are.
+    name
+        The argument, for the message.
+    alternatives
+        What else the argument may be, for the message.
+    """
+    try:
+        array = np.asarray(order)
+    except ValueError:
+        array = np.empty(0)
+    is_whole = array.ndim == 1 and array.dtype.kind in "iu"
+    if not is_whole or sorted(array.tolist()) != list(range(n_labels)):
+        others = f"{alternatives} or " if alternatives else ""
+        raise InputError(
+            f"`{name}` must be {others}every label index from 0 to {n_labels - 1} once, "
+            f"got {order!r}."
+        )
+    return array.astype(np.intp)

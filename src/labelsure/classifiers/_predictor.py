@@ -1,0 +1,300 @@
+"""What all classifiers with a labelset distribution share: reading X and y, and predictions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from labelsure._typing import Floats, Labelsets
+from labelsure.classifiers._base_learners import (
+    Features,
+    check_learner,
+    check_takes_weights,
+    check_weights,
+)
+from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import InputError
+from labelsure.labelsets import check_label_names, check_labelsets, names_in
+
+Classes = NDArray[Any] | list[NDArray[Any]]
+"""The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
+
+
+class LabelsetPredictor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn classifier whose predictions follow from a distribution over labelsets.
+
+    A new one implements `fit`, which begins with `_check_training_data`, and
+    `distribution_of_checked`. It may also replace `_wrapped_estimator`, which decides whether X may
+    be sparse or have missing values, and `_decide`, which chooses the labelset to predict.
+    """
+
+    label_names_: tuple[str, ...]
+    classes_: Classes
+
+    @abstractmethod
+    def distribution_of_checked(self, X: Features) -> LabelsetDistribution:
+        """Return P(Y|x) of each row of features that are checked already.
+
+        Parameters
+        ----------
+        X
+            As `_check_training_data` returns it, with the columns that `fit` has seen.
+        """
+
+    def _wrapped_estimator(self) -> Any:
+        """Return the estimator that gets X; where it is None, X may be sparse but not have NaN."""
+        return None
+
+    def _decide(self, dist: LabelsetDistribution) -> Labelsets:
+        """Return the labelset to predict for each instance: the most probable one."""
+        return dist.mode()
+
+    def _check_training_data(
+        self, X: Any, y: Any, *, min_samples: int = 1
+    ) -> tuple[Features, Labelsets]:
+        """Return X and y as arrays, and keep what later calls need to know about them.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        min_samples
+            How many instances there must be.
+
+        Returns
+        -------
+        X : (n, d) float64 array or csr matrix
+        Y : (n, L) zeros and ones
+        """
+        X, Y = validate_data(
+            self, X, y, multi_output=True, ensure_min_samples=min_samples, **self._requirements()
+        )
+        targets = read_targets(Y)
+        self.classes_ = targets.classes
+        self.label_names_ = read_label_names(y, targets.labelsets.shape[1])
+        return X, targets.labelsets
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of each instance.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **self._requirements())
+        return self.distribution_of_checked(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labelset of each instance.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n, L), or (n,) where y was a vector in `fit`
+        """
+        decisions = self._decide(self.predict_distribution(X))
+        if isinstance(self.classes_, list):
+            return decisions.astype(self.classes_[0].dtype)
+        return self.classes_[decisions[:, 0]]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the marginals of the distribution, P(y_j = 1).
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n, L); where y was a vector in `fit`, the probabilities of its two
+        classes, (n, 2)
+        """
+        marginals = self.predict_distribution(X).marginals()
+        if isinstance(self.classes_, list):
+            return marginals
+        return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
+
+    def _requirements(self) -> dict[str, Any]:
+        """Return how scikit-learn shall validate X.
+
+        One type and layout of arrays, so that every route and every source of the same numbers
+        gives the same answer to the last bit.
+        """
+        allow_nan = get_tags(self).input_tags.allow_nan
+        return {
+            "accept_sparse": "csr",
+            "dtype": np.float64,
+            "order": "C",
+            "ensure_all_finite": "allow-nan" if allow_nan else True,
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        tags.input_tags.sparse = True
+        wrapped = self._wrapped_estimator()
+        if hasattr(wrapped, "__sklearn_tags__") and not isinstance(wrapped, type):
+            inner = get_tags(wrapped).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+
+class LabelsetClassifier(LabelsetPredictor):
+    """A multi-label classifier made of base learners, which predicts a distribution.
+
+    A new one implements `_fit_clones` and `distribution_of_checked`, and has parameters called
+    `estimator` and, for what is fitted in parallel, `n_jobs`.
+    """
+
+    estimator: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the base learners.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+        y
+            (n, L) zeros and ones, a DataFrame (whose columns name the labels) or sparse; or a
+            vector of two classes, which is the case of one label.
+        sample_weight
+            (n,) weights of the instances. A weight of 0 is as if the instance was not there.
+        """
+        learner = check_learner(self.estimator)
+        X, Y = self._check_training_data(X, y)
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(Y))
+            is_used = weights > 0
+            X, Y, sample_weight = X[is_used], Y[is_used], weights[is_used]
+            if self._passes_weights_on():
+                check_takes_weights(learner)
+        self._fit_clones(learner, X, Y, sample_weight)
+        return self
+
+    def fit_checked(
+        self,
+        X: Features,
+        Y: Labelsets,
+        label_names: Sequence[str],
+        sample_weight: Floats | None = None,
+    ) -> Self:
+        """Fit to arrays that are checked already, for estimators that hold such a classifier.
+
+        Parameters
+        ----------
+        X, Y
+            As `_check_training_data` returns them, or some of their rows.
+        label_names
+            One for each label.
+        sample_weight
+            (n,) weights above 0, which the base learner takes.
+        """
+        learner = check_learner(self.estimator)
+        self.n_features_in_ = X.shape[1]
+        self.classes_ = _classes_of_labelsets(Y.dtype, Y.shape[1])
+        self.label_names_ = tuple(label_names)
+        self._fit_clones(learner, X, Y, sample_weight)
+        return self
+
+    @abstractmethod
+    def _fit_clones(
+        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+    ) -> None:
+        """Fit clones of `learner`; everything is checked and no weight is 0."""
+
+    def _passes_weights_on(self) -> bool:
+        """Whether base learners are fitted with the weights."""
+        return True
+
+    def _wrapped_estimator(self) -> Any:
+        """Return the base learner; None stands for logistic regression."""
+        return self.estimator
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Y as labelsets, and what is needed to give predictions the form that Y had.
+
+    Parameters
+    ----------
+    labelsets
+        (n, L) zeros and ones.
+    classes
+        For a vector its two values; for labelsets a list with [0, 1] of Y's type for each label.
+    """
+
+    labelsets: Labelsets
+    classes: Classes
+
+
+def read_targets(Y: Any) -> Targets:
+    """Return Y as labelsets, or say why it is none.
+
+    Parameters
+    ----------
+    Y
+        An array that scikit-learn's validation has passed: numbers or strings, maybe sparse.
+    """
+    if Y.ndim == 1:
+        classes = _two_classes(Y)
+        return Targets((classes[1] == Y).astype(np.int8)[:, np.newaxis], classes)
+    labelsets = check_labelsets(Y, name="y")
+    dtype = Y.dtype if Y.dtype.kind in "biuf" else np.dtype(np.int64)
+    return Targets(labelsets, _classes_of_labelsets(dtype, labelsets.shape[1]))
+
+
+def _classes_of_labelsets(dtype: np.dtype[Any], n_labels: int) -> list[NDArray[Any]]:
+    return [np.array([0, 1], dtype=dtype) for _ in range(n_labels)]
+
+
+def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise InputError(
+            f"Unknown label type: {kind}. `y` must be zeros and ones of shape (n_samples, "
+            "n_labels), or a vector of two classes."
+        )
+    classes = np.unique(y)
+    if kind == "multiclass":
+        raise InputError(
+            f"Unknown label type: {kind}. Only binary classification is supported. `y` as a "
+            f"vector must have two classes, got {len(classes)}. For several labels at once pass "
+            "zeros and ones of shape (n_samples, n_labels)."
+        )
+    if len(classes) == 2:
+        return classes
+    if classes.dtype.kind in "biuf" and classes[0] in (0, 1):
+        return np.array([0, 1], dtype=classes.dtype)
+    raise InputError(
+        f"`y` as a vector must have two classes, got only {classes[0]!r}. Which class is missing "
+        "is known for zeros and ones alone: pass those."
+    )
+
+
+def read_label_names(Y: Any, n_labels: int) -> tuple[str, ...]:
+    """Return the column names of a DataFrame, the name of a Series, otherwise y0, y1, ..."""
+    names = names_in(Y)
+    series_name = getattr(Y, "name", None)
+    if names is None and series_name is not None:
+        names = [str(series_name)]
+    return check_label_names(names, n_labels)

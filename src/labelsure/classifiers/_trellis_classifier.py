@@ -1,0 +1,281 @@
+"""`ClassifierTrellis`: labels in a grid, each depending on its neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from labelsure._typing import Floats, Indices, Labelsets
+from labelsure.classifiers._base_learners import (
+    MAX_SEED,
+    Features,
+    LabelTask,
+    append_labels,
+    check_label_order,
+    fit_learners,
+    positive_probability,
+)
+from labelsure.classifiers._predictor import LabelsetClassifier
+from labelsure.distributions import TrellisDistribution
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import from_codes
+
+Parents = tuple[tuple[int, ...], ...]
+"""For each position the earlier positions that its label depends on."""
+
+MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
+
+Placement = Callable[
+    [Labelsets, Floats | None, Parents, np.random.RandomState], NDArray[np.integer[Any]]
+]
+
+
+def _no_parents(row: int, column: int) -> list[tuple[int, int]]:
+    return []
+
+
+def _left_and_upper(row: int, column: int) -> list[tuple[int, int]]:
+    return [(row, column - 1), (row - 1, column)]
+
+
+def _left_upper_and_diagonal(row: int, column: int) -> list[tuple[int, int]]:
+    return [*_left_and_upper(row, column), (row - 1, column - 1)]
+
+
+DENSITIES: dict[int, Callable[[int, int], list[tuple[int, int]]]] = {
+    0: _no_parents,
+    1: _left_and_upper,
+    2: _left_upper_and_diagonal,
+}
+"""For each density the neighbours that a place depends on, before the border is taken off."""
+
+
+def choose_width(n_labels: int) -> int:
+    """Return the side of the square that the labels fill, at most 12."""
+    return min(max(1, math.isqrt(n_labels)), MAX_CHOSEN_WIDTH)
+
+
+def make_grid_parents(n_labels: int, width: int, density: int) -> Parents:
+    """Return the parents of each position of a grid that is filled row by row.
+
+    Examples
+    --------
+    >>> make_grid_parents(4, width=2, density=1)
+    ((), (0,), (0,), (2, 1))
+    """
+    neighbours = DENSITIES[density]
+    return tuple(
+        tuple(
+            row * width + column
+            for row, column in neighbours(*divmod(j, width))
+            if row >= 0 and column >= 0
+        )
+        for j in range(n_labels)
+    )
+
+
+def mutual_information(Y: Labelsets, sample_weight: Floats | None = None) -> Floats:
+    """Return the mutual information of every pair of labels in nats, (L, L).
+
+    Parameters
+    ----------
+    Y
+        (n, L) zeros and ones.
+    sample_weight
+        (n,) weights of the rows.
+    """
+    weights = np.ones(len(Y)) if sample_weight is None else sample_weight
+    ones = Y.astype(np.float64)
+    both = (ones * weights[:, np.newaxis]).T @ ones / weights.sum()
+    p = np.diag(both).copy()
+    cells = [
+        (both, np.outer(p, p)),
+        (p[:, np.newaxis] - both, np.outer(p, 1 - p)),
+        (p - both, np.outer(1 - p, p)),
+        (1 - p[:, np.newaxis] - p + both, np.outer(1 - p, 1 - p)),
+    ]
+    return sum((_cell_information(joint, apart) for joint, apart in cells), np.zeros_like(both))
+
+
+def _cell_information(joint: Floats, apart: Floats) -> Floats:
+    # Differences of equal shares leave rounding of either sign; a share of 1e-15 is no row.
+    seen = (joint > 1e-14) & (apart > 0)
+    ratio = np.divide(joint, apart, out=np.ones_like(joint), where=seen)
+    return np.where(seen, joint * np.log(ratio), 0.0)
+
+
+def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:
+    """Return the label at each position: the one that its parents say most about.
+
+    Parameters
+    ----------
+    information
+        (L, L) mutual information.
+    parents
+        The parents of each position.
+    corner
+        The label at position 0.
+    """
+    order = [corner]
+    unused = [label for label in range(len(information)) if label != corner]
+    for above in parents[1:]:
+        placed = [order[position] for position in above]
+        # On a tie the lowest index, and rounding must not make one.
+        gains = np.round(information[np.ix_(unused, placed)].sum(axis=1), 12)
+        order.append(unused.pop(int(gains.argmax())))
+    return np.array(order, dtype=np.intp)
+
+
+def _by_information(
+    Y: Labelsets, weights: Floats | None, parents: Parents, generator: np.random.RandomState
+) -> NDArray[np.integer[Any]]:
+    corner = int(generator.randint(Y.shape[1]))
+    return place_by_information(mutual_information(Y, weights), parents, corner)
+
+
+def _at_random(
+    Y: Labelsets, weights: Floats | None, parents: Parents, generator: np.random.RandomState
+) -> NDArray[np.integer[Any]]:
+    return generator.permutation(Y.shape[1])
+
+
+_PLACEMENTS: dict[str, Placement] = {"mutual_info": _by_information, "random": _at_random}
+
+
+class ClassifierTrellis(LabelsetClassifier):
+    """Labels in a grid: each depends on its neighbours to the left and above.
+
+    Parameters
+    ----------
+    estimator
+        Base learner with `predict_proba`; None means logistic regression.
+    width
+        Labels in a row; None means the square root of their number, at most 12. Exact answers
+        cost 2**width for each label.
+    density
+        1: parents are the left and the upper neighbour. 2 adds the upper left one. 0: none, which
+        is binary relevance.
+    placement
+        "mutual_info": a random label in the corner, then in each place the one with the largest
+        mutual information with its parents. "random", or an array: the label in each place.
+    n_jobs
+        How many labels are fitted at a time, as in joblib.
+    random_state
+        For the placement, and for base learners that are random and have no seed of their own.
+
+    Attributes
+    ----------
+    order_
+        The label in each place, row by row.
+    parents_
+        For each place the earlier places it depends on.
+    estimators_
+        The fitted learner of each place; a constant label's is the smoothed prior.
+    classes_
+        [0, 1] for each label, or the two values of a vector Y.
+    label_names_
+        The columns of a DataFrame Y, otherwise y0, y1, ...
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> Y = [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> model = ClassifierTrellis(placement=[0, 1]).fit(X, Y)
+    >>> model.parents_
+    ((), (0,))
+    >>> model.predict([[0.0], [3.0]])
+    array([[0, 1],
+           [1, 0]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        width: int | None = None,
+        density: int = 1,
+        placement: Any = "mutual_info",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.width = width
+        self.density = density
+        self.placement = placement
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit_clones(
+        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+    ) -> None:
+        generator = check_random_state(self.random_state)
+        width = _check_width(self.width, Y.shape[1])
+        self.parents_ = make_grid_parents(Y.shape[1], width, _check_density(self.density))
+        self.order_ = self._place(Y, sample_weight, generator)
+        seeds = generator.randint(MAX_SEED, size=Y.shape[1])
+        tasks = [
+            LabelTask(label, [int(self.order_[i]) for i in above], seed)
+            for label, above, seed in zip(self.order_, self.parents_, seeds, strict=True)
+        ]
+        self.estimators_ = fit_learners(
+            learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
+        )
+
+    def _place(
+        self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
+    ) -> NDArray[np.integer[Any]]:
+        if not isinstance(self.placement, str):
+            names = " or ".join(repr(name) for name in _PLACEMENTS)
+            return check_label_order(
+                self.placement, Y.shape[1], name="placement", alternatives=names
+            )
+        if self.placement not in _PLACEMENTS:
+            raise unknown_name("placement", self.placement, _PLACEMENTS)
+        return _PLACEMENTS[self.placement](Y, weights, self.parents_, generator)
+
+    def distribution_of_checked(self, X: Features) -> TrellisDistribution:
+        """Return P(Y|x) of each row of features that are checked already."""
+        conditionals = [
+            _conditional_table(learner, X, len(above))
+            for learner, above in zip(self.estimators_, self.parents_, strict=True)
+        ]
+        return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
+
+
+def _conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
+    """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
+    if n_parents == 0:
+        return positive_probability(learner, X)[:, np.newaxis]
+    n_states = 2**n_parents
+    states = np.repeat(from_codes(np.arange(n_states), n_parents), X.shape[0], axis=0)
+    stack = sp.vstack if sp.issparse(X) else np.vstack
+    features = append_labels(stack([X] * n_states), states)
+    return positive_probability(learner, features).reshape(n_states, -1).T.copy()
+
+
+def _check_width(width: Any, n_labels: int) -> int:
+    if width is None:
+        return choose_width(n_labels)
+    if not isinstance(width, (int, np.integer)) or width < 1:
+        raise InputError(
+            f"`width` must be None or a whole number of at least 1, got {width!r}. "
+            "Exact answers cost 2**width."
+        )
+    return int(width)
+
+
+def _check_density(density: Any) -> int:
+    if density not in DENSITIES or isinstance(density, bool):
+        raise InputError(
+            f"`density` must be 0, 1 or 2, got {density!r}. It is the number of parents: none, "
+            "left and upper, or these and the upper left one."
+        )
+    return int(density)

@@ -1,0 +1,241 @@
+"""Columns of files: which are the labels, their zeros and ones, and nominal features as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+
+from labelsure._typing import Floats, Integers, Labelsets
+from labelsure.errors import DataError, InputError, unknown_name
+
+LabelChoice = int | str | Iterable[str]
+"""A count (negative: from the end), names or patterns, or first20, last20, top20."""
+
+INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+"""How files spell that an instance does not have a label, or has it."""
+
+NOMINAL_ENCODINGS = ("onehot", "ordinal")
+
+Column = tuple[str, Floats]
+"""A name and its values."""
+
+_SLICE = re.compile(r"(first|last|top)([1-9][0-9]{0,8})")
+
+
+def choose_labels(
+    choice: LabelChoice,
+    names: Sequence[str],
+    *,
+    what: str,
+    counts: Integers | None = None,
+) -> list[int]:
+    """Return the positions of the chosen names.
+
+    Names come in the order of `choice`, whatever a pattern or a number chooses in that of `names`.
+
+    Parameters
+    ----------
+    choice
+        What the user wants.
+    names
+        All that there are.
+    what
+        What a name is of, for the messages, e.g. ``"label"`` or ``"column"``.
+    counts
+        How often each is set; needed for ``"top20"`` only.
+    """
+    if isinstance(choice, (int, np.integer)) and not isinstance(choice, bool):
+        return _from_one_end(int(choice), len(names), what)
+    if isinstance(choice, str):
+        ends = _SLICE.fullmatch(choice)
+        if ends and choice not in names:
+            return _slice(ends[1], int(ends[2]), len(names), what, counts)
+        choice = [choice] if choice in names else [part.strip() for part in choice.split(",")]
+    try:
+        parts = list(choice)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise InputError(
+            f"`labels` must be names, a pattern or a number of {what}s, got {choice!r}."
+        ) from error
+    position = {name: j for j, name in enumerate(names)}
+    chosen = [j for part in parts for j in _matches(part, position, what)]
+    if not chosen:
+        raise InputError(f"`labels` must name at least one {what}, got {choice!r}.")
+    return list(dict.fromkeys(chosen))  # a name that two patterns match is one label
+
+
+def _matches(part: Any, position: dict[str, int], what: str) -> list[int]:
+    if part in position:
+        return [position[part]]
+    found = [j for name, j in position.items() if fnmatchcase(name, str(part))]
+    if not found:
+        raise unknown_name(what, part, position)
+    return found
+
+
+def _from_one_end(count: int, n_names: int, what: str) -> list[int]:
+    if count == 0 or abs(count) > n_names:
+        raise InputError(
+            f"`labels` must be a number from 1 to {n_names}, the number of {what}s, or its "
+            f"negative to count from the end, got {count}."
+        )
+    return list(range(count)) if count > 0 else list(range(n_names + count, n_names))
+
+
+def _slice(end: str, count: int, n_names: int, what: str, counts: Integers | None) -> list[int]:
+    if end != "top":
+        return _from_one_end(count if end == "first" else -count, n_names, what)
+    if counts is None:
+        raise InputError(
+            f"`labels` cannot be 'top{count}' before it is known which {what}s are labels. "
+            "Read the file with all its labels, then call `select_labels` on it."
+        )
+    positions = _from_one_end(count, n_names, what)  # checks the count
+    most_frequent = np.argsort(-counts, kind="stable")[: len(positions)]
+    return sorted(most_frequent.tolist())
+
+
+def read_xml_labels(content: bytes, where: str) -> list[str]:
+    """Return the names of the labels, in whatever order and nesting they come.
+
+    Parameters
+    ----------
+    content
+        The xml.
+    where
+        The name of the file, for the messages.
+    """
+    if b"<!" in content.replace(b"<!--", b""):
+        # Entities can grow without end, and a list of labels needs none.
+        raise DataError(f"{where} must not have declarations (`<!...>`) in it. Remove them.")
+    try:
+        root = ElementTree.fromstring(content)
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        raise DataError(f"{where} must be xml that names labels, but {error}.") from error
+    labels = [element for element in root.iter() if _local_name(element.tag) == "label"]
+    names = [name for label in labels if (name := label.get("name"))]
+    if not names or len(names) < len(labels):
+        raise DataError(
+            f'{where} must name labels as `<label name="..."></label>` inside of `<labels>`, '
+            f"it has {len(names)} such names for {len(labels)} labels."
+        )
+    return names
+
+
+def _local_name(tag: object) -> str:
+    return str(tag).rpartition("}")[2]
+
+
+def read_labelsets(columns: pd.DataFrame, where: str) -> Labelsets:
+    """Return label columns as zeros and ones, or name the row and column that is neither.
+
+    Parameters
+    ----------
+    columns
+        Numbers, booleans or one of the spellings in `INDICATORS`.
+    where
+        The file or service that they come from, for the messages.
+    """
+    Y = np.empty(columns.shape, dtype=np.int8)
+    for j, name in enumerate(columns.columns):
+        column = columns.iloc[:, j]
+        missing = column.isna().to_numpy()
+        if missing.any():
+            raise DataError(
+                f"Every label in {where} must be given, label {str(name)!r} is missing in row "
+                f"{missing.argmax()} (rows count from 0). Fill it in or drop that row."
+            )
+        values = _read_label_column(column)
+        if (values < 0).any():
+            row = int((values < 0).argmax())
+            raise DataError(
+                f"Labels in {where} must be 0 or 1 (or false and true, no and yes), "
+                f"got {column.iloc[row]} in row {row} (rows count from 0) of label "
+                f"{str(name)!r}. If that column is a feature, name the labels with `labels`."
+            )
+        Y[:, j] = values
+    return Y
+
+
+def _read_label_column(column: pd.Series[Any]) -> Labelsets:
+    """Return 0, 1, or -1 for what is neither."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        of_category = [INDICATORS.get(str(c).lower(), -1) for c in column.cat.categories]
+        return np.array(of_category, dtype=np.int8)[column.cat.codes.to_numpy()]
+    if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
+        values = column.to_numpy()
+        return np.where(values == 1, 1, np.where(values == 0, 0, -1)).astype(np.int8)
+    spelled = (str(value).strip().lower() for value in column)
+    return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
+
+
+def check_nominal(nominal: str) -> str:
+    """Return the name of a way to encode nominal features, or suggest the nearest."""
+    if nominal not in NOMINAL_ENCODINGS:
+        raise unknown_name("encoding of nominal features", nominal, NOMINAL_ENCODINGS)
+    return nominal
+
+
+def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str) -> list[Column]:
+    """Return the numeric columns of one nominal feature.
+
+    Two values need a single column. Where they are 0 and 1, or false and true, it has the name of
+    the feature and those numbers, in whatever order the file declares them.
+
+    Parameters
+    ----------
+    name
+        Of the feature.
+    codes
+        Positions in `values`; -1 where the value is missing, which becomes NaN.
+    values
+        The declared values, in their order.
+    nominal
+        ``"onehot"``: a column ``name=value`` for each. ``"ordinal"``: the position.
+    """
+    missing = codes < 0
+    indicators = read_indicators(values)
+    if indicators is not None:
+        return [(name, np.where(missing, np.nan, indicators[codes]))]
+    if nominal == "ordinal":
+        return [(name, np.where(missing, np.nan, codes))]
+    shown = range(1, 2) if len(values) == 2 else range(len(values))
+    return [(f"{name}={values[k]}", np.where(missing, np.nan, codes == k)) for k in shown]
+
+
+def read_indicators(values: Sequence[str]) -> Floats | None:
+    """Return 0 or 1 for each of two values that mean no and yes, None for other values."""
+    numbers = [INDICATORS.get(value.lower(), -1) for value in values]
+    return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None
+
+
+def encode_frame(frame: pd.DataFrame, nominal: str) -> pd.DataFrame:
+    """Return a frame with categories encoded and numbers as floats; text stays as it is."""
+    columns: list[tuple[str, Any]] = []
+    for name, column in frame.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            values = [str(value) for value in column.cat.categories]
+            codes = column.cat.codes.to_numpy().astype(np.int64)
+            columns += encode_codes(str(name), codes, values, nominal)
+        elif pd.api.types.is_numeric_dtype(column.dtype):
+            columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))
+        else:
+            columns.append((str(name), column))
+    check_distinct([name for name, _ in columns])
+    return pd.DataFrame(dict(columns), index=frame.index)
+
+
+def check_distinct(names: list[str]) -> None:
+    """Refuse a one-hot column that has the name of another feature."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"One-hot columns must have names of their own, but {twice!r} is there twice. Rename "
+            'that feature, or pass nominal="ordinal".'
+        )

@@ -1,0 +1,295 @@
+"""Chains: each label's probability given x and the labels before it, in the chain's own order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from labelsure._kernels.chain_joints import SAFE_LOGIT
+from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure.distributions._probabilities import as_floats
+from labelsure.errors import InputError
+from labelsure.labelsets import check_label_order
+
+Conditional = Callable[[int, Indices, Labelsets], Floats]
+
+CALL_ROWS = 2**16
+"""How many rows a base learner is asked for in one call."""
+
+
+class Chain(ABC):
+    """One chain over a batch of n instances.
+
+    Parameters
+    ----------
+    order
+        (L,) the label at each position: a permutation of 0 to L - 1.
+    """
+
+    def __init__(self, order: ArrayLike) -> None:
+        self.order = check_label_order(order, name="order")
+
+    @property
+    @abstractmethod
+    def n_samples(self) -> int:
+        """The number of instances."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+
+    @abstractmethod
+    def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels.
+
+        Parameters
+        ----------
+        position
+            In the chain.
+        rows
+            (m,) instances.
+        prefixes
+            (m, position) values at the earlier positions.
+        """
+
+    def log_prob(self, Y: Labelsets) -> Floats:
+        """Return the log-probability of one labelset for each instance."""
+        ordered = Y[:, self.order]
+        rows = np.arange(len(Y))
+        total = np.zeros(len(Y))
+        with np.errstate(divide="ignore"):
+            for j in range(ordered.shape[1]):
+                p = self.conditional(j, rows, ordered[:, :j])
+                total += np.log(np.where(ordered[:, j] == 1, p, 1 - p))
+        return total
+
+    def sample(self, rows: Indices, uniforms: Floats) -> Labelsets:
+        """Draw one labelset for each entry of `rows`, label by label.
+
+        Parameters
+        ----------
+        rows
+            (m,) instances.
+        uniforms
+            (m, L) numbers in [0, 1).
+        """
+        ordered = np.empty(uniforms.shape, dtype=np.int8)
+        for j in range(uniforms.shape[1]):
+            ordered[:, j] = uniforms[:, j] < self.conditional(j, rows, ordered[:, :j])
+        drawn = np.empty_like(ordered)
+        drawn[:, self.order] = ordered
+        return drawn
+
+    def joint(self) -> Floats:
+        """Return all probabilities, (n, 2**L) in code order, prefix by prefix."""
+        n_labels = self.order.size
+        q = np.ones((self.n_samples, 1))
+        for j in range(n_labels):
+            p = np.zeros(q.shape)
+            rows, codes = np.nonzero(q > 0)  # what is impossible need not be asked for
+            for first in range(0, rows.size, CALL_ROWS):
+                some, prefix = rows[first : first + CALL_ROWS], codes[first : first + CALL_ROWS]
+                bits = ((prefix[:, np.newaxis] >> np.arange(j)) & 1).astype(np.int8)
+                p[some, prefix] = self.conditional(j, some, bits)
+            q = np.concatenate([q * (1 - p), q * p], axis=1)
+        # Axis 1 + a of the reshaped array is the bit of position L - 1 - a: make it the bit of
+        # label L - 1 - a.
+        axes = [n_labels - int(np.argmax(self.order == n_labels - 1 - a)) for a in range(n_labels)]
+        return q.reshape(-1, *(2,) * n_labels).transpose(0, *axes).reshape(q.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Links:
+    """How the labels of a linear chain depend on each other, which is the same for all instances.
+
+    Chains taken from one another share it, and with it what was once computed.
+    """
+
+    order: Indices
+    weights: Floats
+
+    @cached_property
+    def factors(self) -> Floats:
+        """(L, L) what label i, set, multiplies the odds of label j with."""
+        factors = np.empty(self.weights.shape)
+        factors[np.ix_(self.order, self.order)] = np.exp(np.minimum(self.weights.T, SAFE_LOGIT))
+        return factors
+
+    @cached_property
+    def reach(self) -> Floats:
+        """(L,) how far the earlier labels can move the logit at each position."""
+        return np.asarray(np.abs(self.weights).sum(axis=1))
+
+
+class LinearChain(Chain):
+    """A chain whose conditionals are the logistic of a linear function.
+
+    Parameters
+    ----------
+    order
+        (L,) the label at each position.
+    base
+        (n, L) logit at each position when no earlier label is set.
+    weights
+        (L, L) weights[j, i] is what a 1 at position i < j adds to the logit at position j.
+
+    Examples
+    --------
+    Label 1 first; label 0 likes company:
+
+    >>> chain = LinearChain([1, 0], base=[[0.0, -2.0]], weights=[[0, 0], [4.0, 0]])
+    >>> chain.joint().round(3)
+    array([[0.44, 0.06, 0.06, 0.44]])
+    """
+
+    def __init__(self, order: ArrayLike, base: ArrayLike, weights: ArrayLike) -> None:
+        super().__init__(order)
+        self.base = as_floats(base, "base").astype(np.float64, copy=False)
+        self.weights = np.tril(as_floats(weights, "weights").astype(np.float64), -1)
+        n_labels = self.order.size
+        if self.base.ndim != 2 or self.base.shape[1] != n_labels:
+            raise InputError(
+                f"`base` must have shape (n_samples, {n_labels}), got shape {self.base.shape}."
+            )
+        if self.weights.shape != (n_labels, n_labels):
+            raise InputError(
+                f"`weights` must have shape ({n_labels}, {n_labels}), got {self.weights.shape}."
+            )
+        for name, values in (("base", self.base), ("weights", self.weights)):
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"`{name}` must be finite, got a value that is not in row "
+                    f"{np.argwhere(~np.isfinite(values))[0][0]}."
+                )
+        self._links = _Links(self.order, self.weights)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return len(self.base)
+
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+        taken = copy(self)  # what was checked need not be checked again
+        taken.base = self.base[rows]
+        return taken
+
+    @property
+    def odds_are_safe(self) -> bool:
+        """Whether no product of odds can overflow, whatever the labels."""
+        most = np.abs(self.base).max(axis=0, initial=0.0) + self._links.reach
+        return bool((most <= SAFE_LOGIT).all())
+
+    @property
+    def factors(self) -> Floats:
+        """(L, L) what label i, set, multiplies the odds of label j with: 1 unless it is earlier."""
+        return self._links.factors
+
+    def log_prob(self, Y: Labelsets) -> Floats:
+        """Return the log-probability of one labelset for each instance."""
+        ordered = Y[:, self.order]
+        logits = self.base + ordered @ self.weights.T
+        return -np.logaddexp(0.0, np.where(ordered == 1, -logits, logits)).sum(axis=1)
+
+    def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        logits = self.base[rows, position] + prefixes @ self.weights[position, :position]
+        return expit(logits)
+
+
+class PrefixChain(Chain):
+    """A chain whose conditionals any function gives: a base learner of any kind.
+
+    Parameters
+    ----------
+    order
+        (L,) the label at each position.
+    conditional
+        Takes (position, rows, prefixes) as `Chain.conditional` does and returns (m,)
+        probabilities. Asked for many pairs at once.
+    n_samples
+        The number of instances.
+
+    Examples
+    --------
+    A fair coin, and a second label that mostly follows it:
+
+    >>> def follows(position, rows, prefixes):
+    ...     return 0.1 + 0.8 * prefixes[:, 0] if position else np.full(len(rows), 0.5)
+    >>> PrefixChain([0, 1], follows, n_samples=1).joint()
+    array([[0.45, 0.05, 0.05, 0.45]])
+    """
+
+    def __init__(
+        self,
+        order: ArrayLike,
+        conditional: Conditional,
+        n_samples: int,
+    ) -> None:
+        super().__init__(order)
+        self._conditional = conditional
+        self._rows = np.arange(n_samples)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of instances."""
+        return self._rows.size
+
+    def take(self, rows: Rows) -> Self:
+        """Return the chain for some of its instances."""
+        taken = copy(self)
+        taken._rows = self._rows[rows]
+        return taken
+
+    def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
+        """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        given: Any = self._conditional(position, self._rows[rows], prefixes)
+        p = np.asarray(given, dtype=np.float64)
+        if p.shape != rows.shape or not ((p >= 0) & (p <= 1)).all():
+            raise InputError(
+                f"`conditional` must return {rows.size} probabilities in [0, 1] for position "
+                f"{position}, got shape {p.shape}, from {p.min(initial=np.nan)} to "
+                f"{p.max(initial=np.nan)}."
+            )
+        return p
+
+
+@dataclass(frozen=True)
+class LinearStack:
+    """Several linear chains in the layout of the kernels: everything by label, no exponentials.
+
+    Parameters
+    ----------
+    odds
+        (n, m, L) of each label in each chain when no earlier label is set.
+    factors
+        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
+        unless it comes earlier in the chain.
+    orders
+        (m, L) the label at each position.
+    """
+
+    odds: Floats
+    factors: Floats
+    orders: Indices
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain]) -> LinearStack | None:
+        """Stack chains that are linear and whose odds cannot overflow; None for any other."""
+        linear = [chain for chain in chains if isinstance(chain, LinearChain)]
+        if len(linear) < len(chains) or not all(chain.odds_are_safe for chain in linear):
+            return None
+        n_samples, n_labels = linear[0].base.shape
+        odds = np.empty((n_samples, len(linear), n_labels))
+        for m, chain in enumerate(linear):
+            odds[:, m, chain.order] = np.exp(chain.base)
+        factors = np.stack([chain.factors for chain in linear])
+        return cls(odds, factors, np.stack([chain.order for chain in linear]))

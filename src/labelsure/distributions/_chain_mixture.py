@@ -1,0 +1,408 @@
+"""`ChainMixture`: a chain or the mean of several; dense, certified or sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import logsumexp
+
+from labelsure import _limits
+from labelsure._kernels.chain_joints import BLOCK_LABELS, joint_rows
+from labelsure._kernels.threads import for_rows, map_rows, n_threads
+from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._chain_links import Chain, LinearChain
+from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._enumeration import Enumeration, enumerate_chains
+from labelsure.distributions._sampling import Sampled, sample_chains
+from labelsure.errors import InputError, TooLargeError
+from labelsure.metrics import EXACT, JACCARD, Metric
+
+DENSE_PER_ENUMERATED = 256
+"""How many dense probabilities cost as much as one labelset found by the search, roughly."""
+
+
+@dataclass(frozen=True)
+class _Dense:
+    """All labelsets of some instances: the view that is always exact."""
+
+    dist: DenseDistribution
+
+    def profile(self) -> Profile:
+        return self.summary([], 1.0).profile
+
+    def mode(self) -> Labelsets:
+        return self.dist.mode()
+
+    def marginals(self) -> Floats:
+        return self.dist.marginals()
+
+    def top(self, k: int) -> TopLabelsets:
+        return self.dist.top(k)
+
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        return Expected.exactly(self.dist._expected_by_counts(metric, Y_pred, empty))
+
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        return self.dist._summary(list(metrics), empty)
+
+
+View = _Dense | Enumeration | Sampled
+Views = Iterator[tuple[Indices, View]]
+
+ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
+
+
+class ChainMixture(LabelsetDistribution):
+    """The mean of the joint distributions of one or more chains.
+
+    Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
+    and throws them away. *certified* looks for the likely labelsets and bounds all others.
+    *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
+    ("auto") a mixture takes the cheapest that meets the tolerance and says which in
+    `profile().method`. Log-probabilities and samples need no engine.
+
+    Parameters
+    ----------
+    chains
+        `LinearChain` or `PrefixChain` objects over the same instances and labels.
+    label_names
+        One for each label.
+    max_exact_labels
+        Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
+    engine, tolerance, mass, budget
+        Settings of the engine, see `labelsure.distributions.Engine`; each call can replace them.
+    random_state
+        Seed of the sampled engine.
+
+    Examples
+    --------
+    >>> chain = LinearChain([1, 0], base=[[0.0, -2.0]], weights=[[0, 0], [4.0, 0]])
+    >>> dist = ChainMixture([chain])
+    >>> dist.marginals()
+    array([[0.5, 0.5]])
+    >>> dist.profile().top.round(3)
+    array([0.44])
+    """
+
+    def __init__(
+        self,
+        chains: Sequence[Chain],
+        label_names: Iterable[Any] | None = None,
+        *,
+        max_exact_labels: int | None = None,
+        engine: str = "auto",
+        tolerance: float = 1e-3,
+        mass: float | None = None,
+        budget: int = 20_000,
+        random_state: int = 0,
+    ) -> None:
+        chains = list(chains)
+        if not chains:
+            raise InputError("`chains` must hold at least one chain, got none.")
+        shapes = {(chain.n_samples, chain.order.size) for chain in chains}
+        if len(shapes) > 1:
+            raise InputError(
+                "`chains` must all have the same instances and labels, got (n_samples, n_labels) "
+                f"of {sorted(shapes)}."
+            )
+        if not isinstance(random_state, (int, np.integer)) or random_state < 0:
+            raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
+        super().__init__(*shapes.pop(), label_names)
+        self._chains = chains
+        self._max_exact_labels = max_exact_labels
+        self._engine = Engine(engine, tolerance, mass, budget)
+        self._random_state = random_state
+
+    @property
+    def n_chains(self) -> int:
+        """The number of chains."""
+        return len(self._chains)
+
+    @property
+    def max_exact_labels(self) -> int:
+        """Up to how many labels all 2**L probabilities are computed."""
+        if self._max_exact_labels is not None:
+            return self._max_exact_labels
+        # Each thread holds a joint and, for some questions, as much again to work with.
+        return (_limits.DENSE_WORK_BYTES // (16 * n_threads())).bit_length() - 1
+
+    def _told(self, settings: EngineSettings) -> Self:
+        return self._copy(self._chains, self._engine.told(settings)) if settings else self
+
+    def _take(self, rows: Rows) -> Self:
+        return self._copy([chain.take(rows) for chain in self._chains], self._engine)
+
+    def _copy(self, chains: list[Chain], engine: Engine) -> Self:
+        return type(self)(
+            chains,
+            self.label_names,
+            max_exact_labels=self._max_exact_labels,
+            engine=engine.name,
+            tolerance=engine.tolerance,
+            mass=engine.mass,
+            budget=engine.budget,
+            random_state=self._random_state,
+        )
+
+    # What needs no engine.
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        by_chain = [chain.log_prob(Y) for chain in self._chains]
+        return logsumexp(by_chain, axis=0) - np.log(self.n_chains)
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        drawn = np.empty((len(self) * size, self.n_labels), dtype=np.int8)
+        chosen = generator.integers(self.n_chains, size=len(drawn))
+        uniforms = generator.random(drawn.shape)
+        rows = np.repeat(np.arange(len(self)), size)
+        for m, chain in enumerate(self._chains):
+            mine = chosen == m
+            drawn[mine] = chain.sample(rows[mine], uniforms[mine])
+        return drawn.reshape(len(self), size, self.n_labels)
+
+    # Views: who answers for which instances.
+
+    def _goals(
+        self, *, width: float | None = None, unseen: float = ANY, certain: bool = False
+    ) -> Floats:
+        """Return when the search may stop, as `enumerate_row` takes it.
+
+        Parameters
+        ----------
+        width
+            Of the candidates' intervals; None means the engine's tolerance.
+        unseen
+            Mass that may stay unseen.
+        certain
+            Whether the mode must be certain.
+        """
+        width = self._engine.tolerance if width is None else width
+        mass = ANY if self._engine.mass is None else self._engine.mass
+        return np.array([width, unseen, float(certain), mass])
+
+    def _views(self, goals: Floats, *, k: int = 1, draw: bool = True) -> Views:
+        """Yield all instances, some at a time, with what answers for them until the next are due.
+
+        Parameters
+        ----------
+        goals
+            When a search may stop.
+        k
+            How many of the most probable labelsets "auto" has to be certain of, where it can.
+        draw
+            Whether draws would answer what is asked better than the labelsets seen.
+        """
+        if self._is_dense:
+            self._check_affordable()
+            yield from self._dense_views(np.arange(len(self)))
+        elif self._engine.name == "certified":
+            for rows in self._seen_blocks(self._engine.budget):
+                yield rows, self._search(rows, goals, self._engine.budget)
+        elif self._engine.name == "sampled":
+            for rows in self._seen_blocks(0):
+                yield rows, self._draw(rows, self._search(rows, goals, 0))
+        else:
+            yield from self._auto_views(goals, k, draw)
+
+    def _auto_views(self, goals: Floats, k: int, draw: bool) -> Views:
+        """Search first; what that does not answer well enough goes to a better engine."""
+        budget = self._engine.budget
+        if self._is_affordable:  # a search that costs more than the dense engine is no use
+            budget = min(budget, 2**self.n_labels // DENSE_PER_ENUMERATED)
+        for rows in self._seen_blocks(budget):
+            found = self._search(rows, goals, budget)
+            good = found.meets(goals)
+            if k > 1:
+                good &= found.top_is_certain(k)
+            rest = np.flatnonzero(~good)
+            if not self._is_affordable and not draw:
+                good[:], rest = True, rest[:0]
+            if good.any():
+                yield rows[good], found[np.flatnonzero(good)]
+            if self._is_affordable:
+                yield from self._dense_views(rows[rest])
+            elif rest.size:
+                yield rows[rest], self._draw(rows[rest], found[rest])
+
+    @property
+    def _is_dense(self) -> bool:
+        """Whether all instances get their whole joint, whatever the question."""
+        cheap = self._is_affordable and self.n_labels <= _limits.CHEAP_DENSE_LABELS
+        return self._engine.name == "dense" or (self._engine.name == "auto" and cheap)
+
+    @property
+    def _is_affordable(self) -> bool:
+        return self.n_labels <= self.max_exact_labels
+
+    def _check_affordable(self) -> None:
+        if not self._is_affordable:
+            raise TooLargeError(
+                f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
+                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
+                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
+                f"{16 * n_threads()} * 2**{self.n_labels} bytes."
+            )
+
+    def _search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
+        return enumerate_chains([chain.take(rows) for chain in self._chains], goals, budget)
+
+    def _draw(self, rows: Indices, found: Enumeration) -> Sampled:
+        generator = np.random.default_rng([self._random_state, int(rows[0])])
+        chains = [chain.take(rows) for chain in self._chains]
+        return sample_chains(chains, found, self._engine.budget, generator)
+
+    def _seen_blocks(self, budget: int) -> Iterator[Indices]:
+        drawn = 8 * self.n_chains * self._engine.budget
+        step = max(
+            1, _limits.SEEN_LABELSETS_BYTES // ((self.n_labels + 32) * max(budget, 1) + drawn)
+        )
+        for first in range(0, len(self), step):
+            yield np.arange(first, min(first + step, len(self)))
+
+    def _dense_views(self, rows: Indices) -> Views:
+        step = min(len(rows), max(n_threads(), _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3)))
+        # One array for all: memory that the system gives anew is as slow as filling it.
+        P = np.empty((step, 2**self.n_labels))
+        for first in range(0, len(rows), max(step, 1)):
+            some = rows[first : first + step]
+            self._write_joint(some, P[: len(some)])
+            yield some, _Dense(DenseDistribution._trusted(P[: len(some)], self.label_names))
+
+    def _write_joint(self, rows: Indices, P: Floats) -> None:
+        """Write the mean of the chains' joints: linear ones in one kernel, others one by one."""
+        chains = [chain.take(rows) for chain in self._chains]
+        linear = [chain for chain in chains if isinstance(chain, LinearChain)]
+        if linear:
+            bases = np.stack([chain.base for chain in linear], axis=1)
+            weights = np.stack([chain.weights for chain in linear])
+            orders = np.stack([chain.order for chain in linear])
+            for_rows(joint_rows, len(P), bases, weights, orders, BLOCK_LABELS, P)
+            if len(linear) < len(chains):
+                P *= len(linear) / len(chains)
+        else:
+            P[:] = 0.0
+        for chain in chains:
+            if not isinstance(chain, LinearChain):
+                P += chain.joint() / len(chains)
+
+    def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
+        self._check_affordable()
+        for rows, view in self._dense_views(np.arange(len(self))):
+            assert isinstance(view, _Dense)
+            yield rows, view.dist
+
+    # Answers, put together from those of the views.
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        summary = self._summary([], 1.0)
+        return summary.profile, summary.mode
+
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        def summarise(views: Views) -> list[tuple[Indices, Summary]]:
+            return [(rows, view.summary(metrics, empty)) for rows, view in views]
+
+        if self._is_dense and all(isinstance(chain, LinearChain) for chain in self._chains):
+            # Each thread makes joints and sums them up while they are in its cache. Not so with
+            # base learners of any kind: they need not bear being asked by several threads.
+            self._check_affordable()
+            blocks = map_rows(
+                lambda start, stop: summarise(self._dense_views(np.arange(start, stop))), len(self)
+            )
+            parts = [part for block in blocks for part in block]
+        else:
+            goals = self._goals(unseen=self._engine.tolerance if metrics else ANY, certain=True)
+            parts = summarise(self._views(goals))
+        return Summary.assemble(parts) if parts else self._summary_of_nothing(metrics)
+
+    def _summary_of_nothing(self, metrics: list[Metric]) -> Summary:
+        mode = np.empty((0, self.n_labels), dtype=np.int8)
+        expected = {metric.name: np.empty(0) for metric in metrics}
+        return Summary(Profile.concatenate([], self.n_labels), mode, expected)
+
+    def _marginals(self) -> Floats:
+        marginals = np.empty((len(self), self.n_labels))
+        if self._is_affordable and self._engine.name in ("auto", "dense"):
+            for rows, dense in self._exact_blocks():
+                marginals[rows] = dense._marginals()
+            return marginals
+        goals = self._goals(width=ANY, unseen=self._engine.tolerance)
+        for rows, view in self._views(goals):
+            marginals[rows] = view.marginals()
+        return marginals
+
+    def mode(self) -> Labelsets:
+        """Return the most probable labelsets, (n, L); on a tie the lowest code.
+
+        Beyond dense computation the best that the search found, see `profile().high.top`.
+        """
+        mode = np.empty((len(self), self.n_labels), dtype=np.int8)
+        for rows, view in self._views(self._goals(width=ANY, certain=True), draw=False):
+            mode[rows] = view.mode()
+        return mode
+
+    def _top(self, k: int) -> TopLabelsets:
+        labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
+        probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
+        for rows, view in self._views(self._goals(certain=True), k=k, draw=False):
+            best = view.top(k)
+            labelsets[rows], probabilities[rows] = best.labelsets, best.probabilities
+            high[rows] = best.high
+        return TopLabelsets(labelsets, probabilities, high)
+
+    def _bounded(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        if metric == EXACT:
+            return Expected.exactly(np.exp(self._log_prob(Y_pred)))
+        value, low, high = (np.empty(len(self)) for _ in range(3))
+        goals = self._goals(width=ANY, unseen=self._engine.tolerance)
+        for rows, view in self._views(goals):
+            part = view.expected(metric, Y_pred[rows], empty)
+            value[rows], low[rows], high[rows] = part.value, part.low, part.high
+        return Expected(value, low, high)
+
+    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        return self._bounded(metric, Y_pred, empty).value
+
+    # What only the dense engine answers; decisions beyond it go by what was enumerated.
+
+    @property
+    def decision_bytes(self) -> int:
+        """About how much memory a decision takes for each instance, beyond 2**L arrays."""
+        seen = self._engine.budget * (8 * self.n_labels + 32)
+        return max(super().decision_bytes, seen if self._goes_by_part else 0)
+
+    @property
+    def _goes_by_part(self) -> bool:
+        return not self._is_affordable or self._engine.name == "certified"
+
+    def partial_table(self) -> Enumeration | None:
+        """Return the enumerated labelsets where there are too many labels to see all."""
+        if not self._goes_by_part:
+            return None
+        goals = self._goals(width=ANY, unseen=self._engine.tolerance, certain=True)
+        return enumerate_chains(self._chains, goals, self._engine.budget)
+
+    def _size_marginals(self) -> Floats:
+        by_size = np.empty((len(self), self.n_labels, self.n_labels))
+        for rows, dense in self._exact_blocks():
+            by_size[rows] = dense._size_marginals()
+        return by_size
+
+    def _probabilities(self) -> Floats:
+        P = np.empty((len(self), 2**self.n_labels))
+        for rows, dense in self._exact_blocks():
+            P[rows] = dense._P
+        return P
+
+    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+        if metric != JACCARD:
+            return None
+        best = np.empty((len(self), self.n_labels), dtype=np.int8)
+        for rows, dense in self._exact_blocks():
+            best[rows] = dense._best_jaccard(empty)
+        return best

@@ -1,0 +1,267 @@
+"""`LabelsetTable`: a few labelsets with their probabilities, the rest having none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure._kernels import guess_values as kernels
+from labelsure._kernels.threads import for_rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
+from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.errors import InputError
+from labelsure.labelsets import check_labelsets, codes_of
+from labelsure.metrics import Metric
+from labelsure.weighted_labelsets import WeightedLabelsets
+
+
+class LabelsetTable(LabelsetDistribution):
+    """Distributions given by the labelsets that they can take: votes, beams, draws.
+
+    Parameters
+    ----------
+    labelsets
+        A list with one (k_i, L) array for each instance, or one (n, k, L) array. A labelset that
+        is there twice counts with the sum of its probabilities.
+    probabilities
+        A list of (k_i,) arrays, or one (n, k) array.
+    label_names
+        One for each label.
+    normalise
+        Divide the probabilities of each instance by their sum instead of refusing those that do
+        not sum to one.
+
+    Examples
+    --------
+    >>> dist = LabelsetTable([[[1, 0], [1, 1]]], [[0.25, 0.75]])
+    >>> dist.mode()
+    array([[1, 1]], dtype=int8)
+    >>> dist.marginals()
+    array([[1.  , 0.75]])
+    """
+
+    _estimator = ""  # of the entropy, where the table was made from draws,
+    _n_draws = 0  # of each instance
+
+    def __init__(
+        self,
+        labelsets: Any,
+        probabilities: Any,
+        label_names: Iterable[Any] | None = None,
+        *,
+        normalise: bool = False,
+    ) -> None:
+        rows, weights, lengths = _flatten(labelsets, probabilities)
+        super().__init__(len(lengths), rows.shape[1], label_names)
+        instance = np.repeat(np.arange(len(lengths)), lengths)
+        totals = np.bincount(instance, weights, minlength=len(self)).astype(np.float64)
+        n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
+        check_row_sums(totals, n_bad, weights.dtype, name="probabilities", normalise=normalise)
+        shares = weights / totals[instance] if normalise else weights
+        self._seen = WeightedLabelsets.merge(rows, shares, instance, len(self))
+
+    @classmethod
+    def from_weighted(
+        cls, seen: WeightedLabelsets, label_names: Iterable[Any] | None = None
+    ) -> Self:
+        """Wrap labelsets whose weights are known to be probabilities, without checking their sums.
+
+        Parameters
+        ----------
+        seen
+            The labelsets of each instance; one that has none counts as the empty labelset in
+            `mode` and `top`, with probability 0.
+        label_names
+            One for each label.
+
+        Examples
+        --------
+        >>> seen = WeightedLabelsets.merge([[1, 0], [0, 1]], [3, 1], [0, 0]).normalise()
+        >>> LabelsetTable.from_weighted(seen).marginals()
+        array([[0.75, 0.25]])
+        """
+        new = cls.__new__(cls)
+        LabelsetDistribution.__init__(new, len(seen), seen.n_labels, label_names)
+        new._seen = seen
+        return new
+
+    @classmethod
+    def from_samples(
+        cls,
+        samples: Any,
+        label_names: Iterable[Any] | None = None,
+        *,
+        entropy: str = "plugin",
+    ) -> Self:
+        """Return the table of how often each labelset was drawn or voted for.
+
+        Parameters
+        ----------
+        samples
+            (n, size, L) zeros and ones: for each instance `size` draws or votes.
+        label_names
+            One for each label.
+        entropy
+            How the profile estimates the entropy of what the draws come from: "plugin" takes the
+            shares as they are, which is too low on average; "miller_madow", "grassberger" and
+            "chao_shen" correct for that, and the collision is then the share of equal pairs of
+            draws, which is unbiased. The profile's `method` is this name. Everything else always
+            goes by the shares.
+
+        Examples
+        --------
+        >>> votes = [[[1, 0], [1, 0], [0, 0], [1, 0]]]
+        >>> LabelsetTable.from_samples(votes).top(2).probabilities
+        array([[0.75, 0.25]])
+        >>> LabelsetTable.from_samples(votes, entropy="miller_madow").profile().collision
+        array([0.5])
+        """
+        try:
+            array = np.asarray(samples)
+        except ValueError as error:
+            raise InputError(
+                "`samples` must have shape (n_samples, size, n_labels), got lists of different "
+                "lengths. Where instances have different numbers of draws, use `LabelsetTable` "
+                "with `normalise=True`."
+            ) from error
+        if array.ndim != 3 or 0 in array.shape[1:]:
+            raise InputError(
+                "`samples` must have shape (n_samples, size, n_labels) with at least one draw and "
+                f"one label, got shape {array.shape}. Draws of one instance are `[draws]`."
+            )
+        size = array.shape[1]
+        estimator = check_estimator(entropy, size)
+        new = cls(array, np.full(array.shape[:2], 1 / size), label_names)
+        new._estimator, new._n_draws = estimator, size
+        return new
+
+    def _take(self, rows: Rows) -> Self:
+        new = self.from_weighted(self._seen.take(rows), self.label_names)
+        new._estimator, new._n_draws = self._estimator, self._n_draws
+        return new
+
+    def _marginals(self) -> Floats:
+        return np.minimum(self._seen.marginals(), 1.0)
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        same = (self._seen.rows == Y[self._seen.instance]).all(axis=1)
+        return log(self._seen.sum(self._seen.weights * same))
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        best = self._top(2)
+        weights = self._seen.weights
+        profile = Profile.from_values(
+            best.probabilities[:, 0],
+            best.probabilities[:, 1],
+            np.maximum(self._seen.sum(-weights * np.log(weights)), 0.0),
+            self._seen.sum(weights**2),
+            self.n_labels,
+        )
+        if self._estimator:
+            times = np.rint(weights * self._n_draws)
+            counts = DrawCounts(times, self._seen.instance, self._n_draws, len(self))
+            profile = estimate_profile(profile, counts, self._estimator)
+        return profile, best.labelsets[:, 0]
+
+    def _top(self, k: int) -> TopLabelsets:
+        return TopLabelsets(*self._seen.top(k))
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        instance, starts = self._seen.instance, self._seen.starts[:, np.newaxis]
+        # Instance i owns the stretch from i to i + 1 of one long running sum.
+        running = np.cumsum(self._seen.weights)
+        before = np.append(0.0, running)[self._seen.starts]
+        running = running - before[instance] + instance
+        uniforms = generator.random((len(self), size)) + np.arange(len(self))[:, np.newaxis]
+        drawn = np.searchsorted(running, uniforms, side="right")
+        # A sum a hair below one must not hand the last draws to the next instance.
+        return self._seen.rows[np.clip(drawn, starts[:-1], starts[1:] - 1)]
+
+    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        return expect_over(self._seen, metric, Y_pred, empty)
+
+    def _jaccard_of_guesses(self, guesses: Labelsets, empty: float) -> Floats:
+        values = np.empty(guesses.shape[:2])
+        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
+        for_rows(kernels.jaccard_of_guesses_rows, len(self), *arrays, guesses, empty, values)
+        return values
+
+    def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
+        values = np.empty(Y_pred.shape)
+        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
+        for_rows(kernels.jaccard_of_flips_rows, len(self), *arrays, Y_pred, empty, values)
+        return values
+
+    def _size_marginals(self) -> Floats:
+        by_size = np.zeros((len(self), self.n_labels, self.n_labels))
+        rows, sizes = self._seen.rows, self._seen.rows.sum(axis=1)
+        some = sizes > 0
+        instance, last = self._seen.instance[some, np.newaxis], sizes[some, np.newaxis] - 1
+        added = self._seen.weights[some, np.newaxis] * rows[some]
+        np.add.at(by_size, (instance, np.arange(self.n_labels), last), added)
+        return by_size
+
+    def _probabilities(self) -> Floats:
+        P = np.zeros((len(self), 2**self.n_labels))
+        P[self._seen.instance, codes_of(self._seen.rows)] = self._seen.weights
+        return P
+
+
+def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+    """Return the sum over an instance's labelsets of weight times accuracy of Y_pred, (n,)."""
+    return seen.sum(seen.weights * metric.values(*seen.counts(Y_pred), empty=empty))
+
+
+def _flatten(
+    labelsets: Any, probabilities: Any
+) -> tuple[Labelsets, NDArray[np.floating[Any]], Indices]:
+    """Return all labelsets below each other, their weights, and how many each instance has."""
+    labelsets = _by_instance(labelsets, "labelsets")
+    probabilities = _by_instance(probabilities, "probabilities")
+    if len(labelsets) != len(probabilities):
+        raise InputError(
+            "`labelsets` and `probabilities` must have one entry for each instance, got "
+            f"{len(labelsets)} and {len(probabilities)}."
+        )
+    blocks, weights = [], []
+    n_labels = None
+    for i, (block, weight) in enumerate(zip(labelsets, probabilities, strict=True)):
+        rows = check_labelsets(block, name=f"labelsets[{i}]", n_labels=n_labels)
+        n_labels = rows.shape[1]
+        values = as_floats(weight, f"probabilities[{i}]")
+        if values.shape != (len(rows),) or len(rows) == 0:
+            raise InputError(
+                f"`probabilities[{i}]` must have one value for each of the {len(rows)} labelsets "
+                f"of instance {i}, at least one, got shape {values.shape}."
+            )
+        blocks.append(rows)
+        weights.append(values)
+    if not blocks:
+        shape = np.shape(labelsets)
+        if len(shape) != 3 or shape[2] == 0:
+            raise InputError(
+                "`labelsets` of no instance must say the number of labels: pass an array of shape "
+                f"(0, k, n_labels), got shape {shape}."
+            )
+        return np.empty((0, shape[2]), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp)
+    lengths = np.array([len(block) for block in blocks], dtype=np.intp)
+    return np.concatenate(blocks), np.concatenate(weights), lengths
+
+
+def _by_instance(values: Any, name: str) -> Any:
+    """Return something to go through instance by instance, which a DataFrame is not."""
+    values = np.asarray(values) if hasattr(values, "columns") else values
+    try:
+        len(values)
+    except TypeError as error:
+        raise InputError(
+            f"`{name}` must be a list with one array for each instance, or one array, "
+            f"got {type(values).__name__}."
+        ) from error
+    return values

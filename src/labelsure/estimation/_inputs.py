@@ -1,0 +1,196 @@
+"""What models of accuracy are fitted to: features of each prediction, and groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure._typing import Floats, Indices
+from labelsure.candidates import CANDIDATES
+from labelsure.distributions import LabelsetDistribution, Profile
+from labelsure.errors import InputError, unknown_name
+from labelsure.metrics import Metric, MetricLike
+from labelsure.score_table import ScoreTable
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model predicts from.
+
+    Parameters
+    ----------
+    features
+        (n, number of features)
+    slope, offset
+        (n,) numbers of each instance's groups, 0 where there are none.
+    """
+
+    features: Floats
+    slope: Indices
+    offset: Indices
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+def as_score_table(
+    source: Any,
+    Y_true: Any = None,
+    Y_pred: Any = None,
+    *,
+    metrics: Sequence[MetricLike] = (),
+) -> ScoreTable:
+    """Return what a distribution, a profile or a DataFrame says of predictions.
+
+    Parameters
+    ----------
+    source
+        A `LabelsetDistribution`, a `Profile`, a `ScoreTable`, or a DataFrame with its columns.
+    Y_true, Y_pred
+        The truth and the decisions, which a table has itself.
+    metrics
+        Those whose expected accuracies will be asked for.
+    """
+    if isinstance(source, LabelsetDistribution):
+        return ScoreTable.from_distribution(source, Y_true, Y_pred, metrics=metrics)
+    if isinstance(source, Profile):
+        return ScoreTable.from_profile(source, Y_true, Y_pred)
+    if not isinstance(source, ScoreTable) and not hasattr(source, "columns"):
+        raise InputError(
+            "`dist` must be a LabelsetDistribution, a Profile or a DataFrame with its fields, got "
+            f"{type(source).__name__}. Wrap probabilities with `as_distribution`."
+        )
+    if Y_pred is not None:
+        raise InputError(
+            "`Y_pred` must be None with a table, which was made for decisions of its own, got "
+            f"{type(Y_pred).__name__}. Pass the distribution to score other decisions."
+        )
+    if Y_true is not None:
+        raise InputError(
+            "`Y_true` must be None with a table, whose tp, fp, fn and tn say how each decision "
+            f"did, got {type(Y_true).__name__}. Pass the distribution to use other labels."
+        )
+    return source if isinstance(source, ScoreTable) else ScoreTable(source)
+
+
+EXPECTED = "expected"
+N_PREDICTED = "n_predicted"
+IS_EMPTY = "is_empty"
+
+_OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
+    EXPECTED: lambda table, metric, empty: table.expected(metric, empty),
+    N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
+    IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
+}
+"""Features that are no candidates: they depend on the decision."""
+
+MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
+
+FEATURE_SETS: dict[str, tuple[str, ...]] = {
+    "mix": MIX,
+    "full": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY),
+}
+"""Names for several features together. `mix` is the paper's. In `full` the number of labels has a
+term of its own for none: from none to one is another step than from one to two, and without the
+term sharp estimates are badly calibrated."""
+
+
+def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the features that `features` stands for.
+
+    Examples
+    --------
+    >>> check_features("SE"), check_features("mix")
+    (('SE',), ('HP', 'TG', 'SE', 'CE', 'ME', 'CS'))
+    """
+    if isinstance(features, str):
+        if features in FEATURE_SETS:
+            return FEATURE_SETS[features]
+        features = (features,)
+    known = [*CANDIDATES, *_OTHER_FEATURES, *FEATURE_SETS]
+    for name in features:
+        if name not in CANDIDATES and name not in _OTHER_FEATURES:
+            raise unknown_name("feature", name, known)
+    if len(features) == 0:
+        raise InputError(
+            f"`features` must name at least one of {', '.join(known)}, got none of them."
+        )
+    return tuple(features)
+
+
+def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empty: float) -> Floats:
+    """Return the features as an (n, number of features) array, each column contiguous."""
+    matrix = np.empty((len(table), len(names)), order="F")
+    for j, name in enumerate(names):
+        if name in CANDIDATES:
+            matrix[:, j] = table.candidate(name)
+        else:
+            matrix[:, j] = _OTHER_FEATURES[name](table, metric, empty)
+    finite = np.isfinite(matrix).all(axis=0)
+    if not finite.all():
+        raise InputError(
+            f"The feature {names[int(np.argmin(finite))]!r} must be finite, got a value that is "
+            "not. Leave it out of `features`, or check the distribution."
+        )
+    return matrix
+
+
+class GroupLevels:
+    """The groups of one kind that a model was fitted with.
+
+    Parameters
+    ----------
+    argument
+        The argument they came by, for the messages.
+    groups
+        (n,) names; None means that there are no groups.
+    """
+
+    def __init__(self, argument: str, groups: NDArray[Any] | None) -> None:
+        self.argument = argument
+        self.names = None if groups is None else [str(name) for name in np.unique(groups)]
+
+    def __len__(self) -> int:
+        return 0 if self.names is None else len(self.names)
+
+    def encode(self, groups: NDArray[Any] | None, n_samples: int) -> Indices:
+        """Return the number of each instance's group, all 0 where there are none."""
+        if (groups is None) != (self.names is None):
+            was, is_now = ("with", "no groups") if groups is None else ("without", "groups")
+            raise InputError(
+                f"`{self.argument}` must be given as when fitting, which was {was} groups, got "
+                f"{is_now}."
+            )
+        if groups is None or self.names is None:
+            return np.zeros(n_samples, dtype=np.intp)
+        position = {name: code for code, name in enumerate(self.names)}
+        seen, inverse = np.unique(groups, return_inverse=True)
+        for name in seen:
+            if str(name) not in position:
+                what = self.argument.removesuffix("s").replace("_", " ")
+                raise unknown_name(what, str(name), self.names)
+        return np.array([position[str(name)] for name in seen], dtype=np.intp)[inverse]
+
+
+def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArray[Any] | None:
+    """Return the groups as an (n,) array of strings; a string is a column of the table."""
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        if groups not in getattr(dist, "columns", ()):
+            raise InputError(
+                f"`{argument}` must be one group for each instance, or the name of a column of the "
+                f"table, got {groups!r}, which is no column."
+            )
+        groups = dist[groups]
+    names = np.asarray(groups).astype(str)
+    if names.shape != (n_samples,):
+        raise InputError(
+            f"`{argument}` must have one group for each of the {n_samples} instances, got shape "
+            f"{names.shape}."
+        )
+    return names

@@ -1,0 +1,203 @@
+"""Monitoring: the estimated accuracy of a stream that nobody labels, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import norm
+
+from labelsure.errors import InputError
+from labelsure.estimation import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["monitor"]
+
+COLUMNS = [
+    "chunk",
+    "n_samples",
+    "estimated",
+    "low",
+    "high",
+    "band_low",
+    "band_high",
+    "alert",
+]
+
+
+def monitor(
+    chunks: Any,
+    estimator: Any,
+    *,
+    chunk_size: int | None = None,
+    times: Any = None,
+    every: Any = None,
+    reference: Any = None,
+    level: float = 0.95,
+    band_level: float = 0.997,
+    **groups: Any,
+) -> pd.DataFrame:
+    """Estimate the accuracy of each chunk of an unlabelled stream and say when it is unusual.
+
+    What it sees is the classifier's own uncertainty. Inputs that are harder than usual show; labels
+    that drift while inputs do not cannot (`docs/monitoring.md`).
+
+    Parameters
+    ----------
+    chunks
+        The stream: chunks one after the other (each a distribution or a table; a generator will
+        do), or one distribution or table that is cut into chunks. With an
+        `AccuracyAwareClassifier` the same of features X.
+    estimator
+        A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`.
+    chunk_size
+        Cut the stream every so many rows.
+    times, every
+        Cut the stream by time: one time for each row (or the name of a column of the table) and
+        the length of a chunk, e.g. "7D" for dates or a number for numbers.
+    reference
+        What is usual: a batch, or a pair of limits (low, high). None means what the estimator was
+        fitted to.
+    level
+        Of the interval for each chunk's mean accuracy.
+    band_level
+        How often a chunk like the reference stays within the band; the rest are false alarms.
+    **groups
+        `slope_groups` and `offset_groups`, as names of columns, where the estimator has groups.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each chunk: `chunk` (its number, or the time it begins), `n_samples`,
+        `estimated` mean accuracy, its interval from `low` to `high`, the band from `band_low` to
+        `band_high` for a chunk of this size, and `alert` (below, above or none).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import AccuracyEstimator, IndependentLabels
+    >>> rng = np.random.default_rng(0)
+    >>> usual, harder = rng.beta(0.3, 0.3, size=(900, 4)), rng.uniform(size=(300, 4))
+    >>> dist = IndependentLabels(np.concatenate([usual, harder]))
+    >>> Y = dist.sample(1, random_state=1)[:, 0]
+    >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
+    >>> table = monitor(dist[600:], estimator, chunk_size=300)
+    >>> table[["estimated", "band_low", "band_high", "alert"]].round(2)
+       estimated  band_low  band_high  alert
+    0       0.57      0.52       0.61   none
+    1       0.30      0.52       0.61  below
+    """
+    import pandas as pd
+
+    normal = _read_reference(reference, estimator, groups)
+    rows = []
+    for name, chunk in _name_chunks(chunks, chunk_size, times, every):
+        batch: Estimate = estimator.estimate(chunk, level=level, **groups)
+        low, high = _make_band(normal, batch.n_samples, band_level)
+        alert = "below" if batch.mean < low else "above" if batch.mean > high else "none"
+        rows.append((name, batch.n_samples, batch.mean, batch.low, batch.high, low, high, alert))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _name_chunks(
+    chunks: Any, chunk_size: int | None, times: Any, every: Any
+) -> Iterator[tuple[Any, Any]]:
+    if chunk_size is not None and times is not None:
+        raise InputError(
+            "`chunk_size` and `times` must not both be given: chunks are cut by rows or by time."
+        )
+    if chunk_size is not None:
+        return _cut_by_rows(chunks, chunk_size)
+    if times is not None:
+        return _cut_by_time(chunks, times, every)
+    if hasattr(chunks, "columns") or not isinstance(chunks, Iterable) or hasattr(chunks, "shape"):
+        raise InputError(
+            "`chunks` must be several chunks, or one batch with `chunk_size` or `times` to cut it "
+            f"by, got one {type(chunks).__name__}. Write [chunk] for a single one."
+        )
+    return enumerate(chunks)
+
+
+def _read_reference(
+    reference: Any, estimator: Any, groups: dict[str, Any]
+) -> Estimate | tuple[float, float]:
+    if reference is None:
+        normal: Estimate | None = getattr(estimator, "reference_", None)
+        if normal is None:
+            raise InputError(
+                "`reference` must be given for an estimator that was not fitted, got None. Pass a "
+                "batch of usual instances, or limits (low, high)."
+            )
+        return normal
+    if isinstance(reference, (tuple, list)) and len(reference) == 2:
+        low, high = (float(limit) for limit in reference)
+        if not low <= high:
+            raise InputError(
+                f"`reference` must be limits (low, high) with low <= high, got {reference!r}."
+            )
+        return low, high
+    estimate: Estimate = estimator.estimate(reference, **groups)
+    return estimate
+
+
+def _make_band(
+    normal: Estimate | tuple[float, float], n_samples: int, band_level: float
+) -> tuple[float, float]:
+    """Return where the mean estimate of a chunk of this size lies if nothing has changed."""
+    if isinstance(normal, tuple):
+        return normal
+    z = float(norm.ppf((1 + band_level) / 2))
+    margin = z * normal.spread * np.sqrt(1 / n_samples + 1 / normal.n_samples)
+    return max(0.0, normal.mean - margin), min(1.0, normal.mean + margin)
+
+
+def _cut_by_rows(batch: Any, chunk_size: int) -> Iterator[tuple[int, Any]]:
+    """Yield (number, chunk) of `chunk_size` rows each; the last one may be shorter."""
+    if not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1:
+        raise InputError(f"`chunk_size` must be a whole number >= 1, got {chunk_size!r}.")
+    return (
+        (number, _take_rows(batch, slice(first, first + chunk_size)))
+        for number, first in enumerate(range(0, _count_rows(batch), int(chunk_size)))
+    )
+
+
+def _cut_by_time(batch: Any, times: Any, every: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield (begin, chunk) for each stretch of time that has instances, earliest first."""
+    import pandas as pd
+
+    if every is None:
+        raise InputError(
+            "`every` must be the length of a chunk, e.g. '7D' for dates or 100 for numbers, got "
+            "None."
+        )
+    if isinstance(times, str):
+        if times not in getattr(batch, "columns", ()):
+            raise InputError(
+                "`times` must be one time for each row, or the name of a column of the table, got "
+                f"{times!r}, which is no column."
+            )
+        times = batch[times]
+    moments = pd.Series(np.asarray(times))
+    n_rows = _count_rows(batch)
+    if len(moments) != n_rows:
+        raise InputError(
+            f"`times` must have one time for each of the {n_rows} rows, got {len(moments)}."
+        )
+    if pd.api.types.is_numeric_dtype(moments):
+        begins = np.floor(moments / every) * every
+    else:
+        begins = pd.to_datetime(moments).dt.floor(every)
+    return (
+        (begin, _take_rows(batch, np.flatnonzero(begins == begin))) for begin in np.unique(begins)
+    )
+
+
+def _take_rows(batch: Any, rows: Any) -> Any:
+    return batch.iloc[rows] if hasattr(batch, "iloc") else batch[rows]
+
+
+def _count_rows(batch: Any) -> int:
+    return int(batch.shape[0]) if hasattr(batch, "shape") else len(batch)

@@ -1,0 +1,398 @@
+"""The score table: one row for each prediction, with all that analyses and estimates use.
+
+This module owns its columns (`COLUMNS`, and for each metric `METRIC_COLUMNS`), makes the table from
+a distribution, and answers what is asked of it: candidates, and the accuracy and the expected
+accuracy of the decisions.
+
+Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
+the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
+is the stored one, plus `empty` times that probability where the decision is empty and the metric
+is 0/0 there. So one table serves every value of `empty`. No other module knows this rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from labelsure._storage import name_classes_publicly
+from labelsure._typing import Floats, Labelsets, Rows
+from labelsure.candidates import CANDIDATES, Candidate
+from labelsure.distributions import LabelsetDistribution, Profile
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import check_labelsets, to_digits
+from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "CELL",
+    "COLUMNS",
+    "METRIC_COLUMNS",
+    "PROFILE",
+    "TRUE_P_EMPTY",
+    "ScoreTable",
+]
+
+
+CELL = ("dataset", "classifier", "repeat")
+"""What names a cell of a study: one classifier on one split of one data set."""
+
+PROFILE = ("log_top", "log_runner_up", "entropy", "log_collision")
+"""The fields of the profile that candidates are computed from."""
+
+COLUMNS: dict[str, str] = {
+    "dataset": "name of the data set, in studies",
+    "classifier": "name of the classifier, in studies",
+    "repeat": "number of the split, from 0, in studies",
+    "instance": "row of the data set that the instance is, in studies",
+    "n_labels": "number of labels; rows may differ",
+    "decision": "the labelset predicted, a digit for each label",
+    "n_predicted": "labels in the decision; tp + fp where the column is missing",
+    "method": "the engine that gave the profile",
+    "top": "probability of the most probable labelset",
+    "runner_up": "probability of the second most probable labelset",
+    "entropy": "Shannon entropy in nats",
+    "collision": "sum of the squared probabilities",
+    "log_top": "logarithm of top, read instead of it where both are there",
+    "log_runner_up": "logarithm of runner_up, likewise",
+    "log_collision": "logarithm of collision, likewise",
+    "tp": "labels predicted and true",
+    "fp": "labels predicted but not true",
+    "fn": "labels true but not predicted",
+    "tn": "labels neither predicted nor true",
+    "p_empty": "probability of the empty labelset",
+}
+"""Columns and what they hold, in the order in which they are written."""
+
+METRIC_COLUMNS: dict[str, str] = {
+    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
+    "best_{}_decision": "the labelset with the highest expected accuracy",
+    "best_{}_gap": "how far its expected accuracy may be below the highest",
+    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
+    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
+}
+"""Columns of each metric, whose name takes the place of the braces."""
+
+TRUE_P_EMPTY = "true_p_empty"
+"""p_empty under the true distribution; it comes after the columns of the metrics."""
+
+
+class ScoreTable:
+    """Predictions, what is known of each before the truth is, and how they compare with it.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame with columns of `labelsure.score_table.COLUMNS`; each is missed only when it is
+        needed. A distribution becomes a table by `from_distribution`.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, ScoreTable
+    >>> dist = IndependentLabels([[0.9, 0.2], [0.1, 0.1]])
+    >>> table = ScoreTable.from_distribution(dist, [[1, 1], [0, 0]], metrics=["jaccard"])
+    >>> table.accuracy("jaccard", empty=1.0)
+    array([0.5, 1. ])
+    >>> table.expected("jaccard", empty=1.0).round(2)
+    array([0.81, 0.81])
+    >>> table.to_frame()[["decision", "top", "tp", "expected_jaccard", "p_empty"]].round(2)
+      decision   top  tp  expected_jaccard  p_empty
+    0       10  0.72   1              0.81     0.08
+    1       00  0.81   0              0.00     0.81
+    """
+
+    _profiles: list[tuple[Rows, Profile]]
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        if not hasattr(frame, "columns"):
+            raise InputError(
+                f"A score table must be made of a DataFrame, got {type(frame).__name__}. Use "
+                "`ScoreTable.from_distribution` for a distribution."
+            )
+        self._columns: Any = frame
+        self._decisions: Labelsets | None = None
+        self._n_rows = len(frame)
+
+    @classmethod
+    def from_distribution(
+        cls,
+        dist: LabelsetDistribution,
+        Y_true: Any = None,
+        Y_pred: Any = None,
+        *,
+        metrics: Sequence[MetricLike] = tuple(METRICS),
+    ) -> Self:
+        """Return the table of a batch of predictions.
+
+        Parameters
+        ----------
+        dist
+            A batch of n distributions.
+        Y_true
+            (n, L) the truth, for everything that compares with it.
+        Y_pred
+            (n, L) the decisions; None means the mode.
+        metrics
+            Those whose expected accuracies will be asked for.
+        """
+        chosen = [get_metric(metric) for metric in metrics]
+        shape = {"n_samples": len(dist), "n_labels": dist.n_labels}
+        if Y_pred is not None:
+            Y_pred = check_labelsets(Y_pred, name="Y_pred", **shape)
+        if Y_true is not None:
+            Y_true = check_labelsets(Y_true, name="Y_true", **shape)
+        summary = dist.summary([] if Y_pred is not None else chosen, empty=0.0)
+        decisions = summary.mode if Y_pred is None else Y_pred
+        columns = _compare(decisions, Y_true)
+        if chosen:
+            columns["p_empty"] = np.exp(dist.log_prob(np.zeros_like(decisions)))
+        for metric in chosen:
+            expected = summary.expected.get(metric.name)
+            if expected is None:
+                expected = dist.expected(metric, decisions, empty=0.0)
+            columns[f"expected_{metric.name}"] = expected
+        return cls._from_parts(columns, [(slice(None), summary.profile)], decisions)
+
+    @classmethod
+    def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
+        """Return the table of profiles alone: it answers for candidates.
+
+        Parameters
+        ----------
+        profile
+            Of n distributions.
+        Y_true, Y_pred
+            (n, L) the truth and the decisions, for the accuracy.
+        """
+        columns, decisions = {}, None
+        if Y_pred is not None:
+            decisions = check_labelsets(Y_pred, name="Y_pred", n_samples=len(profile))
+            columns = _compare(decisions, Y_true)
+        return cls._from_parts(columns, [(slice(None), profile)], decisions)
+
+    @classmethod
+    def _from_parts(
+        cls,
+        columns: dict[str, Any],
+        profiles: list[tuple[Rows, Profile]],
+        decisions: Labelsets | None,
+    ) -> Self:
+        new = cls.__new__(cls)
+        new._columns, new._profiles, new._decisions = columns, profiles, decisions
+        new._n_rows = sum(len(profile) for _, profile in profiles)
+        return new
+
+    @classmethod
+    def concatenate(cls, tables: Sequence[Self]) -> Self:
+        """Put the rows of tables that `from_distribution` made alike below each other."""
+        columns = {
+            name: np.concatenate([table._columns[name] for table in tables])
+            for name in tables[0]._columns
+        }
+        firsts = np.cumsum([0, *(len(table) for table in tables)])
+        profiles: list[tuple[Rows, Profile]] = [
+            (np.arange(len(table))[rows] + first, profile)
+            for table, first in zip(tables, firsts[:-1], strict=True)
+            for rows, profile in table._profiles
+        ]
+        decisions = [table._decisions for table in tables if table._decisions is not None]
+        return cls._from_parts(columns, profiles, np.concatenate(decisions) if decisions else None)
+
+    def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
+        """Return the table with a metric's best decision beside the one that it is about.
+
+        Parameters
+        ----------
+        metric
+            The metric.
+        Y_best
+            (n, L) what `decide` returned for it.
+        gap
+            (n,) how far these may be below the optimum.
+        Y_true
+            (n, L) the truth.
+        """
+        prefix = f"best_{get_metric(metric).name}_"
+        found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
+        added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
+        added |= {f"{prefix}{name}": values for name, values in found}
+        return self._with_columns(added)
+
+    def with_true_distribution(
+        self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
+    ) -> Self:
+        """Return the table with expected accuracies under the distribution that data comes from.
+
+        Parameters
+        ----------
+        truth
+            Of the same instances; None, where nobody knows it, leaves these columns missing.
+        metrics
+            Whose expected accuracies.
+        """
+        names = [get_metric(metric).name for metric in metrics]
+        added = {f"true_expected_{name}": np.full(len(self), np.nan) for name in names}
+        added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
+        if truth is not None and self._decisions is not None:
+            for metric, name in zip(metrics, names, strict=True):
+                expected = truth.expected(metric, self._decisions, empty=0.0)
+                added[f"true_expected_{name}"] = expected
+            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self._decisions)))
+        return self._with_columns(added)
+
+    def _with_columns(self, added: dict[str, Any]) -> Self:
+        return self._from_parts({**self._columns, **added}, self._profiles, self._decisions)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table as a DataFrame, its columns in the order of `COLUMNS`."""
+        import pandas as pd
+
+        if isinstance(self._columns, pd.DataFrame):
+            return self._columns
+        columns = dict(self._columns)
+        if self._decisions is not None:
+            columns["decision"] = to_digits(self._decisions)
+        frames = [
+            profile.to_frame().assign(n_labels=int(profile.n_labels))
+            for _, profile in self._profiles
+        ]
+        # Parts come in the order of their rows: `concatenate` is all that makes several.
+        profiles = pd.concat(frames, ignore_index=True)
+        columns |= {str(name): profiles[name].to_numpy() for name in profiles.columns}
+        first = [name for name in COLUMNS if name in columns and name != TRUE_P_EMPTY]
+        rest = [name for name in columns if name not in first]
+        return pd.DataFrame({name: columns[name] for name in [*first, *rest]})
+
+    def candidate(self, name: str) -> Floats:
+        """Return a candidate's value in each row, (n,), whatever its number of labels."""
+        return self._from_profiles(_known_candidate(name).function)
+
+    def ranks(self, name: str) -> Floats:
+        """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
+        return self._from_profiles(_known_candidate(name).ranks)
+
+    def n_predicted(self) -> Floats:
+        """Return the number of labels in each decision, (n,)."""
+        if "n_predicted" in self._columns:
+            return self._column("n_predicted")
+        return self._column("tp") + self._column("fp")
+
+    def counts(self) -> Counts:
+        """Return (tp, fp, fn, tn) of each decision."""
+        return self._counts("")
+
+    def accuracy(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the accuracy of each decision, (n,)."""
+        return get_metric(metric).values(*self.counts(), empty=empty)
+
+    def expected(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the expected accuracy of each decision under the classifier's distribution."""
+        return self._expected(get_metric(metric), empty, "")
+
+    def true_expected(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the same under the true distribution, which only simulated data has."""
+        return self._expected(get_metric(metric), empty, "true_")
+
+    def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the accuracy of the decision with the highest expected accuracy, (n,)."""
+        metric = get_metric(metric)
+        return metric.values(*self._counts(f"best_{metric.name}_"), empty=empty)
+
+    def _expected(self, metric: Metric, empty: float, prefix: str) -> Floats:
+        stored = self._column(f"{prefix}expected_{metric.name}")
+        if empty == 0 or not metric.depends_on_empty:
+            return stored
+        is_empty = self.n_predicted() == 0
+        if not is_empty.any():
+            return stored
+        return np.where(is_empty, stored + empty * self._column(f"{prefix}p_empty"), stored)
+
+    def _counts(self, prefix: str) -> Counts:
+        tp, fp, fn, tn = (self._column(f"{prefix}{name}") for name in COUNTS)
+        return tp, fp, fn, tn
+
+    def _from_profiles(self, function: Callable[[Profile], Floats]) -> Floats:
+        if not hasattr(self, "_profiles"):
+            self._profiles = self._read_profiles()
+        values = np.empty(len(self))
+        for rows, profile in self._profiles:
+            values[rows] = function(profile)
+        return values
+
+    def _read_profiles(self) -> list[tuple[Rows, Profile]]:
+        """Return the rows of each number of labels with their profile."""
+        fields = [self._profile_column(name) for name in PROFILE]
+        n_labels = self._column("n_labels")
+        profiles: list[tuple[Rows, Profile]] = []
+        for size in np.unique(n_labels):
+            has_size = n_labels == size
+            rows: Rows = slice(None) if has_size.all() else np.flatnonzero(has_size)
+            log_top, log_runner_up, entropy, log_collision = (values[rows] for values in fields)
+            profile = Profile(log_top, log_runner_up, entropy, log_collision, float(size))
+            profiles.append((rows, profile))
+        return profiles
+
+    def _profile_column(self, name: str) -> Floats:
+        plain = name.removeprefix("log_")
+        if name in self._columns or name == plain:
+            return self._column(name, finite=name == plain)
+        with np.errstate(divide="ignore"):  # a runner-up of probability 0
+            return np.log(self._column(plain))
+
+    def _column(self, name: str, *, finite: bool = True) -> Floats:
+        if name not in self._columns:
+            raise self._missing(name)
+        values = np.asarray(self._columns[name], dtype=np.float64)
+        bad = ~np.isfinite(values) if finite else np.isnan(values)
+        if bad.any():
+            raise InputError(
+                f"The table's column {name!r} must hold finite numbers, got "
+                f"{values[bad][0]} in row {np.flatnonzero(bad)[0]}. Drop or repair such rows."
+            )
+        return values
+
+    def _missing(self, name: str) -> InputError:
+        """Return the error for a column that is not there, in the words of what was passed."""
+        if hasattr(self._columns, "iloc"):
+            return InputError(
+                f"The table must have a column {name!r}, got columns "
+                f"{', '.join(map(str, self._columns))}. `ScoreTable.from_distribution` makes all "
+                "that are needed."
+            )
+        if name not in COUNTS:
+            return InputError(
+                "`dist` must be a LabelsetDistribution, or a table with the expected accuracies, "
+                "for an estimator that uses them, got a Profile. Pass the distribution."
+            )
+        if self._decisions is None:
+            return InputError(
+                "`Y_pred` must be given with a Profile, which does not say what was predicted, "
+                "got None. Pass the labelsets, or the distribution."
+            )
+        return InputError(
+            "`Y_true` must be given to fit on a distribution, got None. Only a table with tp, fp, "
+            "fn and tn brings the truth along."
+        )
+
+
+def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
+    """Return the counts of the decisions against the truth, or else how many labels they have."""
+    if Y_true is None:
+        return {"n_predicted": decisions.sum(axis=1, dtype=np.int64)}
+    return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
+
+
+def _known_candidate(name: str) -> Candidate:
+    if name not in CANDIDATES:
+        raise unknown_name("candidate", name, CANDIDATES)
+    return CANDIDATES[name]
+
+
+name_classes_publicly(__name__)
