@@ -1,5 +1,7 @@
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import labelsure.report as report
 from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robustness, run_analyses
 from labelsure.paper import published_table
 from labelsure.report import make_study_tables, write_report
-from labelsure.report._formats import Entry, Heading, PrintedTable
+from labelsure.report._formats import Heading, PrintedTable, TableEntry
 from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
@@ -115,7 +117,12 @@ def test_the_worked_example():
 
 
 def test_a_table_in_its_three_forms():
-    rows = [Heading("part_one"), ["a|b", Entry("1.0", "***")], Heading(""), ["c", Entry("2", "--")]]
+    rows = [
+        Heading("part_one"),
+        ["a|b", TableEntry("1.0", "***")],
+        Heading(""),
+        ["c", TableEntry("2", "--")],
+    ]
     table = PrintedTable("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
     assert table.to_markdown() == (
         "### 100% & more\n\n|  | x_1 |\n|---|---:|\n| *part_one* |  |\n| a\\|b | 1.0 \\*\\*\\* |\n"
@@ -209,6 +216,16 @@ def test_a_profile_of_three_outcomes():
     profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
     assert profile.n_labels == pytest.approx(np.log2(3))
     assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
+
+
+def test_figures_of_an_estimator_load_no_study():
+    code = (
+        "import sys, labelsure.report.figures;"
+        "heavy = {'labelsure.study', 'labelsure.analyses', 'statsmodels', 'matplotlib'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_unknown_names_of_the_package():

@@ -16,9 +16,9 @@ from labelsure.analyses._correlations import (
 )
 from labelsure.analyses._linear_models import effects, robustness
 from labelsure.analyses._mixture_intervals import (
-    MODELS,
     N_REPLICATES,
-    Response,
+    PAPER_MODELS,
+    ResponseKind,
     interval_table,
     mixture_replicates,
 )
@@ -52,7 +52,7 @@ class AnalysisSettings:
     empty: float = 0.0
     by_instance: bool = False
     n_replicates: int = N_REPLICATES
-    response: Response = "rates"
+    response: ResponseKind = "rates"
     seed: int = 0
 
     @property
@@ -64,7 +64,7 @@ class AnalysisSettings:
     @property
     def models(self) -> dict[str, str | tuple[str, ...]]:
         """The mixture's models: HP, SE and CE as far as they are candidates, and all together."""
-        single = {name: name for name in MODELS if name in self.candidates}
+        single = {name: name for name in PAPER_MODELS if name in self.candidates}
         return {**single, "MIX": self.candidates}
 
 

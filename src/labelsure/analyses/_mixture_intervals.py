@@ -23,14 +23,14 @@ from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import check_empty
 from labelsure.score_table import ScoreTable
 
-MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
+PAPER_MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
 """The paper's models and the candidates that each is made from."""
 
 WIDTHS = {"hamming": 0.05}
 DEFAULT_WIDTH = 0.1
 """Of the intervals of estimates; Hamming similarities lie closer together."""
 
-Response = Literal["rates", "value"]
+ResponseKind = Literal["rates", "value"]
 """What the mixture models a metric by: the rates of the counts that it is made of, or its value."""
 
 RATE_METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -59,7 +59,7 @@ def mixture(
     repeat: int | None = None,
     n_replicates: int = N_REPLICATES,
     by_instance: bool = False,
-    response: Response = "rates",
+    response: ResponseKind = "rates",
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -119,7 +119,7 @@ def mixture_replicates(
     repeat: int | None = None,
     n_replicates: int = N_REPLICATES,
     by_instance: bool = False,
-    response: Response = "rates",
+    response: ResponseKind = "rates",
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -138,10 +138,10 @@ def mixture_replicates(
         metric, model, replicate, predicted_low, predicted_high, n, estimated and accuracy (means).
     """
     pooled = _one_repeat(check_scores(scores), repeat)
-    models = MODELS if models is None else models
+    models = PAPER_MODELS if models is None else models
     metrics, empty = check_metrics(metrics), check_empty(empty)
-    if response not in get_args(Response):
-        raise unknown_name("response", response, get_args(Response))
+    if response not in get_args(ResponseKind):
+        raise unknown_name("response", response, get_args(ResponseKind))
     tasks = [
         _Task(metric, model, replicate, half)
         for replicate, half in enumerate(_halves(pooled, n_replicates, by_instance, random_state))

@@ -5,9 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 if TYPE_CHECKING:
     from labelsure.study import CellEvent
 
@@ -28,6 +25,15 @@ class CellLines:
     """
 
     def __init__(self, quiet: bool = False) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
         self._console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self._bar = Progress(
             TextColumn("cells"),

@@ -1,4 +1,4 @@
-"""How far two sets of correlations agree, and what saying the obvious would reach."""
+"""How far two sets of correlations agree, and how far a guess without data does."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
 
 
 def trivial_agreement(reference: pd.DataFrame) -> dict[str, float]:
-    """Return what the obvious reaches: each metric's median, the expected signs, effects of zero.
+    """Return how far a guess without data agrees.
+
+    It is each metric's median, the expected signs, and effects of zero.
 
     Parameters
     ----------

@@ -11,10 +11,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from labelsure._typing import Floats
+from labelsure.analyses._correlations import PAPER_METRICS
 from labelsure.analyses._mixture_intervals import DEFAULT_WIDTH, WIDTHS
 from labelsure.paper._published import RepeatedAnalyses
-
-METRICS = ("exact", "hamming", "jaccard")
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def classifier_order(association: str) -> Maker:
 
     def make(numbers: Numbers) -> list[Claim]:
         claims = []
-        for metric in METRICS:
+        for metric in PAPER_METRICS:
             indep, error = numbers.effect(association, metric, "Indep")
             ct, ct_error = numbers.effect(association, metric, "CT")
             if not len(indep) or len(indep) != len(ct):
@@ -231,7 +230,7 @@ def greatest_data_effect(association: str, dataset: str) -> Maker:
 
     def make(numbers: Numbers) -> list[Claim]:
         claims = []
-        for metric in METRICS:
+        for metric in PAPER_METRICS:
             effects = [numbers.effect(association, metric, name)[0] for name in others]
             chosen = numbers.effect(association, metric, dataset)[0]
             if len(chosen) and all(len(values) == len(chosen) for values in effects):

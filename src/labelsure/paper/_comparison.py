@@ -40,7 +40,7 @@ from labelsure.report._formats import PrintedTable
 from labelsure.report.study_files import flatten_settings
 from labelsure.study import open_run
 
-RULES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
+RULE_NAMES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
 SIGNS = {1: "above 0", -1: "below 0", 0: "consistent with 0"}
 
 CELLS = ["metric", "dataset", "classifier", "candidate"]
@@ -56,7 +56,7 @@ class PaperCheck:
         With verdicts, those that do not hold first.
     summaries
         measure, ours, least and most (of single repeats, as the paper had one), trivial (what
-        saying the obvious reaches) and own (what two of our repeats reach with each other).
+        a guess without data reaches) and own (what two of our repeats reach with each other).
     numbers
         Every published number beside ours, see `compare_numbers`.
     settings
@@ -166,7 +166,7 @@ def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
 
 def _summaries(analyses: Analyses) -> pd.DataFrame:
     correlations = analyses.kendall.correlations
-    # Where a study has only some of the paper's cells, the obvious is measured on those too.
+    # Where a study has only some of the paper's cells, the guess is measured on those, too.
     reference = published_table("correlations").merge(correlations[CELLS].drop_duplicates())
     if reference.empty:
         reference = published_table("correlations")
@@ -231,8 +231,8 @@ def _range(low: Any, high: Any) -> str:
 
 def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
     """Return verdicts, statements and rules."""
-    rows = [[c.verdict, c.statement, RULES[c.rule], c.name] for c in conclusions]
-    rules = "; ".join(f"{name}: {rule}" for rule, name in RULES.items())
+    rows = [[c.verdict, c.statement, RULE_NAMES[c.rule], c.name] for c in conclusions]
+    rules = "; ".join(f"{name}: {rule}" for rule, name in RULE_NAMES.items())
     note = (
         f"Rules. {rules}. Intervals allow for the data that repeats of a split share; with one "
         "repeat they are the regression's own."

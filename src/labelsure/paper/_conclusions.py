@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from labelsure.analyses._correlations import PAPER_METRICS
 from labelsure.paper._claims import (
-    METRICS,
     Claim,
     Maker,
     Numbers,
@@ -76,14 +76,12 @@ class Conclusion:
         return UNDECIDED
 
 
-_ALL = METRICS
-
 CONCLUSIONS: tuple[tuple[str, str, str, Maker], ...] = (
     (
         "tg_worse",
         "TG correlates less with accuracy than HP (Kendall, every metric)",
         SIGN_RULE,
-        effects_have("kendall", {"TG": _ALL}, -1),
+        effects_have("kendall", {"TG": PAPER_METRICS}, -1),
     ),
     (
         "se_helps_jaccard",
@@ -138,7 +136,7 @@ CONCLUSIONS: tuple[tuple[str, str, str, Maker], ...] = (
         "pearson_tg_worse",
         "TG correlates less with accuracy than HP (Pearson, every metric)",
         SIGN_RULE,
-        effects_have("pearson", {"TG": _ALL}, -1),
+        effects_have("pearson", {"TG": PAPER_METRICS}, -1),
     ),
     (
         "pearson_se_helps_jaccard",
@@ -151,7 +149,14 @@ CONCLUSIONS: tuple[tuple[str, str, str, Maker], ...] = (
         "No evidence for any other candidate over HP (Pearson: CE, ME, CS; SE but for Jaccard)",
         NO_EVIDENCE_RULE,
         effects_have(
-            "pearson", {"SE": ("exact", "hamming"), "CE": _ALL, "ME": _ALL, "CS": _ALL}, 0
+            "pearson",
+            {
+                "SE": ("exact", "hamming"),
+                "CE": PAPER_METRICS,
+                "ME": PAPER_METRICS,
+                "CS": PAPER_METRICS,
+            },
+            0,
         ),
     ),
     (

@@ -27,7 +27,7 @@ _LATEX_SPECIAL = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """What stands in one place of a table.
 
     Parameters
@@ -87,7 +87,7 @@ class Heading:
     title: str
 
 
-Row = Sequence[Entry | str] | Heading
+Row = Sequence[TableEntry | str] | Heading
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class PrintedTable:
 
     def to_markdown(self) -> str:
         """Return the table for Markdown, with title, note and settings."""
-        heads = [Entry(name).markdown() for name in self.columns]
+        heads = [TableEntry(name).markdown() for name in self.columns]
         lines = [f"### {self.title}", "", _markdown_row(heads)]
         lines.append("|" + "---|" * self.n_text + "---:|" * (len(self.columns) - self.n_text))
         for row in self.rows:
@@ -181,8 +181,8 @@ class PrintedTable:
         return f"Settings: {shown}."
 
 
-def _as_entry(entry: Entry | str) -> Entry:
-    return entry if isinstance(entry, Entry) else Entry(entry)
+def _as_entry(entry: TableEntry | str) -> TableEntry:
+    return entry if isinstance(entry, TableEntry) else TableEntry(entry)
 
 
 def _markdown_row(texts: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from labelsure.candidates import CANDIDATES, group_by_rank
 from labelsure.datasets import catalogue
 from labelsure.distributions import DenseDistribution
 from labelsure.metrics import METRICS, get_metric
-from labelsure.report._formats import MISSING, Entry, Heading, PrintedTable, Row
+from labelsure.report._formats import MISSING, Heading, PrintedTable, Row, TableEntry
 
 __all__ = ["make_study_tables"]
 
@@ -110,7 +110,7 @@ def worked_example_table() -> PrintedTable:
     rows: list[Row] = []
     for i, labelset in enumerate(labelsets):
         cells = [
-            Entry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
+            TableEntry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
             for m in names
         ]
         rows.append([str(i + 1), *map(str, labelset), f"{probabilities[i]:.3f}", *cells])
@@ -153,7 +153,7 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
         of_dataset = part[part["dataset"] == dataset]
         for classifier in _ordered(of_dataset["classifier"], "classifier"):
             cells = [
-                Entry(
+                TableEntry(
                     _number(means.get((dataset, classifier, name), np.nan), 4),
                     str(marks.get((dataset, classifier, name), "")),
                 )
@@ -247,7 +247,7 @@ def holm_table(correlations: pd.DataFrame) -> PrintedTable:
     rows: list[Row] = [
         [
             f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
-            Entry(_number(row.difference, 4), str(row.arrows)),
+            TableEntry(_number(row.difference, 4), str(row.arrows)),
             _number(row.standard_error, 4),
             _number(row.p_value, 4),
             _number(row.p_value_holm, 4),
@@ -331,7 +331,7 @@ def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -
         if pd.isna(estimate):
             spread = ""
         mark = "*" * sum(p_value < level for level in (0.1, 0.05, 0.01))
-        shown.append(Entry(text if below else f"{text} {spread}".strip(), mark))
+        shown.append(TableEntry(text if below else f"{text} {spread}".strip(), mark))
         errors.append(spread)
     return [[title, *shown], ["", *errors]] if below else [[title, *shown]]
 
@@ -344,11 +344,11 @@ def _fit_rows(fits: pd.DataFrame, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _interval(row: Mapping[Any, Any]) -> Entry:
+def _interval(row: Mapping[Any, Any]) -> TableEntry:
     if np.isnan(row["low"]):
-        return Entry(MISSING)
+        return TableEntry(MISSING)
     text = f"{row['low']:.3f}, {row['high']:.3f}"
-    return Entry(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
+    return TableEntry(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
 
 
 def _number(value: Any, digits: int) -> str:
