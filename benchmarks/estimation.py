@@ -169,4 +169,4 @@ def predicting() -> Iterator[Row]:
         yield Row(f"predict of {N_PREDICT:,} instances, {name}", taken, "s", 1)
 
 
-BENCHMARKS = {"fitting": fitting, "path": path, "predicting": predicting}
+BENCHMARKS = {"accuracy_fitting": fitting, "ridge_path": path, "accuracy_predicting": predicting}
