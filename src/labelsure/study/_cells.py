@@ -221,7 +221,7 @@ def _true_columns(data: StudyData, test: Any, mode: Labelsets) -> Iterator[tuple
         return
     truth = data.truth[test]
     for metric in TRUE_METRICS:
-        yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0)
+        yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0).value
     yield "true_p_empty", np.exp(truth.log_prob(np.zeros_like(mode)))
 
 
