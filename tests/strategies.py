@@ -230,7 +230,7 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
 
 @st.composite
 def batches(draw, kind, labels=None, least=0, most=MAX_SAMPLES):
-    """A batch of one kind, of 1 to 6 labels unless told, and of 0 to 4 instances."""
+    """A batch of one kind, of 1 to 6 labels by default, and of 0 to 4 instances."""
     L = draw(n_labels() if labels is None else labels)
     dist, P, relabel = draw(_KINDS[kind](L, least, most))
     return Batch(dist, P, L, relabel)

@@ -173,7 +173,7 @@ def _decide_in_blocks(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
     """Decide for as many instances at a time as leave the work arrays small."""
-    decide_block = RULES.get(metric, _compare_all_pairs)
+    decide_block = RULES.get(metric, _decide_from_pairs)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
     for rows in cut_rows(len(dist), 8 * dist.n_labels**2, _limits.DECISION_BYTES):
@@ -216,7 +216,7 @@ def _transform_or_search(
     return search_jaccard(dist, empty) if best is None else (best, np.zeros(len(dist)))
 
 
-def _compare_all_pairs(
+def _decide_from_pairs(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
     best = dist.best(metric, empty=empty)

@@ -39,18 +39,18 @@ class Enumeration(View):
         With their probabilities under the mixture, which sum to less than one where some labelsets
         are unseen.
     bounds
-        (n, N_BOUNDS) as `_kernels.labelset_search.certify` writes them.
+        (n, N_BOUNDS) as `_kernels.labelset_search.write_bounds` writes them.
     """
 
     seen: WeightedLabelsets
     bounds: Floats
 
     @classmethod
-    def certify(cls, seen: WeightedLabelsets, largest_unseen: Floats) -> Enumeration:
+    def from_seen(cls, seen: WeightedLabelsets, largest_unseen: Floats) -> Enumeration:
         """Work out the bounds when no other labelset has more than `largest_unseen`, (n,)."""
         bounds = np.empty((len(seen), search.N_BOUNDS))
         for i, row in enumerate(bounds):
-            search.certify(seen.weights_of(i), largest_unseen[i], seen.n_labels, row)
+            search.write_bounds(seen.weights_of(i), largest_unseen[i], seen.n_labels, row)
         return cls(seen, bounds)
 
     def __getitem__(self, rows: Indices) -> Enumeration:
@@ -78,7 +78,9 @@ class Enumeration(View):
     def meets(self, goals: Floats) -> Mask:
         """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
         n_labels = self.seen.n_labels
-        return np.array([search.meets(row, n_labels, goals) for row in self.bounds], dtype=bool)
+        return np.array(
+            [search.meets_goals(row, n_labels, goals) for row in self.bounds], dtype=bool
+        )
 
     def mode(self) -> Labelsets:
         """Return the best labelsets seen, (n, L); the empty one where none was."""
@@ -215,7 +217,7 @@ def _deepen(
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     bounds = np.empty((n_samples, search.N_BOUNDS))
     for row in bounds:
-        search.certify(np.empty(0), 1.0, n_labels, row)
+        search.write_bounds(np.empty(0), 1.0, n_labels, row)
     kept: list[tuple[Labelsets, Floats]] = [
         (np.empty((0, n_labels), dtype=np.int8), np.empty(0)) for _ in range(n_samples)
     ]
@@ -230,8 +232,8 @@ def _deepen(
             mine = instance == i
             at = active[i]
             kept[at] = rows[mine], weights[mine]
-            search.certify(weights[mine], left_alone[i], n_labels, bounds[at])
-            if not search.meets(bounds[at], n_labels, goals):
+            search.write_bounds(weights[mine], left_alone[i], n_labels, bounds[at])
+            if not search.meets_goals(bounds[at], n_labels, goals):
                 goes_on.append(at)
         active = np.array(goes_on, dtype=np.intp)
         threshold *= search.SHRINK

@@ -150,7 +150,7 @@ class Sampled(View):
         drawn = WeightedLabelsets.merge(
             rows[once], np.exp(log_prob[once]), instance[once], len(known)
         )
-        return Enumeration.certify(known.join(drawn), self.enumeration.largest_unseen)
+        return Enumeration.from_seen(known.join(drawn), self.enumeration.largest_unseen)
 
 
 def _mean_where(chosen: Mask, values: Floats, guess: Floats | float) -> Floats:
