@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: what was measured, what is needed, what is hoped for."""
+    """One claim: what was measured, what is needed, what is the goal."""
 
     what: str
     value: float

@@ -154,7 +154,7 @@ class ScoreTable:
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0)
+                expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
         return cls._from_parts(columns, [(slice(None), summary.profile)], decisions)
 
@@ -240,7 +240,7 @@ class ScoreTable:
         added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
         if truth is not None and self._decisions is not None:
             for metric, name in zip(metrics, names, strict=True):
-                expected = truth.expected(metric, self._decisions, empty=0.0)
+                expected = truth.expected(metric, self._decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self._decisions)))
         return self._with_columns(added)

@@ -98,15 +98,15 @@ def test_every_public_method_says_what_it_does(name):
             assert inspect.getdoc(member), f"{name}.{attribute}"
 
 
-@pytest.mark.parametrize(("told", "expected"), [("1", 1), ("3", 3)])
-def test_the_number_of_threads_can_be_told(told, expected, monkeypatch):
-    monkeypatch.setenv("LABELSURE_NUM_THREADS", told)
+@pytest.mark.parametrize(("value", "expected"), [("1", 1), ("3", 3)])
+def test_the_number_of_threads_can_be_set(value, expected, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
     assert n_threads() == expected
 
 
-@pytest.mark.parametrize("told", ["", "0", "-2", "many"])
-def test_otherwise_all_cores_are_used(told, monkeypatch):
-    monkeypatch.setenv("LABELSURE_NUM_THREADS", told)
+@pytest.mark.parametrize("value", ["", "0", "-2", "many"])
+def test_otherwise_all_cores_are_used(value, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
     assert n_threads() >= 1
     monkeypatch.delattr("os.sched_getaffinity", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 7)

@@ -106,7 +106,7 @@ def worked_example_table() -> PrintedTable:
     joint[ours] = probabilities
     dist = DenseDistribution(np.tile(joint, (8, 1)))
     names = ("hamming", "exact", "jaccard")
-    expected = {name: dist.expected(name, labelsets, empty=0.0) for name in names}
+    expected = {name: dist.expected(name, labelsets, empty=0.0).value for name in names}
     rows: list[Row] = []
     for i, labelset in enumerate(labelsets):
         cells = [
