@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from labelsure._storage import name_classes_publicly
-
 __all__ = [
     "DataError",
     "InputError",
@@ -62,6 +60,3 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameEr
     listed = list(spelled.values())[:MAX_NAMES_LISTED]
     more = f" and {len(spelled) - len(listed)} more" if len(spelled) > len(listed) else ""
     return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(listed)}{more}.")
-
-
-name_classes_publicly(__name__)

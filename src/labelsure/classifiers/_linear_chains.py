@@ -118,7 +118,8 @@ def expand_chain(
     if linear is None:
         return PrefixChain(order, ChainConditional(learners, X), X.shape[0])
     of_features, of_labels, intercepts = linear
-    return LinearChain(order, np.asarray(X @ of_features.T) + intercepts, of_labels)
+    base = np.asarray(X @ of_features.T) + intercepts
+    return LinearChain.from_fitted(order.astype(np.intp), base, of_labels)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Good labelsets under Jaccard where there are too many to see all, and how good. Section 5."""
+"""The search under Jaccard, where there are too many labelsets to see all. Section 5.
+
+It begins with the best labels of each size, from P(y_j = 1, |y| = s), which is also how F1 decides.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import numpy as np
 
 from labelsure._limits import TIE
 from labelsure._typing import Floats, Labelsets
-from labelsure.decisions._size_choices import choose_each_size, choose_f1
 from labelsure.distributions import LabelsetDistribution
 from labelsure.metrics import JACCARD
 
@@ -101,3 +103,48 @@ def _expect_flips(dist: LabelsetDistribution, Y_pred: Labelsets, empty: float) -
     # The labelset itself comes first: tables count it once, and each flip from there.
     change = np.concatenate([np.zeros((1, dist.n_labels)), np.eye(dist.n_labels)]).astype(np.int8)
     return _expect(dist, Y_pred[:, np.newaxis] ^ change, empty)[:, 1:]
+
+
+def choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
+    """Return the best labelsets under F1, (n, L): for each size a choice of the top k."""
+    sizes = np.arange(1, dist.n_labels + 1)
+    worth = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
+    values, chosen = choose_each_size(dist.size_marginals(), worth)
+    return _best_of_sizes(dist, values, chosen, empty)
+
+
+def choose_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelsets]:
+    """Return for each k the largest sum over k labels of their mean worth, and these labels.
+
+    Parameters
+    ----------
+    by_size
+        (n, L, L) P(y_j = 1, |y| = s).
+    worth
+        (L, L) what label j adds when |y| = s and k labels are chosen.
+
+    Returns
+    -------
+    (n, L) sums and (n, L, L) labelsets, k - 1 being the middle index
+    """
+    n_labels = worth.shape[0]
+    gains = np.swapaxes(by_size @ worth, 1, 2)  # [instance, k, label]
+    keys = -gains
+    np.round(keys, 12, out=keys)
+    order = np.argsort(keys, axis=2, kind="stable")  # on a tie the lower label
+    del keys  # arrays of this size are most of the memory that a decision takes
+    chosen = np.zeros(gains.shape, dtype=np.int8)
+    first_k = np.tri(n_labels, dtype=np.int8)
+    np.put_along_axis(chosen, order, np.broadcast_to(first_k, gains.shape), axis=2)
+    return np.einsum("nkj,nkj->nk", gains, chosen), chosen
+
+
+def _best_of_sizes(
+    dist: LabelsetDistribution, values: Floats, chosen: Labelsets, empty: float
+) -> Labelsets:
+    """Return the best of the empty labelset and one labelset of each size, smallest on a tie."""
+    nothing = np.zeros((len(dist), 1, dist.n_labels), dtype=np.int8)
+    of_nothing = empty * np.exp(dist.log_prob(nothing[:, 0]))
+    values = np.column_stack([of_nothing, values])
+    size = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+    return np.concatenate([nothing, chosen], axis=1)[np.arange(len(dist)), size]

@@ -13,8 +13,7 @@ import numpy as np
 from labelsure import _limits
 from labelsure._limits import TIE, cut_rows
 from labelsure._typing import Floats, Labelsets
-from labelsure.decisions._jaccard_search import search_jaccard
-from labelsure.decisions._size_choices import choose_f1
+from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
 from labelsure.distributions import (
     DenseDistribution,
     EngineSettings,

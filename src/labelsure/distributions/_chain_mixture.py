@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
@@ -25,7 +25,7 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._bridge import LabelsetDistribution, expect_exact
 from labelsure.distributions._chain_links import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
-from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
 from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
@@ -58,10 +58,11 @@ class ChainMixture(LabelsetDistribution):
         One for each label.
     max_exact_labels
         Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
-    engine, tolerance, mass, budget
-        Settings of the engine, see `labelsure.distributions.Engine`; each call can replace them.
     random_state
         Seed of the sampled engine.
+    **settings
+        engine, tolerance, mass, budget: how it computes and when it stops, see
+        `labelsure.distributions.Engine`; each call can replace them.
 
     Examples
     --------
@@ -79,11 +80,8 @@ class ChainMixture(LabelsetDistribution):
         label_names: Iterable[Any] | None = None,
         *,
         max_exact_labels: int | None = None,
-        engine: str = "auto",
-        tolerance: float = 1e-3,
-        mass: float | None = None,
-        budget: int = 20_000,
         random_state: int = 0,
+        **settings: Unpack[EngineSettings],
     ) -> None:
         chains = list(chains)
         if not chains:
@@ -99,7 +97,7 @@ class ChainMixture(LabelsetDistribution):
         super().__init__(*shapes.pop(), label_names)
         self._chains = chains
         self._max_exact_labels = max_exact_labels
-        self._engine = Engine(engine, tolerance, mass, budget)
+        self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
 
     @property

@@ -76,3 +76,7 @@ def _check_number(name: str, value: Any, low: float, high: float) -> None:
         within = False
     if not within:
         raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {value!r}.")
+
+
+DEFAULT_ENGINE = Engine()
+"""What computes where nobody asks for another."""

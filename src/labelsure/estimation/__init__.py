@@ -4,14 +4,13 @@ from labelsure._storage import name_classes_publicly
 from labelsure.estimation._design import Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
-from labelsure.estimation._interval import Dispersion, Estimate
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
     PluginModel,
     RidgeModel,
 )
-from labelsure.estimation._reliability import Reliability, reliability
+from labelsure.estimation._reliability import Dispersion, Estimate, Reliability, reliability
 
 __all__ = [
     "ACCURACY_MODELS",

@@ -12,25 +12,24 @@ from sklearn.exceptions import NotFittedError
 
 from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._design import check_values, choose_response
+from labelsure.estimation._design import Inputs, check_values, choose_response
 from labelsure.estimation._inputs import (
-    EXPECTED,
     GroupLevels,
-    Inputs,
     as_score_table,
     check_features,
     check_groups,
     feature_matrix,
 )
-from labelsure.estimation._interval import Dispersion, Estimate, mean_interval
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
+    EXPECTED,
     FitSettings,
     Model,
     Outcomes,
     RidgeModel,
     coefficient_table,
 )
+from labelsure.estimation._reliability import Dispersion, Estimate, mean_interval
 from labelsure.metrics import MetricLike, check_empty, get_metric
 from labelsure.score_table import ScoreTable
 

@@ -15,6 +15,7 @@ from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError
 from labelsure.estimation._design import (
     RESPONSES,
+    Inputs,
     Layout,
     Response,
     column_scales,
@@ -22,7 +23,6 @@ from labelsure.estimation._design import (
     make_blocks,
     scale_columns,
 )
-from labelsure.estimation._inputs import EXPECTED, GroupLevels, Inputs
 from labelsure.estimation._ridge import (
     Problem,
     covariance,
@@ -33,6 +33,11 @@ from labelsure.estimation._ridge import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.estimation._inputs import GroupLevels
+
+EXPECTED = "expected"
+"""The feature that is the expected accuracy of the decision itself."""
 
 
 @dataclass(frozen=True)
