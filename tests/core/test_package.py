@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import labelsure
-from labelsure._kernels.threads import for_rows, map_rows, n_threads
+from labelsure._kernels.threads import for_rows, map_rows, n_threads, one_blas_thread
 
 PUBLIC = [name for name in labelsure.__all__ if name[0] != "_"]
 
@@ -99,7 +99,7 @@ def test_every_public_method_says_what_it_does(name):
 
 
 @pytest.mark.parametrize(("value", "expected"), [("1", 1), ("3", 3)])
-def test_the_number_of_threads_can_be_set(value, expected, monkeypatch):
+def test_a_variable_sets_the_number_of_threads(value, expected, monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
     assert n_threads() == expected
 
@@ -141,3 +141,15 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
 
     with pytest.raises(RuntimeError, match="in a thread"):
         for_rows(kernel, 10)
+
+
+def test_one_blas_thread_holds_inside_the_context_alone():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def blas_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}

@@ -16,8 +16,8 @@ from labelsure.classifiers._base_learners import (
     Features,
     LabelTask,
     check_label_order,
+    find_weight_argument,
     fit_learners,
-    weight_argument,
 )
 from labelsure.classifiers._linear_chains import LinearWeights, expand_chain, read_linear_weights
 from labelsure.classifiers._predictor import LabelsetClassifier
@@ -217,7 +217,7 @@ def _bootstrap(
     """
     share = None if sample_weight is None else sample_weight / sample_weight.sum()
     drawn = np.sort(generator.choice(n_rows, size=n_rows, p=share))
-    if weight_argument(learner) != "sample_weight" or hasattr(learner, "steps"):
+    if find_weight_argument(learner) != "sample_weight" or hasattr(learner, "steps"):
         return drawn, None
     rows, counts = np.unique(drawn, return_counts=True)
     return rows, counts.astype(np.float64)

@@ -6,7 +6,7 @@ In a simulated one label j depends on the features and on label j - 1:
         = (1 - noise) SIGNAL w_j.x + c_j + shift + dependence (2 y_{j-1} - 1)
 
 with unit vectors w_j, offsets c_j that make labels differ in frequency, and the one shift that
-gives the cardinality that is asked for. The first label has no predecessor, so no last term.
+gives the wanted cardinality. The first label has no predecessor, so no last term.
 """
 
 from __future__ import annotations

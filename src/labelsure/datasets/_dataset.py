@@ -66,7 +66,7 @@ class Dataset:
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "Y", Y)
         object.__setattr__(self, "label_names", check_label_names(label_names, Y.shape[1]))
-        object.__setattr__(self, "feature_names", _names_of_features(X, self.feature_names))
+        object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 
     @property
     def n_samples(self) -> int:
@@ -167,22 +167,22 @@ def _check_features(X: Features, feature_names: Any) -> Features:
         )
     columns = list(feature_names) or [f"x{j}" for j in range(array.shape[1])]
     if len(columns) != array.shape[1]:
-        raise _wrong_names(array.shape[1], len(columns))
+        raise _make_names_error(array.shape[1], len(columns))
     return pd.DataFrame(array, columns=[str(column) for column in columns])
 
 
-def _names_of_features(X: Features, feature_names: Any) -> tuple[str, ...]:
+def _read_feature_names(X: Features, feature_names: Any) -> tuple[str, ...]:
     default = names_in(X) or [f"x{j}" for j in range(X.shape[1])]
     names = tuple(str(name) for name in (feature_names or default))
     if len(names) != X.shape[1]:
-        raise _wrong_names(X.shape[1], len(names))
+        raise _make_names_error(X.shape[1], len(names))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"The names of features must be distinct, got {twice!r} twice. Rename it.")
     return names
 
 
-def _wrong_names(n_features: int, n_names: int) -> InputError:
+def _make_names_error(n_features: int, n_names: int) -> InputError:
     return InputError(
         f"`feature_names` must have one name for each of the {n_features} columns of `X`, "
         f"got {n_names}. Name every column, in order."

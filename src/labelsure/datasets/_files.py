@@ -33,13 +33,13 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise DataError(f"There is no file {str(path)!r}.{_nearest(path)}") from error
+        raise DataError(f"There is no file {str(path)!r}.{_suggest_name(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"The file {str(path)!r} cannot be read: {reason}.") from error
 
 
-def _nearest(path: Path) -> str:
+def _suggest_name(path: Path) -> str:
     try:
         names = [entry.name for entry in path.parent.iterdir()]
     except OSError:

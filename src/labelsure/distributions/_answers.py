@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats, Indices, Labelsets
-from labelsure.metrics import Metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure.distributions._bridge import LabelsetDistribution
+    from labelsure.metrics import Metric
 
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")

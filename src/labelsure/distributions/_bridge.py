@@ -11,7 +11,7 @@ import numpy as np
 from labelsure._limits import MAX_ARRAY_BYTES, check_size
 from labelsure._typing import Floats, Indices, Labelsets, RandomState, Rows
 from labelsure.distributions._answers import Expected, Profile, Summary, Support, TopLabelsets
-from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.errors import InputError
 from labelsure.labelsets import check_guesses, check_label_names, check_labelsets
 from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
@@ -331,7 +331,8 @@ class LabelsetDistribution(ABC):
         return None
 
     def _with_engine(self, settings: EngineSettings) -> Self:
-        Engine().replace(settings)  # wrong settings are wrong for all kinds
+        if settings:
+            DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
         return self
 
 
