@@ -14,17 +14,9 @@ from labelsure.analyses._correlations import (
     kendall_association,
     pearson_association,
 )
-from labelsure.analyses._scores import (
-    CELL,
-    accuracies,
-    candidate_values,
-    check_candidates,
-    check_metrics,
-    check_scores,
-    expected_accuracies,
-    rank_keys,
-)
-from labelsure.metrics import COUNTS, check_empty, get_metric
+from labelsure.analyses._frame_checks import check_candidates, check_metrics, check_scores
+from labelsure.metrics import COUNTS, check_empty
+from labelsure.score_table import CELL, ScoreTable
 
 MODEL = "model"
 """The expected accuracy under the classifier's own distribution, beside the candidates."""
@@ -85,27 +77,32 @@ def true_accuracy(
         if truth not in scores.columns:
             continue
         known = scores[scores[truth].notna()]
-        for cell, part in known.groupby(CELL, sort=False):
+        for cell, part in known.groupby(list(CELL), sort=False):
             name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
-            rows += [{**name, **row} for row in _against_truth(part, metric, candidates, empty)]
+            table = ScoreTable(part)
+            has_expected = f"expected_{metric}" in part.columns
+            rows += [
+                {**name, **row}
+                for row in _against_truth(table, metric, candidates, empty, has_expected)
+            ]
     columns = ["metric", *CELL, "candidate", "n", "kendall", "pearson", "mean_error"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _against_truth(
-    part: pd.DataFrame, metric: str, candidates: Sequence[str], empty: float
+    table: ScoreTable, metric: str, candidates: Sequence[str], empty: float, has_expected: bool
 ) -> list[dict[str, Any]]:
-    truth = expected_accuracies(part, metric, empty, true=True)
+    truth = table.true_expected(metric, empty)
     rows = [
         {
             "candidate": candidate,
-            "kendall": kendall_association(rank_keys(part, candidate), truth).value,
-            "pearson": pearson_association(candidate_values(part, candidate), truth).value,
+            "kendall": kendall_association(table.ranks(candidate), truth).value,
+            "pearson": pearson_association(table.candidate(candidate), truth).value,
         }
         for candidate in candidates
     ]
-    if f"expected_{metric}" in part.columns:
-        model = expected_accuracies(part, metric, empty)
+    if has_expected:
+        model = table.expected(metric, empty)
         rows.append(
             {
                 "candidate": MODEL,
@@ -148,9 +145,9 @@ def optimal_decisions(
         gap = f"best_{metric}_gap"
         if not {*counts, gap} <= set(scores.columns):
             continue
-        for cell, part in scores.dropna(subset=counts).groupby(CELL, sort=False):
-            mode = accuracies(part, metric, empty)
-            best = get_metric(metric).values(*(part[name] for name in counts), empty=empty)
+        for cell, part in scores.dropna(subset=counts).groupby(list(CELL), sort=False):
+            table = ScoreTable(part)
+            mode, best = table.accuracy(metric, empty), table.best_accuracy(metric, empty)
             error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
             means = (mode.mean(), best.mean(), (best - mode).mean())
             rows.append((metric, *cell, len(part), *means, error, part[gap].mean()))

@@ -19,18 +19,12 @@ from statsmodels.stats.multitest import multipletests
 
 from labelsure._kernels.concordance import net_concordance
 from labelsure._typing import Floats, Integers
-from labelsure.analyses._scores import (
-    CELL,
-    accuracies,
-    candidate_values,
-    check_candidates,
-    check_metrics,
-    check_scores,
-    rank_keys,
-)
+from labelsure.analyses._frame_checks import check_candidates, check_metrics, check_scores
 from labelsure.metrics import check_empty
+from labelsure.score_table import CELL, ScoreTable
 
-Values = Callable[[pd.DataFrame, str], Floats]
+Values = Callable[[ScoreTable, str], Floats]
+"""What is correlated with accuracy: a candidate's values, or its ranks."""
 
 BASELINE = "HP"
 PAPER_METRICS = ("exact", "hamming", "jaccard")
@@ -67,7 +61,7 @@ def kendall(
         p_value (two-sided), arrows ("+" or "-", repeated for 0.1, 0.05 and 0.01) and p_value_holm,
         which allows for all tests of a repeat.
     """
-    return _correlations("kendall", rank_keys, scores, metrics, candidates, empty)
+    return _correlations("kendall", ScoreTable.ranks, scores, metrics, candidates, empty)
 
 
 def pearson(
@@ -89,7 +83,7 @@ def pearson(
     pandas.DataFrame
         The columns of `kendall`.
     """
-    return _correlations("pearson", candidate_values, scores, metrics, candidates, empty)
+    return _correlations("pearson", ScoreTable.candidate, scores, metrics, candidates, empty)
 
 
 def arrows(gap: float, p_value: float) -> str:
@@ -117,12 +111,12 @@ def _correlations(
     rows: list[dict[str, Any]] = []
     for metric in metrics:
         # Cells in the order in which they come, so that tables keep the order of the plan.
-        for cell, part in scores.groupby(CELL, sort=False):
+        for cell, part in scores.groupby(list(CELL), sort=False):
             name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
-            outcome = accuracies(part, metric, empty)
-            to_outcome = _with_outcome(correlate, outcome)
+            table = ScoreTable(part)
+            to_outcome = _with_outcome(correlate, table.accuracy(metric, empty))
             rows += [
-                {**name, **entry} for entry in _cell(to_outcome, partial(values, part), candidates)
+                {**name, **entry} for entry in _cell(to_outcome, partial(values, table), candidates)
             ]
     return _with_holm(pd.DataFrame(rows))
 

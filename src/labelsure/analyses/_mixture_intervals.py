@@ -17,10 +17,11 @@ from joblib import Parallel, delayed
 
 from labelsure._typing import Floats, Mask
 from labelsure.analyses._correlations import PAPER_METRICS
-from labelsure.analyses._scores import accuracies, check_metrics, check_scores
+from labelsure.analyses._frame_checks import check_metrics, check_scores
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import check_empty
+from labelsure.score_table import ScoreTable
 
 PAPER_MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
 """The paper's models and the candidates that each is made from."""
@@ -202,7 +203,7 @@ def _replicate(
     estimator.fit(pooled[task.half], **groups)
     held_out = pooled[~task.half]
     estimated = estimator.predict(held_out, **groups)
-    cut = _cut(task.metric, estimated, accuracies(held_out, task.metric, empty))
+    cut = _cut(task.metric, estimated, ScoreTable(held_out).accuracy(task.metric, empty))
     name: dict[str, Any] = {
         "metric": task.metric,
         "model": task.model,

@@ -132,12 +132,12 @@ def _mean_accuracies(run: StudyRun) -> pd.DataFrame:
     """Return the mean actual and expected accuracy of the mode, by data set and classifier."""
     import pandas as pd
 
-    from labelsure.analyses._scores import accuracies, expected_accuracies
+    from labelsure.score_table import ScoreTable
 
-    columns = {}
+    table, columns = ScoreTable(run.scores), {}
     for metric in run.plan.metrics:
-        columns[metric] = accuracies(run.scores, metric, run.plan.empty)
-        columns[f"expected {metric}"] = expected_accuracies(run.scores, metric, run.plan.empty)
+        columns[metric] = table.accuracy(metric, run.plan.empty)
+        columns[f"expected {metric}"] = table.expected(metric, run.plan.empty)
     keys = [run.scores["dataset"], run.scores["classifier"]]
     return pd.DataFrame(columns).groupby(keys, sort=False).mean()
 

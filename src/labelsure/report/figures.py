@@ -14,6 +14,7 @@ from labelsure._typing import Floats
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES, confidence_of_profile
 from labelsure.distributions import Profile
 from labelsure.estimation import Reliability
+from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy, accept_curve
 
 if TYPE_CHECKING:
@@ -284,8 +285,6 @@ def plot_accepted(
     metric, empty
         Of the accuracy.
     """
-    from labelsure.analyses._scores import accuracies, rank_keys  # a figure alone needs no study
-
     present = list(dict.fromkeys(scores["classifier"]))
     chosen = classifier if classifier in present else present[0]
     shown = scores[(scores["classifier"] == chosen) & (scores["repeat"] == scores["repeat"].min())]
@@ -297,9 +296,10 @@ def plot_accepted(
         ax.set_visible(False)
     for ax, dataset in zip(axes.flat, datasets, strict=False):
         part = shown[shown["dataset"] == dataset]
-        accuracy = accuracies(part, metric, empty)
+        table = ScoreTable(part)
+        accuracy = table.accuracy(metric, empty)
         for name, style in zip(candidates, STYLES, strict=False):
-            curve = accept_curve(_finite(rank_keys(part, name)), accuracy)
+            curve = accept_curve(_finite(table.ranks(name)), accuracy)
             ax.plot(curve["n_accepted"], curve["accuracy"], linestyle=style, label=name)
         ax.set(title=dataset, ylim=(0, 1.02))
     figure.supxlabel("predictions accepted, the most confident first")
