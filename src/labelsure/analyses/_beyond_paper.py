@@ -14,7 +14,7 @@ from labelsure.analyses._correlations import (
     kendall_association,
     pearson_association,
 )
-from labelsure.analyses._given_frames import check_candidates, check_metrics, check_scores
+from labelsure.analyses._frame_checks import check_candidates, check_metrics, check_scores
 from labelsure.metrics import COUNTS, check_empty
 from labelsure.score_table import CELL, ScoreTable
 
@@ -77,17 +77,21 @@ def true_accuracy(
         if truth not in scores.columns:
             continue
         known = scores[scores[truth].notna()]
-        for cell, part in known.groupby(CELL, sort=False):
+        for cell, part in known.groupby(list(CELL), sort=False):
             name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
-            rows += [{**name, **row} for row in _against_truth(part, metric, candidates, empty)]
+            table = ScoreTable(part)
+            has_expected = f"expected_{metric}" in part.columns
+            rows += [
+                {**name, **row}
+                for row in _against_truth(table, metric, candidates, empty, has_expected)
+            ]
     columns = ["metric", *CELL, "candidate", "n", "kendall", "pearson", "mean_error"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _against_truth(
-    part: pd.DataFrame, metric: str, candidates: Sequence[str], empty: float
+    table: ScoreTable, metric: str, candidates: Sequence[str], empty: float, has_expected: bool
 ) -> list[dict[str, Any]]:
-    table = ScoreTable(part)
     truth = table.true_expected(metric, empty)
     rows = [
         {
@@ -97,7 +101,7 @@ def _against_truth(
         }
         for candidate in candidates
     ]
-    if f"expected_{metric}" in part.columns:
+    if has_expected:
         model = table.expected(metric, empty)
         rows.append(
             {
@@ -141,7 +145,7 @@ def optimal_decisions(
         gap = f"best_{metric}_gap"
         if not {*counts, gap} <= set(scores.columns):
             continue
-        for cell, part in scores.dropna(subset=counts).groupby(CELL, sort=False):
+        for cell, part in scores.dropna(subset=counts).groupby(list(CELL), sort=False):
             table = ScoreTable(part)
             mode, best = table.accuracy(metric, empty), table.best_accuracy(metric, empty)
             error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan

@@ -19,11 +19,12 @@ from statsmodels.stats.multitest import multipletests
 
 from labelsure._kernels.concordance import net_concordance
 from labelsure._typing import Floats, Integers
-from labelsure.analyses._given_frames import check_candidates, check_metrics, check_scores
+from labelsure.analyses._frame_checks import check_candidates, check_metrics, check_scores
 from labelsure.metrics import check_empty
 from labelsure.score_table import CELL, ScoreTable
 
 Values = Callable[[ScoreTable, str], Floats]
+"""What is correlated with accuracy: a candidate's values, or its ranks."""
 
 BASELINE = "HP"
 PAPER_METRICS = ("exact", "hamming", "jaccard")
@@ -110,7 +111,7 @@ def _correlations(
     rows: list[dict[str, Any]] = []
     for metric in metrics:
         # Cells in the order in which they come, so that tables keep the order of the plan.
-        for cell, part in scores.groupby(CELL, sort=False):
+        for cell, part in scores.groupby(list(CELL), sort=False):
             name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
             table = ScoreTable(part)
             to_outcome = _with_outcome(correlate, table.accuracy(metric, empty))

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from scipy import sparse
 
+from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import decide
@@ -27,9 +28,6 @@ TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
 """The metrics in every table: with the mode's expected accuracy, with its true expected accuracy,
 and with a best decision, found by a rule of its own, that need not be the mode."""
-
-MAX_RULELESS_LABELS = 12
-"""Up to here a metric without a rule of its own can try all pairs of labelsets."""
 
 BEST_BUDGET = 1000
 """Labelsets that stand for all where there are too many of them to decide by."""
@@ -113,7 +111,7 @@ def _true_metrics(plan: Plan) -> list[str]:
 def _best_metrics(plan: Plan, n_labels: int) -> list[str]:
     with_rule = ("exact", *BEST_METRICS)  # the mode is the best decision for exact match
     others = [metric for metric in plan.metrics if metric not in with_rule]
-    return [*BEST_METRICS, *(others if n_labels <= MAX_RULELESS_LABELS else ())]
+    return [*BEST_METRICS, *(others if n_labels <= _limits.ALL_PAIRS_LABELS else ())]
 
 
 def _more_metrics(plan: Plan, n_labels: int) -> dict[str, list[str]]:
@@ -152,14 +150,14 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
         model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
         model.fit(X_train, data.data.Y[train])
         dist = model.predict_distribution(X_test)
-        table = _score(plan, dist, data, test)
+        scores = _score(plan, dist, data, test).to_frame()
     identity = {
         "dataset": cell.dataset,
         "classifier": cell.classifier,
         "repeat": cell.repeat,
         "instance": test,
     }
-    return pd.concat([pd.DataFrame(identity), table.to_frame()], axis=1)
+    return pd.concat([pd.DataFrame(identity, index=scores.index), scores], axis=1)
 
 
 def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:

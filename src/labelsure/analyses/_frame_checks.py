@@ -1,4 +1,4 @@
-"""What analyses are given, checked: score tables, other frames, names of metrics and candidates."""
+"""Checks of frames and names that analyses are asked about."""
 
 from __future__ import annotations
 
