@@ -194,7 +194,7 @@ def test_settings_of_the_analyses_come_from_the_plan():
     changes |= {"n_replicates": 4, "by_instance": True}
     plan = Plan.from_dict({**load_plan("quick").to_dict(), **changes})
     expected = AnalysisSettings(("f1",), ("SE",), 0.25, True, 4, "rates", 3)
-    assert plan.analysis_settings == expected
+    assert AnalysisSettings.from_plan(plan) == expected
 
 
 def test_the_record_of_an_older_run_is_read_under_the_names_of_today():

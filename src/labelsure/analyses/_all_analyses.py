@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,24 @@ class AnalysisSettings:
     n_replicates: int = N_REPLICATES
     response: ResponseKind = "rates"
     seed: int = 0
+
+    @classmethod
+    def from_plan(cls, plan: Any) -> AnalysisSettings:
+        """Return what a plan says about its analyses. No other place makes settings from a plan.
+
+        Parameters
+        ----------
+        plan
+            A `labelsure.study.Plan`.
+        """
+        return cls(
+            metrics=plan.metrics,
+            candidates=plan.candidates,
+            empty=plan.empty,
+            by_instance=plan.by_instance,
+            n_replicates=plan.n_replicates,
+            seed=plan.seed,
+        )
 
     @property
     def rank_candidates(self) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ import pandas as pd
 from labelsure.analyses._correlations import (
     PAPER_METRICS,
     PEARSON_CANDIDATES,
+    check_candidates,
+    check_metrics,
+    check_scores,
     kendall_association,
     pearson_association,
 )
-from labelsure.analyses._frame_checks import check_candidates, check_metrics, check_scores
 from labelsure.metrics import COUNTS, check_empty
 from labelsure.score_table import CELL, ScoreTable
 

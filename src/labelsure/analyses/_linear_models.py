@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 from labelsure._typing import Floats
-from labelsure.analyses._frame_checks import check_columns
+from labelsure.analyses._correlations import check_columns
 from labelsure.errors import InputError
 
 BASELINES = {"candidate": "HP", "dataset": "emotions", "classifier": "ECC", "metric": "exact"}

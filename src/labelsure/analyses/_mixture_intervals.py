@@ -16,8 +16,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from labelsure._typing import Floats, Mask
-from labelsure.analyses._correlations import PAPER_METRICS
-from labelsure.analyses._frame_checks import check_metrics, check_scores
+from labelsure.analyses._correlations import PAPER_METRICS, check_metrics, check_scores
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import check_empty

@@ -2,8 +2,8 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution
-from labelsure.classifiers._binary_relevance import BinaryRelevance
 from labelsure.classifiers._chain_classifiers import (
+    BinaryRelevance,
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._storage import decode
 from labelsure._typing import Floats, Integers
 from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
 from labelsure.datasets._columns import (
@@ -26,7 +27,6 @@ from labelsure.datasets._columns import (
     read_labelsets,
 )
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import decode
 from labelsure.errors import DataError
 
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from labelsure._storage import decompress, read_bytes
 from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset, checksum_values
-from labelsure.datasets._files import decompress, read_bytes
 from labelsure.datasets._reading import read_csv
 from labelsure.distributions import LabelsetDistribution, TrellisDistribution, make_generator
 from labelsure.errors import DataError, InputError

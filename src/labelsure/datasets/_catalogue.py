@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._storage import COMPRESSIONS, first_line, stem_of, suffix_of
 from labelsure._typing import AnyPath
 from labelsure.datasets._built_in import load_digits, load_simulated, load_yeast
 from labelsure.datasets._cache import CacheFolder, cache_folder, cache_key
@@ -24,7 +25,6 @@ from labelsure.datasets._columns import (
     read_labelsets,
 )
 from labelsure.datasets._dataset import Dataset, checksum_values
-from labelsure.datasets._files import COMPRESSIONS, first_line, stem_of, suffix_of
 from labelsure.datasets._reading import read_dataset
 from labelsure.errors import DataError, unknown_name
 

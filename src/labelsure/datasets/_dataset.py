@@ -12,7 +12,6 @@ from scipy import sparse
 
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.distributions import make_generator
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, code_keys, names_in
 
@@ -248,6 +247,8 @@ def split_rows(
     """
     rows = check_labelsets(Y)
     n_test = _count_test_rows(test_size, len(rows))
+    from labelsure.distributions import make_generator  # reading a file needs no kernels
+
     seed = int(make_generator(random_state).integers(2**32))
     split = _split_stratified if stratified else _split_shuffled
     return split(rows, n_test, seed)

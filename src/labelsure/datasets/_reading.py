@@ -11,6 +11,15 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from labelsure._storage import (
+    checksum_bytes,
+    decode,
+    decompress,
+    first_line,
+    read_bytes,
+    stem_of,
+    suffix_of,
+)
 from labelsure._typing import AnyPath
 from labelsure.datasets._arff import read_arff
 from labelsure.datasets._cache import cache_folder, cache_key
@@ -22,15 +31,6 @@ from labelsure.datasets._columns import (
     read_xml_labels,
 )
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import (
-    checksum_bytes,
-    decode,
-    decompress,
-    first_line,
-    read_bytes,
-    stem_of,
-    suffix_of,
-)
 from labelsure.errors import DataError, InputError, unknown_name
 
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from scipy.stats import t as student
 from labelsure._typing import Floats
 from labelsure.analyses._correlations import PAPER_METRICS
 from labelsure.analyses._mixture_intervals import DEFAULT_WIDTH, WIDTHS
-from labelsure.paper._published import RepeatedAnalyses
+
+if TYPE_CHECKING:
+    from labelsure.paper._published import RepeatedAnalyses
 
 
 @dataclass(frozen=True)

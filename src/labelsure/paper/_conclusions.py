@@ -16,6 +16,7 @@ Bengio's correction). With one repeat the regression's own standard error takes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from labelsure.analyses._correlations import PAPER_METRICS
 from labelsure.paper._claims import (
@@ -32,7 +33,9 @@ from labelsure.paper._claims import (
     lowest_estimates_are_too_low,
     mixture_is_best,
 )
-from labelsure.paper._published import RepeatedAnalyses
+
+if TYPE_CHECKING:
+    from labelsure.paper._published import RepeatedAnalyses
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 SIGN_RULE = (

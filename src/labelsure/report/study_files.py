@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from labelsure._storage import write_text, write_whole
-from labelsure.analyses import Analyses
+from labelsure.analyses import Analyses, AnalysisSettings
 from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
@@ -18,10 +18,11 @@ from labelsure.report.figures import (
     plot_example_distributions,
 )
 from labelsure.report.study_tables import make_study_tables
-from labelsure.study import Plan, StudyRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from labelsure.study import Plan, StudyRun
 
 __all__ = ["flatten_settings", "write_report"]
 
@@ -67,23 +68,23 @@ def flatten_settings(plan: Plan) -> dict[str, str]:
     >>> shown["name"], shown["base.C"], shown["empty"], shown["response"]
     ('paper', '0.1', '0.0', 'rates')
     """
-    shown = dict(_flattened(plan.to_dict()))
-    for name, value in asdict(plan.analysis_settings).items():
-        shown[name] = _text(value)
+    shown = dict(_flatten(plan.to_dict()))
+    for name, value in asdict(AnalysisSettings.from_plan(plan)).items():
+        shown[name] = _write_value(value)
     return shown
 
 
-def _flattened(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+def _flatten(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     flat = []
     for name, value in settings.items():
         if isinstance(value, Mapping) and value:
-            flat += _flattened(value, f"{prefix}{name}.")
+            flat += _flatten(value, f"{prefix}{name}.")
         else:
-            flat.append((f"{prefix}{name}", _text(value)))
+            flat.append((f"{prefix}{name}", _write_value(value)))
     return flat
 
 
-def _text(value: Any) -> str:
+def _write_value(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."

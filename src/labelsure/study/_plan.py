@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from labelsure._typing import AnyPath
-from labelsure.analyses import AnalysisSettings
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import Engine
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
@@ -158,18 +157,6 @@ class Plan:
         }
         renamed = {RENAMED_KEYS.get(key, key): value for key, value in settings.items()}
         return cls.from_dict({**names_alone, **renamed})
-
-    @property
-    def analysis_settings(self) -> AnalysisSettings:
-        """What the plan says about the analyses. No other place makes settings from a plan."""
-        return AnalysisSettings(
-            metrics=self.metrics,
-            candidates=self.candidates,
-            empty=self.empty,
-            by_instance=self.by_instance,
-            n_replicates=self.n_replicates,
-            seed=self.seed,
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings, such that `from_dict` gives the same plan."""

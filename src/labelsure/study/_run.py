@@ -16,7 +16,7 @@ import tomli_w
 from labelsure._kernels.threads import n_threads
 from labelsure._storage import write_whole
 from labelsure._typing import AnyPath
-from labelsure.analyses import Analyses, run_analyses
+from labelsure.analyses import Analyses, AnalysisSettings, run_analyses
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
 from labelsure.study._plan import Plan
@@ -98,7 +98,7 @@ class StudyRun:
         n_jobs
             Processes for the mixture; None means as many as there are cores.
         """
-        settings = self.plan.analysis_settings
+        settings = AnalysisSettings.from_plan(self.plan)
         kept = _KeptReplicates(RunFolder(self.folder), self.scores, asdict(settings))
         replicates = kept.read()
         analyses = run_analyses(
