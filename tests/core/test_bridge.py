@@ -32,7 +32,7 @@ def concrete_kinds():
     while waiting:
         for kind in waiting.pop().__subclasses__():
             waiting.append(kind)
-            if kind.__module__.startswith("labelsure.") and not inspect.isabstract(kind):
+            if kind.__module__.partition(".")[0] == "labelsure" and not inspect.isabstract(kind):
                 found.add(kind.__name__)
     return found
 
