@@ -106,3 +106,24 @@ def test_guesses_that_are_none_are_refused():
     guesses[1, 2, 0] = 0.5
     with pytest.raises(ls.InputError, match=r"got 0.5 in row 1, guess 2, column 0. Binarise it"):
         dist.expected("jaccard", guesses)
+
+
+def test_bounds_of_several_guesses_stand_beside_each_other():
+    rows = [(np.array([g, g + 5]), np.array([g - 1, g + 4]), np.full(2, g + 9)) for g in range(3)]
+    columns = [distributions.Expected(*row) for row in rows]
+    stacked = distributions.Expected.stack(columns)
+    assert stacked.value.tolist() == [[0, 1, 2], [5, 6, 7]]
+    assert stacked.low.tolist() == [[-1, 0, 1], [4, 5, 6]]
+    assert stacked.high.tolist() == [[9, 10, 11], [9, 10, 11]]
+
+
+def test_guesses_have_the_bounds_that_they_have_alone():
+    chain = ls.LinearChain([1, 0, 2], [[0.3, -1.0, 0.5]] * 2, np.zeros((3, 3)))
+    dist = ls.ChainMixture([chain], engine="certified", tolerance=0.0, budget=3)
+    guesses = np.array([[[1, 0, 0], [1, 1, 1]], [[0, 0, 0], [0, 1, 0]]])
+    found = dist.expected("f1", guesses)
+    assert (found.low < found.high).all()
+    for g in range(2):
+        alone = dist.expected("f1", guesses[:, g])
+        for name in ("value", "low", "high"):
+            assert getattr(found, name)[:, g].tolist() == getattr(alone, name).tolist()
