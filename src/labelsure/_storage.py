@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 TEMPORARY = ".*.tmp"
-"""What files that are being written match; a killed process leaves them behind."""
+"""The pattern of files that are being written; a process that is killed leaves them behind."""
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file beside its place, and put it there once it is whole and on disk.
+    """Write to a temporary file beside the path, and rename it once it is whole and on disk.
 
     Parameters
     ----------

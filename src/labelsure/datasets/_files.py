@@ -86,7 +86,7 @@ def decode(content: bytes) -> str:
 
 
 def first_line(error: object) -> str:
-    """Return what another library says, as short as our own messages."""
+    """Return the first line of another library's message, without its full stop."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 
