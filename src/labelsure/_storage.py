@@ -19,11 +19,11 @@ from typing import Any
 from labelsure.errors import DataError
 
 TEMPORARY = ".*.tmp"
-"""What files that are being written match; a killed process leaves them behind."""
+"""The pattern of files that are being written; a process that is killed leaves them behind."""
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file beside its place, and put it there once it is whole and on disk.
+    """Write to a temporary file beside the path, and rename it once it is whole and on disk.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def decode(content: bytes) -> str:
 
 
 def first_line(error: object) -> str:
-    """Return what another library says, as short as our own messages."""
+    """Return the first line of another library's message, without its full stop."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
 

@@ -111,7 +111,7 @@ def _cell_information(joint: Floats, apart: Floats) -> Floats:
 
 
 def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:
-    """Return the label at each position: the one that its parents say most about.
+    """Return the label at each position: the one that shares most information with its parents.
 
     Parameters
     ----------

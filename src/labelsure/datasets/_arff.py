@@ -287,7 +287,7 @@ def _make_sparse_features(
     table: ArffRows, matrix: Any, features: list[int], nominal: str
 ) -> tuple[Any, list[str]]:
     blocks, names = [], []
-    run: list[int] = []  # neighbouring columns that stay as they are go over together
+    run: list[int] = []  # neighbouring columns that need no encoding are copied together
     for j in features:
         attribute = table.attributes[j]
         if _keeps_codes(attribute, nominal):

@@ -1,4 +1,4 @@
-"""The header of an ARFF file, as the field writes it.
+"""The header of an ARFF file, with all that occurs in files in use.
 
 liac-arff refuses tabs, comments behind a declaration, dates and escaped names, and needs
 exponential time for some broken lists of values. So declarations are read here, without

@@ -189,7 +189,7 @@ def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
 
 
 def _find_arff_files(folder: Path) -> dict[str, Path]:
-    """Return the ARFF files of a folder by their names; a compressed one only if no other is."""
+    """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
     try:
         paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
     except OSError as error:

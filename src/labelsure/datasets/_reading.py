@@ -117,7 +117,7 @@ def _read_cached_arff(
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
-    """Return the names in the xml that `labels` is, or that lies beside the file, or `labels`."""
+    """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
     xml = path.with_name(stem_of(path) + ".xml")
     if labels is None and xml.exists():
         return frozenset(read_xml_labels(read_bytes(xml), xml.name))
