@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study test lint types layers doctest unit nojit bench docs clean
+.PHONY: study test lint types layers unit nojit bench docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study embedded --out runs/embedded
@@ -22,9 +22,9 @@ types: .venv/develop.stamp
 layers: .venv/develop.stamp
 	$(BIN)/lint-imports
 
-# Tests and doctests, on both cores.
+# The tests, on both cores. Examples in docstrings and on pages are tests/documentation.
 unit: .venv/develop.stamp
-	$(BIN)/pytest -n 2 --doctest-modules src tests README.md --doctest-glob=README.md
+	$(BIN)/pytest -n 2 tests
 
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp
@@ -44,7 +44,7 @@ docs: .venv/docs.stamp
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[test,bench,data,distributed]"
+	$(PIP) --editable ".[test,bench,data]"
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt

@@ -14,6 +14,8 @@ MODULES = (core, chains, trellis, engines, classifiers, estimation)
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }
+if len(BENCHMARKS) < sum(len(module.BENCHMARKS) for module in MODULES):
+    raise ValueError("Two benchmarks have one name, so that only one of them would run.")
 
 
 def main(names: list[str]) -> int:

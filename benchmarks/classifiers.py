@@ -74,4 +74,4 @@ def fitting() -> Iterator[Row]:
     yield Row("the same, theirs too with BLAS on one thread", ours / theirs, "x", 1.25)
 
 
-BENCHMARKS = {"peers": peers, "fitting": fitting}
+BENCHMARKS = {"chain_peers": peers, "chain_fitting": fitting}

@@ -88,14 +88,14 @@ def slashdot() -> Iterator[Row]:
     dist = ensemble_of("slashdot", 1.0)
     if dist is None:
         return
-    told = {"engine": "certified", "tolerance": 1e-3}
+    chosen = {"engine": "certified", "tolerance": 1e-3}
     dense = core_seconds(lambda: dist[0].profile(engine="dense"), 3)
-    taken = milliseconds(lambda some: some.profile(**told), dist, copies=20)
+    taken = milliseconds(lambda some: some.profile(**chosen), dist, copies=20)
     what = f"Slashdot, {dist.n_labels} labels, C=1"
     yield from median_and_90(
         f"{what}: dense / certified", 1000 * dense / taken, "x", 100, 300, True
     )
-    widest = widths(dist, **told).max(axis=1).to_numpy()
+    widest = widths(dist, **chosen).max(axis=1).to_numpy()
     yield from median_and_90(f"{what}: widest certified interval", widest, "", 1e-3)
 
 
@@ -103,11 +103,11 @@ def enron() -> Iterator[Row]:
     dist = ensemble_of("enron", 1.0)
     if dist is None:
         return
-    told = {"engine": "certified", "tolerance": 0.01}
+    chosen = {"engine": "certified", "tolerance": 0.01}
     what = f"Enron, {dist.n_labels} labels, C=1, certified"
-    taken = milliseconds(lambda some: some.profile(**told), dist, copies=20)
+    taken = milliseconds(lambda some: some.profile(**chosen), dist, copies=20)
     yield from median_and_90(what, taken, "ms", 20, 5)
-    wide = widths(dist, **told)
+    wide = widths(dist, **chosen)
     yield from median_and_90(f"{what}: interval of SE", wide["SE"].to_numpy(), "", 0.01)
     others = wide[[*OTHERS]].max(axis=1).to_numpy()
     yield from median_and_90(f"{what}: widest other interval", others, "", 1e-3)
@@ -119,21 +119,21 @@ def enron_flat() -> Iterator[Row]:
         return
     dist = dist[:30]
     for engine, needed in (("certified", 0.05), ("auto", 0.02)):
-        told = {"engine": engine, "tolerance": 0.01, "budget": 20_000}
+        chosen = {"engine": engine, "tolerance": 0.01, "budget": 20_000}
         what = f"Enron, {dist.n_labels} labels, C=0.01 (flat), {engine}, budget 20,000"
-        taken = milliseconds(lambda one, told=told: one.profile(**told), dist)
+        taken = milliseconds(lambda one, chosen=chosen: one.profile(**chosen), dist)
         yield from median_and_90(what, taken, "ms", 1000)
-        wide = widths(dist, **told)["SE"].to_numpy()
+        wide = widths(dist, **chosen)["SE"].to_numpy()
         yield from median_and_90(f"{what}: interval of SE", wide, "", needed)
 
 
 def many_labels() -> Iterator[Row]:
     dist = simulated(174)
-    told = {"budget": 5000}
-    taken = milliseconds(lambda one: one.profile(**told), dist)
+    chosen = {"budget": 5000}
+    taken = milliseconds(lambda one: one.profile(**chosen), dist)
     what = "174 labels, simulated, auto, budget 5,000"
     yield from median_and_90(what, taken, "ms", 1000)
-    wide = widths(dist, **told)["SE"].to_numpy()
+    wide = widths(dist, **chosen)["SE"].to_numpy()
     yield from median_and_90(f"{what}: interval of SE", wide, "", 0.01)
 
 

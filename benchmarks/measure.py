@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One claim: what was measured, what is needed, what is hoped for."""
+    """One claim: what was measured, what is needed, and the goal beyond it."""
 
     what: str
     value: float
@@ -51,7 +51,7 @@ def compete(
     """Return the best times of two calls that take turns, so that noise hits both."""
     first()
     second()
-    times = [(_settled(first), _settled(second)) for _ in range(repeats)]
+    times = [(_once_after_pause(first), _once_after_pause(second)) for _ in range(repeats)]
     return min(t for t, _ in times), min(t for _, t in times)
 
 
@@ -66,7 +66,7 @@ def peak_bytes(call: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def _settled(call: Callable[[], object]) -> float:
+def _once_after_pause(call: Callable[[], object]) -> float:
     """Time one run after a pause: BLAS threads go on spinning for a while after a product."""
     time.sleep(0.1)
     return _once(call)

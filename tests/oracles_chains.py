@@ -18,8 +18,7 @@ def linear_chain_joint(order, base, weights):
             logit = base[j]
             for i in range(j):
                 logit += weights[j][i] * y[order[i]]
-            p = logistic(logit)
-            probability *= p if y[order[j]] else 1 - p
+            probability *= logistic(logit if y[order[j]] else -logit)
         joint.append(probability)
     return joint
 

@@ -1,10 +1,13 @@
 """Random batches of distributions, as each kind, with the probabilities they stand for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import oracles
+import oracles_chains
+import oracles_trellis
 from hypothesis import strategies as st
 
 import labelsure as ls
@@ -15,11 +18,15 @@ MAX_SAMPLES = 4
 
 @dataclass
 class Batch:
-    """A distribution under test beside the plain lists of probabilities that it must mean."""
+    """A distribution under test beside the plain lists of probabilities that it must mean.
+
+    `relabel(order)` makes the same distribution when new label i is old label order[i].
+    """
 
     dist: Any
     P: list[list[float]]
     n_labels: int
+    relabel: Callable[[list[int]], Any]
 
     def __len__(self):
         return len(self.P)
@@ -67,17 +74,28 @@ def _rounded(rows):
     return [[float(np.float32(value)) for value in row] for row in rows]
 
 
+def moved(P, L, order):
+    """Rows of all probabilities when new label i is old label order[i]."""
+    P = np.reshape(P, (-1, 2**L))
+    codes = np.array(oracles.all_labelsets(L))[:, order] @ 2 ** np.arange(L)
+    relabelled = np.empty_like(P)
+    relabelled[:, codes] = P
+    return relabelled
+
+
 @st.composite
 def _dense(draw, L, least, most, dtype=np.float64):
     P = draw(_batch_of(probability_rows(2**L), least, most))
     array = np.array(P, dtype=dtype).reshape(len(P), 2**L)
-    return ls.DenseDistribution(array), P if dtype == np.float64 else _rounded(P)
+    exact = P if dtype == np.float64 else _rounded(P)
+    relabel = lambda order: ls.DenseDistribution(moved(exact, L, order), normalise=True)  # noqa: E731
+    return ls.DenseDistribution(array), exact, relabel
 
 
-def as_table(P, L, split=()):
+def as_table(P, L, split=(), label_names=None):
     """Write rows of all probabilities as a ragged table; codes in `split` are there twice."""
     if len(P) == 0:
-        return ls.LabelsetTable(np.empty((0, 1, L)), np.empty((0, 1)))
+        return ls.LabelsetTable(np.empty((0, 1, L)), np.empty((0, 1)), label_names)
     labelsets, probabilities = [], []
     for row in P:
         listed = [code for code in range(2**L) if row[code] > 0]
@@ -86,14 +104,14 @@ def as_table(P, L, split=()):
         # Halves are exact, so that what ties still ties.
         halved = [row[code] / 2 if code in twice else row[code] for code in listed]
         probabilities.append([*halved, *(row[code] / 2 for code in twice)])
-    return ls.LabelsetTable(labelsets, probabilities)
+    return ls.LabelsetTable(labelsets, probabilities, label_names)
 
 
 @st.composite
 def _table(draw, L, least, most):
     P = draw(_batch_of(probability_rows(2**L), least, most))
     split = draw(st.sets(st.integers(0, 2**L - 1), max_size=3))
-    return as_table(P, L, split), P
+    return as_table(P, L, split), P, lambda order: as_table(moved(P, L, order).tolist(), L)
 
 
 @st.composite
@@ -101,7 +119,84 @@ def _independent(draw, L, least, most, dtype=np.float64):
     p = draw(_batch_of(marginal_rows(L), least, most))
     dist = ls.IndependentLabels(np.array(p, dtype=dtype).reshape(len(p), L))
     exact = p if dtype == np.float64 else _rounded(p)
-    return dist, [oracles.joint_of_independent(row) for row in exact]
+    P = [oracles.joint_of_independent(row) for row in exact]
+    return dist, P, lambda order: ls.IndependentLabels(dist.marginals()[:, order])
+
+
+def _trellis_parts(rng, n_samples, L, values):
+    """Up to three parents among the three positions before; probabilities as in `_numbers`."""
+    parents = [
+        rng.permutation(np.arange(max(0, j - 3), j))[: rng.integers(4)].tolist() for j in range(L)
+    ]
+    tables = [_numbers(rng, values, (n_samples, 2 ** len(some))) for some in parents]
+    return tables, parents, rng.permutation(L).tolist()
+
+
+def _numbers(rng, values, shape):
+    """Quarters, whose products tie exactly or not at all; or any, which never tie."""
+    if values == "quarters":
+        return rng.choice([0.0, 0.25, 0.5, 0.5, 0.75, 1.0], size=shape)
+    return rng.random(shape)
+
+
+@st.composite
+def _trellis(draw, L, least, most):
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    values = draw(st.sampled_from(["quarters", "any"]))
+    n_samples = draw(st.integers(least, most))
+    tables, parents, order = _trellis_parts(rng, n_samples, L, values)
+    P = [
+        oracles_trellis.joint([table[row].tolist() for table in tables], parents, order)
+        for row in range(n_samples)
+    ]
+
+    def relabel(new_order):
+        return ls.TrellisDistribution(tables, parents, [new_order.index(label) for label in order])
+
+    return ls.TrellisDistribution(tables, parents, order), P, relabel
+
+
+def _chain_parts(rng, n_samples, L, n_chains, scale):
+    """Orders, logits and weights of some chains; all labelsets are equally likely at scale 0."""
+    return [
+        (
+            rng.permutation(L).tolist(),
+            scale * rng.normal(size=(n_samples, L)),
+            scale * np.tril(rng.normal(size=(L, L)), -1),
+        )
+        for _ in range(n_chains)
+    ]
+
+
+def _mixture_of(parts, n_prefix=0):
+    """The first chains by the way of any base learner, the others linear."""
+    chains = [ls.LinearChain(*part) for part in parts]
+    for m in range(n_prefix):
+        chains[m] = ls.PrefixChain(chains[m].order, chains[m].conditional, chains[m].n_samples)
+    return ls.ChainMixture(chains)
+
+
+@st.composite
+def _mixture(draw, L, least, most):
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n_samples, n_chains = draw(st.integers(least, most)), draw(st.integers(1, 3))
+    scale, n_prefix = draw(st.sampled_from([0.0, 0.5, 1.5])), draw(st.integers(0, n_chains))
+    parts = _chain_parts(rng, n_samples, L, n_chains, scale)
+    P = [
+        oracles_chains.mixture_joint(
+            [
+                oracles_chains.linear_chain_joint(order, base[row], weights)
+                for order, base, weights in parts
+            ]
+        )
+        for row in range(n_samples)
+    ]
+
+    def relabel(new_order):
+        moved_parts = [([new_order.index(label) for label in part[0]], *part[1:]) for part in parts]
+        return _mixture_of(moved_parts, n_prefix)
+
+    return _mixture_of(parts, n_prefix), P, relabel
 
 
 _KINDS = {
@@ -110,16 +205,35 @@ _KINDS = {
     "table": _table,
     "independent": _independent,
     "independent32": lambda L, least, most: _independent(L, least, most, dtype=np.float32),
+    "trellis": _trellis,
+    "mixture": _mixture,
 }
 KINDS = tuple(_KINDS)
 
 
+def many(kind, n_samples, L=5, seed=0, label_names=None):
+    """A random batch of one kind, of any number of instances."""
+    rng = np.random.default_rng(seed)
+    dtype = np.float32 if "32" in kind else np.float64
+    if kind.startswith("independent"):
+        return ls.IndependentLabels(rng.random((n_samples, L)).astype(dtype), label_names)
+    if kind == "trellis":
+        return ls.TrellisDistribution(*_trellis_parts(rng, n_samples, L, "any"), label_names)
+    if kind == "mixture":
+        chains = [ls.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)]
+        return ls.ChainMixture(chains, label_names)
+    P = rng.dirichlet(np.full(2**L, 0.3), size=n_samples)
+    if kind == "table":
+        return as_table(P, L, label_names=label_names)
+    return ls.DenseDistribution(P.astype(dtype), label_names)
+
+
 @st.composite
 def batches(draw, kind, labels=None, least=0, most=MAX_SAMPLES):
-    """A batch of one kind, of 1 to 6 labels unless told, and of 0 to 4 instances."""
+    """A batch of one kind, of 1 to 6 labels by default, and of 0 to 4 instances."""
     L = draw(n_labels() if labels is None else labels)
-    dist, P = draw(_KINDS[kind](L, least, most))
-    return Batch(dist, P, L)
+    dist, P, relabel = draw(_KINDS[kind](L, least, most))
+    return Batch(dist, P, L, relabel)
 
 
 def labelset_rows(L):
@@ -133,13 +247,17 @@ def predictions(batch):
 
 
 def same_as_every_kind(p):
-    """The same independent labels as each of the three kinds."""
+    """The same independent labels as each kind that can be exactly that."""
     L = len(p[0])
     P = [oracles.joint_of_independent(row) for row in p]
+    tables = [np.array(p)[:, j : j + 1] for j in range(L)]
+    chain = ls.PrefixChain(range(L), lambda j, rows, prefixes: tables[j][rows, 0], len(p))
     return {
         "independent": ls.IndependentLabels(p),
         "dense": ls.DenseDistribution(P),
         "table": as_table(P, L),
+        "trellis": ls.TrellisDistribution(tables, [()] * L, range(L)),
+        "mixture": ls.ChainMixture([chain]),
     }
 
 

@@ -8,6 +8,7 @@ deleted after a change of it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from labelsure.errors import TooLargeError
 
@@ -70,6 +71,19 @@ def check_size(needed: int, what: str, instead: str, max_bytes: int | None = Non
             f"{what} need {format_bytes(needed)}, more than the {format_bytes(max_bytes)} allowed. "
             f"{instead}"
         )
+
+
+def cut_rows(n_rows: int, bytes_each: int, max_bytes: int) -> Iterator[slice]:
+    """Cut rows into blocks that take at most `max_bytes` together, or a single row.
+
+    Examples
+    --------
+    >>> list(cut_rows(5, 8, 16))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, max_bytes // bytes_each)
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
 
 
 def format_bytes(n_bytes: int) -> str:

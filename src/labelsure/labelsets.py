@@ -18,6 +18,7 @@ from labelsure.errors import InputError, unknown_name
 
 __all__ = [
     "MAX_INTEGER_LABELS",
+    "check_guesses",
     "check_label_names",
     "check_label_order",
     "check_labelsets",
@@ -76,14 +77,37 @@ def check_labelsets(
             f"`{name}` must have {n_samples} rows, got {array.shape[0]}. "
             "Pass one labelset for each instance."
         )
+    return _as_zeros_and_ones(array, name)
+
+
+def check_guesses(guesses: Any, *, name: str, n_samples: int, n_labels: int) -> Labelsets:
+    """Return several labelsets for each instance as an (n, g, L) int8 array of zeros and ones.
+
+    Examples
+    --------
+    >>> check_guesses([[[1, 0], [1, 1]]], name="guesses", n_samples=1, n_labels=2).shape
+    (1, 2, 2)
+    """
+    array = _as_array(guesses, name)
+    if array.ndim != 3 or array.shape[1] == 0 or array.shape[::2] != (n_samples, n_labels):
+        raise InputError(
+            f"`{name}` with several labelsets for each instance must have shape ({n_samples}, "
+            f"n_guesses, {n_labels}) and at least one guess, got shape {array.shape}."
+        )
+    return _as_zeros_and_ones(array, name)
+
+
+def _as_zeros_and_ones(array: NDArray[Any], name: str) -> Labelsets:
     # A cast could make 0.5 a 0 and 256 a 0, so the values are compared before it.
     ones = array == 1
     bad = ~(ones | (array == 0))
     if bad.any():
-        row, column = np.argwhere(bad)[0]
+        at = tuple(np.argwhere(bad)[0])
+        axes = ("row", "column") if array.ndim == 2 else ("row", "guess", "column")
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, at, strict=True))
         raise InputError(
-            f"`{name}` must contain only 0 and 1, got {array[row, column]} in row {row}, column "
-            f"{column}. Binarise it first, e.g. `({name} > 0).astype(int)`."
+            f"`{name}` must contain only 0 and 1, got {array[at]} in {where}. Binarise it first, "
+            f"e.g. `({name} > 0).astype(int)`."
         )
     return ones.astype(np.int8)
 

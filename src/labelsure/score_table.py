@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import CANDIDATES, Candidate
 from labelsure.distributions import LabelsetDistribution, Profile
@@ -37,8 +38,9 @@ __all__ = [
 ]
 
 
-CELL = ("dataset", "classifier", "repeat")
-"""What names a cell of a study: one classifier on one split of one data set."""
+CELL = ["dataset", "classifier", "repeat"]
+"""What names a cell of a study: one classifier on one split of one data set. A list, by which
+pandas groups rows."""
 
 PROFILE = ("log_top", "log_runner_up", "entropy", "log_collision")
 """The fields of the profile that candidates are computed from."""
@@ -123,7 +125,7 @@ class ScoreTable:
         Y_true: Any = None,
         Y_pred: Any = None,
         *,
-        metrics: Sequence[MetricLike] = tuple(METRICS),
+        metrics: Sequence[MetricLike] | None = None,
     ) -> Self:
         """Return the table of a batch of predictions.
 
@@ -136,9 +138,9 @@ class ScoreTable:
         Y_pred
             (n, L) the decisions; None means the mode.
         metrics
-            Those whose expected accuracies will be asked for.
+            Those whose expected accuracies will be asked for; None means all that have a name.
         """
-        chosen = [get_metric(metric) for metric in metrics]
+        chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
         shape = {"n_samples": len(dist), "n_labels": dist.n_labels}
         if Y_pred is not None:
             Y_pred = check_labelsets(Y_pred, name="Y_pred", **shape)
@@ -152,7 +154,7 @@ class ScoreTable:
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0)
+                expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
         return cls._from_parts(columns, [(slice(None), summary.profile)], decisions)
 
@@ -238,7 +240,7 @@ class ScoreTable:
         added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
         if truth is not None and self._decisions is not None:
             for metric, name in zip(metrics, names, strict=True):
-                expected = truth.expected(metric, self._decisions, empty=0.0)
+                expected = truth.expected(metric, self._decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self._decisions)))
         return self._with_columns(added)
@@ -392,3 +394,6 @@ def _known_candidate(name: str) -> Candidate:
     if name not in CANDIDATES:
         raise unknown_name("candidate", name, CANDIDATES)
     return CANDIDATES[name]
+
+
+name_classes_publicly(__name__)

@@ -7,32 +7,32 @@ import sys
 
 import pandas as pd
 import pytest
+import tomli_w
 
 import labelsure as ls
 from labelsure.cli import main
 from labelsure.errors import InputError
-from labelsure.study import load_plan
-from labelsure.study._folder import RunFolder
-from labelsure.study._toml import to_toml
+from labelsure.study import RunFolder, load_plan
 
 SETTINGS = load_plan("quick").to_dict()
 SMALL = {
     **SETTINGS,
-    "repeats": 1,
+    "n_repeats": 1,
     "classifiers": {"Indep": {"class": "BinaryRelevance"}},
 }
 
 
 @pytest.fixture(autouse=True)
 def reports(monkeypatch):
-    """Keep tables and figures, which take seconds, for the tests that are about them."""
-    asked = []
+    """Leave tables and figures, which take seconds, to the tests that are about them."""
+    calls = []
 
-    def write(scores, features, settings, out_dir, **others):
-        asked.append((len(scores), len(features), settings, out_dir, others))
+    def write(run, **others):
+        state = json.loads((run.folder / "manifest.json").read_text())["state"]
+        calls.append((run, state, others))
 
-    monkeypatch.setattr("labelsure.report.write_report_files", write, raising=False)
-    return asked
+    monkeypatch.setattr("labelsure.report.write_report", write, raising=False)
+    return calls
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def plan_file(tmp_path):
 
     def write(**changes):
         path = tmp_path / "plan.toml"
-        path.write_text(to_toml({**SMALL, **changes}))
+        path.write_text(tomli_w.dumps({**SMALL, **changes}))
         return str(path)
 
     return write
@@ -83,7 +83,7 @@ def test_without_arguments_there_is_help(capsys):
 
 def test_the_module_is_the_program():
     done = subprocess.run(
-        [sys.executable, "-m", "labelsure.cli", "study", "nonsense", "--out", "x"],
+        [sys.executable, "-m", "labelsure", "study", "nonsense", "--out", "x"],
         capture_output=True,
         text=True,
         check=False,
@@ -93,7 +93,7 @@ def test_the_module_is_the_program():
     assert "Traceback" not in done.stderr
 
 
-def test_study_prints_results_and_tells_progress(capsys, tmp_path, plan_file):
+def test_study_prints_results_and_progress(capsys, tmp_path, plan_file):
     out = tmp_path / "run"
     assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 0
     captured = capsys.readouterr()
@@ -109,8 +109,8 @@ def test_study_prints_results_and_tells_progress(capsys, tmp_path, plan_file):
     exact = ((one["fp"] + one["fn"]) == 0).mean()
     assert f"{exact:.3f} ({one['expected_exact'].mean():.3f})" in captured.out
     assert main(["study", plan_file(), "--out", str(out)]) == 0
-    told = "2 cells kept from an earlier run\nWriting tables and figures\n"
-    assert capsys.readouterr().err == told
+    lines = "2 cells kept from an earlier run\nWriting tables and figures\n"
+    assert capsys.readouterr().err == lines
 
 
 def test_expected_accuracies_in_the_summary_have_the_empty_term(tmp_path, capsys, plan_file):
@@ -121,9 +121,9 @@ def test_expected_accuracies_in_the_summary_have_the_empty_term(tmp_path, capsys
     nothing = one["tp"] + one["fp"] == 0
     right = one["tp"] / (one["tp"] + one["fp"] + one["fn"])
     right[nothing & (one["fn"] == 0)] = 1.0
-    hoped = one["expected_jaccard"] + nothing * one["p_empty"]
+    expected = one["expected_jaccard"] + nothing * one["p_empty"]
     assert nothing.any()
-    assert f"{right.mean():.3f} ({hoped.mean():.3f})" in capsys.readouterr().out
+    assert f"{right.mean():.3f} ({expected.mean():.3f})" in capsys.readouterr().out
 
 
 def test_study_as_json(capsys, tmp_path, plan_file):
@@ -131,10 +131,11 @@ def test_study_as_json(capsys, tmp_path, plan_file):
     arguments = ["study", plan_file(), "--out", str(out), "--repeats", "2", "--json"]
     assert main([*arguments, "--jobs", "1"]) == 0
     captured = capsys.readouterr()
-    told = json.loads(captured.out)
+    found = json.loads(captured.out)
     assert captured.err == ""
-    assert (told["n_computed"], told["n_rows"], told["failures"]) == (4, 320, {})
-    assert {"plan.toml", "scores.parquet", "manifest.json"} <= set(told["files"])
+    assert (found["n_computed"], found["n_rows"], found["failures"]) == (4, 320, {})
+    assert found["seconds"] > 0
+    assert {"plan.toml", "scores.parquet", "manifest.json"} <= set(found["files"])
 
 
 def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
@@ -149,11 +150,9 @@ def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
 
 
 def test_a_second_run_is_refused(capsys, tmp_path, plan_file):
-    folder = RunFolder(tmp_path / "run")
-    folder.create()
-    with folder.locked():
-        told = refused(capsys, "study", plan_file(), "--out", str(folder.path))
-    assert f"Another run (process {os.getpid()}) is at work" in told
+    with RunFolder(tmp_path / "run").locked() as folder:
+        sentence = refused(capsys, "study", plan_file(), "--out", str(folder.path))
+    assert f"Another run (process {os.getpid()}) is at work" in sentence
 
 
 WRONG = [
@@ -201,9 +200,9 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.study._folder.RunFolder.write_frame", full)
-    told = refused(capsys, "study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1")
-    assert told == "labelsure: No space left on device: 'scores.parquet'.\n"
+    monkeypatch.setattr("labelsure.study._run_folder.RunFolder.write_frame", full)
+    arguments = ["study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
+    assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 
 
 def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
@@ -217,19 +216,21 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
 
 def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
     out = tmp_path / "run"
-    plan = plan_file(replicates=7, by_instance=True)
+    plan = plan_file(n_replicates=7, by_instance=True)
     assert main(["study", plan, "--out", str(out), "--jobs", "1"]) == 0
-    n_scores, n_features, settings, folder, others = reports[0]
-    assert (n_scores, n_features, folder) == (160, 2, out)
-    assert (settings["name"], settings["replicates"]) == ("quick", 7)
-    assert others == {"by_instance": True, "n_replicates": 7, "n_jobs": 1}
+    ((run, state, others),) = reports
+    assert (len(run.scores), len(run.features), run.folder) == (160, 2, out)
+    assert (run.plan.name, run.plan.n_replicates, run.plan.by_instance) == ("quick", 7, True)
+    assert others == {"n_jobs": 1}
+    assert state == "running"  # until the report is there
+    assert json.loads((out / "manifest.json").read_text())["state"] == "complete"
 
 
 def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp_path, plan_file):
     def refuse(*arguments, **settings):
         raise InputError("`correlations` must hold at least one that is defined, got none.")
 
-    monkeypatch.setattr("labelsure.report.write_report_files", refuse)
+    monkeypatch.setattr("labelsure.report.write_report", refuse)
     out = tmp_path / "run"
     assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
     captured = capsys.readouterr()
@@ -261,8 +262,8 @@ def test_data_list(capsys, tmp_path):
 @pytest.mark.parametrize("command", ["info", "fetch"])
 def test_data_of_an_embedded_set(capsys, command):
     assert main(["data", command, "digits", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["n_samples"], told["n_labels"], told["labels"][0]) == (1797, 5, "even")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_samples"], found["n_labels"], found["labels"][0]) == (1797, 5, "even")
     assert main(["data", command, "digits"]) == 0
     assert "n_labelsets        8\n" in capsys.readouterr().out
 

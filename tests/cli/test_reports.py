@@ -5,7 +5,7 @@ import json
 import pytest
 
 from labelsure.cli import _demo, main
-from labelsure.report import check_against_paper
+from labelsure.paper import check_against_paper
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +25,14 @@ def comparison(run_folder):
 @pytest.fixture
 def compared(monkeypatch, comparison):
     """Let `check` use that comparison, whatever the folder."""
-    asked = []
+    folders = []
 
     def compare(folder):
-        asked.append(folder.name)
+        folders.append(folder.name)
         return comparison
 
-    monkeypatch.setattr("labelsure.report.check_against_paper", compare, raising=False)
-    return asked
+    monkeypatch.setattr("labelsure.paper.check_against_paper", compare, raising=False)
+    return folders
 
 
 @pytest.fixture(scope="module")
@@ -49,16 +49,16 @@ def test_tables_and_figures_are_there(run_folder):
     assert suffixes == {"tables": {".md", ".tex", ".csv"}, "figures": {".png", ".svg"}}
 
 
-def test_the_summary_tells_of_candidates_and_files(run_folder, capsys, monkeypatch):
+def test_the_summary_has_candidates_and_files(run_folder, capsys, monkeypatch):
     def kept(*arguments, **settings):
         """Leave the tables as they are."""
 
-    monkeypatch.setattr("labelsure.report.write_report_files", kept, raising=False)
+    monkeypatch.setattr("labelsure.report.write_report", kept, raising=False)
     assert main(["study", "quick", "--out", str(run_folder), "--repeats", "1", "--jobs", "1"]) == 0
-    told = capsys.readouterr().out
-    assert "Mean rank correlation of candidates and accuracy" in told
-    assert "│ HP        │" in told
-    assert f"{run_folder / 'tables'} (" in told
+    text = capsys.readouterr().out
+    assert "Mean rank correlation of candidates and accuracy" in text
+    assert "│ HP        │" in text
+    assert f"{run_folder / 'tables'} (" in text
 
 
 def test_check_prints_the_comparison(run_folder, comparison, capsys):
@@ -70,9 +70,9 @@ def test_only_a_strict_check_fails_if_a_conclusion_does_not_hold(
     run_folder, compared, comparison, capsys
 ):
     code = main(["check", str(run_folder), "--json", "--strict"])
-    told = json.loads(capsys.readouterr().out)
-    assert told["misses"] == [conclusion.name for conclusion in comparison.misses]
-    assert code == (1 if told["misses"] else 0)
+    found = json.loads(capsys.readouterr().out)
+    assert found["misses"] == [conclusion.name for conclusion in comparison.misses]
+    assert code == (1 if found["misses"] else 0)
     assert main(["check", str(run_folder), "--json"]) == 0
 
 
@@ -83,15 +83,15 @@ def test_strict_follows_the_misses(monkeypatch, misses, code):
             return {}
 
     Check.misses = misses
-    monkeypatch.setattr("labelsure.report.check_against_paper", lambda folder: Check())
+    monkeypatch.setattr("labelsure.paper.check_against_paper", lambda folder: Check())
     assert main(["check", "anywhere", "--json", "--strict"]) == code
 
 
 def test_runs_side_by_side(compared, capsys):
     assert main(["check", "runs/one", "runs/two"]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("# Side by side\n")
-    assert told.count("# Compared with the paper") == 2
+    text = capsys.readouterr().out
+    assert text.startswith("# Side by side\n")
+    assert text.count("# Compared with the paper") == 2
     assert main(["check", "runs/one", "runs/two", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == {"one", "two"}
     assert compared == ["one", "two"] * 2
@@ -100,12 +100,12 @@ def test_runs_side_by_side(compared, capsys):
 def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
     monkeypatch.setattr("labelsure.cli._demo._digits", lambda: digits)
     assert main(["demo", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told == digits
-    assert len(told["predictions"]) == 10
-    assert told["estimated"]["low"] <= told["actual"] <= told["estimated"]["high"]
-    assert told["actual_of_accepted"] >= told["target"]
-    first = told["predictions"][0]
+    found = json.loads(capsys.readouterr().out)
+    assert found == digits
+    assert len(found["predictions"]) == 10
+    assert found["estimated"]["low"] <= found["actual"] <= found["estimated"]["high"]
+    assert found["actual_of_accepted"] >= found["target"]
+    first = found["predictions"][0]
     assert set(first["labels"]) == set(first["true_labels"])
     assert first["actual_accuracy"] == 1.0
 
@@ -113,11 +113,11 @@ def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
 def test_the_demo_is_a_table(digits, capsys, monkeypatch):
     monkeypatch.setattr("labelsure.cli._demo._digits", lambda: digits)
     assert main(["demo"]) == 0
-    told = capsys.readouterr().out
-    assert "Traits of handwritten digits" in told
-    assert told.count(" accept ") + told.count(" refer ") == 10
-    assert "All 719 predictions, mean jaccard accuracy: estimated 0." in told
-    assert "are accepted for a target of 0.95" in told
+    text = capsys.readouterr().out
+    assert "Traits of handwritten digits" in text
+    assert text.count(" accept ") + text.count(" refer ") == 10
+    assert "All 719 predictions, mean jaccard accuracy: estimated 0." in text
+    assert "are accepted for a target of 0.95" in text
     none = {**digits, "actual_of_accepted": None, "n_accepted": 0}
     monkeypatch.setattr("labelsure.cli._demo._digits", lambda: none)
     assert main(["demo"]) == 0

@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import oracles as oracles_of_all
 import oracles_chains as oracles
 import pytest
 from hypothesis import given
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 import labelsure as ls
 from labelsure._kernels.chain_joints import joint_rows
-from labelsure.distributions import DenseDistribution
 
 
 def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
@@ -92,24 +92,34 @@ def test_joint_where_odds_would_overflow(size):
 
 
 @given(chain_settings)
-def test_every_answer_is_that_of_the_dense_distribution(settings):
-    dist = ls.ChainMixture(random_chains(*settings))
-    dense = DenseDistribution(dist.probabilities())
-    Y = dense.sample(1, random_state=settings[0])[:, 0]
-    np.testing.assert_allclose(dist.marginals(), dense.marginals(), atol=1e-13)
-    np.testing.assert_allclose(dist.log_prob(Y), dense.log_prob(Y), atol=1e-11)
-    np.testing.assert_array_equal(dist.mode(), dense.mode())
-    np.testing.assert_array_equal(dist.top(2).labelsets, dense.top(2).labelsets)
-    np.testing.assert_allclose(dist.size_marginals(), dense.size_marginals(), atol=1e-13)
-    for name in ("log_top", "log_runner_up", "entropy", "log_collision"):
-        np.testing.assert_allclose(getattr(dist.profile(), name), getattr(dense.profile(), name))
-    for metric in ("exact", "hamming", "jaccard", "f1"):
-        np.testing.assert_allclose(
-            ls.expected_accuracy(dist, Y, metric=metric),
-            ls.expected_accuracy(dense, Y, metric=metric),
-            atol=1e-12,
-        )
-        np.testing.assert_array_equal(ls.decide(dist, metric), ls.decide(dense, metric))
+def test_every_answer_is_that_of_loops_over_all_labelsets(settings):
+    chains = random_chains(*settings)
+    dist = ls.ChainMixture(chains)
+    P = [brute_force(chains, row) for row in range(2)]
+    labelsets = oracles_of_all.all_labelsets(dist.n_labels)
+    Y = [labelsets[(settings[0] + 7 * row) % len(labelsets)] for row in range(2)]
+    log_prob = [np.log(p[oracles_of_all.code_of(y)]) for p, y in zip(P, Y, strict=True)]
+    np.testing.assert_allclose(dist.log_prob(Y), log_prob, atol=1e-11)
+    for question, atol in (("marginals", 1e-13), ("size_marginals", 1e-13)):
+        expected = [getattr(oracles_of_all, question)(p) for p in P]
+        np.testing.assert_allclose(getattr(dist, question)(), expected, atol=atol)
+    best = [oracles_of_all.top(p, 2) for p in P]
+    np.testing.assert_array_equal(dist.mode(), [oracles_of_all.mode(p) for p in P])
+    np.testing.assert_array_equal(dist.top(2).labelsets, [rows for rows, _ in best])
+    np.testing.assert_allclose(dist.top(2).probabilities, [p for _, p in best], atol=1e-14)
+    profile = dist.profile()
+    for row, p in enumerate(P):
+        numbers = [profile.top, profile.runner_up, profile.entropy, profile.collision]
+        found = [values[row] for values in numbers]
+        np.testing.assert_allclose(found, oracles_of_all.profile(p), rtol=1e-12, atol=1e-13)
+    for metric in oracles_of_all.METRICS:
+        expected = [
+            oracles_of_all.expected_accuracy(p, y, metric) for p, y in zip(P, Y, strict=True)
+        ]
+        found = ls.expected_accuracy(dist, Y, metric=metric)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        decisions = [oracles_of_all.best_prediction(p, metric)[0] for p in P]
+        np.testing.assert_array_equal(ls.decide(dist, metric), decisions)
 
 
 @given(chain_settings)

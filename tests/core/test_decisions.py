@@ -9,7 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import as_table, probability_rows, random_table
 
 import labelsure as ls
-from labelsure import _limits, decisions
+from labelsure import _limits
+from labelsure.labelsets import to_codes
+from labelsure.metrics import METRICS, Metric
 
 
 def searched(monkeypatch):
@@ -44,7 +46,7 @@ def test_the_gap_is_a_certificate(empty, monkeypatch):
 def test_the_gap_of_a_large_table(L, n_samples, size, spread):
     dist = random_table(np.random.default_rng(L), n_samples, L, size, spread=spread)
     decision, gap = ls.decide(dist, "jaccard", return_gap=True)
-    best = ls.DenseDistribution(dist.probabilities()).optimum("jaccard")
+    best = ls.DenseDistribution(dist.probabilities()).best("jaccard")
     value, optimum = (ls.expected_accuracy(dist, Y, metric="jaccard") for Y in (decision, best))
     assert (gap >= 0).all()
     assert (gap < 0.3).all()  # a certificate that says nothing would be of no use
@@ -78,11 +80,114 @@ def test_blocks_of_rows_change_nothing(metric, monkeypatch):
     wide = random_table(np.random.default_rng(2), 9, 17, 5)
     whole = [ls.decide(d, metric, return_gap=True) for d in (dist, wide)]
     monkeypatch.setattr(_limits, "DECISION_BYTES", 1000)
-    assert len(list(decisions._blocks(9, 8 * 36))) == 3
+    assert len(list(_limits.cut_rows(9, 8 * 36, _limits.DECISION_BYTES))) == 3
     for d, (decision, gap) in zip((dist, wide), whole, strict=True):
         in_blocks = ls.decide(d, metric, return_gap=True)
         assert_array_equal(in_blocks[0], decision)
         assert_allclose(in_blocks[1], gap, atol=1e-14)
+
+
+def hit_share(tp, fp, fn, tn):
+    """From 0 to 1."""
+    return tp / (tp + fp + fn + tn)
+
+
+def thrice_hit_share(tp, fp, fn, tn):
+    return 3 * hit_share(tp, fp, fn, tn)
+
+
+def few_seen(n_samples=8, budget=4):
+    """Chains of which a search sees a few labelsets, and all their probabilities.
+
+    With a budget of 4 no round of the search is finished, with 12 some are.
+    """
+    rng = np.random.default_rng(0)
+    chain = ls.LinearChain(
+        rng.permutation(5), rng.normal(size=(n_samples, 5)), rng.normal(size=(5, 5))
+    )
+    certified = ls.ChainMixture([chain], engine="certified", tolerance=0.0, budget=budget)
+    return certified, ls.ChainMixture([chain], engine="dense").probabilities()
+
+
+@pytest.mark.parametrize("range_", [(0.0, 3.0), (-1.0, 5.0), None])
+def test_the_gap_of_a_metric_is_as_wide_as_its_range(range_, monkeypatch):
+    """Registered or not: a wider metric leaves more open where labelsets are unseen."""
+    wide = Metric("wide", thrice_hit_share, range_)
+    monkeypatch.setitem(METRICS, "wide", wide)
+    dist, P = few_seen()
+    narrow_gap = ls.decide(dist, Metric("narrow", hit_share, (0.0, 1.0)), return_gap=True)[1]
+    decision, gap = ls.decide(dist, "wide", return_gap=True)
+    assert (narrow_gap > 0.01).all()
+    spread = 3.0 if range_ is None else range_[1] - range_[0]
+    assert_allclose(gap, spread * narrow_gap, rtol=1e-13)
+    assert_array_equal(gap, ls.decide(dist, wide, return_gap=True)[1])
+    assert_allclose(ls.decide(dist, thrice_hit_share, return_gap=True)[1], 3 * narrow_gap)
+    for row, y, open_ in zip(P.tolist(), decision.tolist(), gap, strict=True):
+        value = oracles.expected_accuracy(row, tuple(y), thrice_hit_share)
+        assert value + open_ >= oracles.best_prediction(row, thrice_hit_share)[1] - 1e-12
+
+
+@pytest.mark.parametrize("budget", [4, 12])
+def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget):
+    dist, P = few_seen(n_samples=40, budget=budget)
+    decision, gap = ls.decide(dist, "exact", return_gap=True)
+    for rows, known in dist.support():
+        of_decision = P[rows, to_codes(decision[rows])]
+        assert_allclose(gap[rows], np.maximum(known.largest_unseen - of_decision, 0), atol=1e-14)
+        assert (gap[rows] <= known.unseen_mass).all()
+        assert (known.largest_unseen < known.unseen_mass).any() == (budget == 12)
+
+
+@pytest.mark.parametrize("budget", [4, 12])
+def test_what_a_support_says_is_true(budget):
+    dist, P = few_seen(budget=budget)
+    seen_rows = []
+    for rows, known in dist.support():
+        seen_rows += rows.tolist()
+        seen = known.table.probabilities() * known.seen_mass[:, np.newaxis]
+        unseen = np.where(seen > 0, 0.0, P[rows])
+        assert_allclose(known.table.probabilities().sum(axis=1), 1)
+        assert_allclose(seen[seen > 0], P[rows][seen > 0], rtol=1e-12)
+        assert (unseen.sum(axis=1) <= known.unseen_mass).all()
+        assert_allclose(unseen.sum(axis=1), known.unseen_mass, atol=1e-11)
+        assert (unseen.max(axis=1) <= known.largest_unseen + 1e-15).all()
+        assert known.table.label_names == dist.label_names
+    assert seen_rows == list(range(len(dist)))
+    assert dist.with_engine(engine="dense").support() is None
+    assert dist.best("jaccard") is None
+
+
+def test_decisions_by_a_support_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
+    dist, _ = few_seen()
+    whole = [ls.decide(dist, metric, return_gap=True) for metric in oracles.METRICS]
+    monkeypatch.setattr(_limits, "DECISION_BYTES", 600)
+    assert len(list(dist.support())) == 4
+    for metric, (decision, gap) in zip(oracles.METRICS, whole, strict=True):
+        in_blocks = ls.decide(dist, metric, return_gap=True)
+        assert_array_equal(in_blocks[0], decision)
+        assert_allclose(in_blocks[1], gap, atol=1e-14)
+
+
+@pytest.mark.parametrize("empty", [0.0, 0.4])
+@pytest.mark.parametrize("L", [3, 40, 70])
+def test_many_guesses_of_a_large_table(L, empty):
+    """Neighbours of the first guess and any others, against loops over the table."""
+    rng = np.random.default_rng(L)
+    dist = random_table(rng, 3, L, 7)
+    best = dist.top(7)
+    guesses = rng.integers(0, 2, (3, L + 4, L))
+    guesses[:, 1 : L + 1] = guesses[:, :1] ^ np.eye(L, dtype=int)
+    guesses[:, -2] = 0
+    guesses[:, -1] = guesses[:, 0]
+    guesses[2, 0] = 0  # a first guess without labels
+    found = dist.expected("jaccard", guesses, empty=empty).value
+    for row in range(3):
+        pairs = list(zip(best.labelsets[row].tolist(), best.probabilities[row], strict=True))
+        expected = [
+            oracles.expected_accuracy_table(pairs, y, "jaccard", empty)
+            for y in guesses[row].tolist()
+        ]
+        assert_allclose(found[row], expected, atol=1e-14)
 
 
 def test_metrics_want_different_labelsets():

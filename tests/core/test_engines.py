@@ -217,7 +217,7 @@ def test_certificate_of_any_part(seed, n_labels, spread, eps, n_more):
     others = rng.permutation(np.flatnonzero(eps > P))[:n_more]
     seen = np.concatenate([P[eps <= P], P[others]])
     bounds = np.empty(search.N_BOUNDS)
-    search.certify(seen, eps, n_labels, bounds)
+    search.write_bounds(seen, eps, n_labels, bounds)
     intervals = bounds[:8].reshape(4, 2)
     assert_allclose(intervals, oracles.certified(seen, eps, n_labels), atol=1e-11)
     truth = np.array(
@@ -231,9 +231,9 @@ def test_thresholds_lie_above_and_below_the_mass_left():
     kinds = set()
     for budget in (0, 3, 10, 31, 32):
         chains = linear_chains(1, 5, 2, 1.5)
-        found = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=budget)
-        partial = found.partial_table()
-        kinds |= set((partial.largest_unseen < partial.unseen_mass).tolist())
+        dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=budget)
+        for _, known in dist.support():
+            kinds |= set((known.largest_unseen < known.unseen_mass).tolist())
     assert kinds == {True, False}
 
 
@@ -268,11 +268,11 @@ def test_more_budget_never_widens_an_interval(kind, spread):
     Y = truth_of(chains).mode()
     before = None
     for budget in (0, 1, 2, 5, 13, 34, 89, 144, 233, 256, 1000):
-        told = {"engine": "certified", "budget": budget}
-        ends = [ls.expected_accuracy(dist, Y, metric="f1", return_bounds=True, **told)[1:]]
-        profile = dist.profile(**told)
+        chosen = {"engine": "certified", "budget": budget}
+        ends = [ls.expected_accuracy(dist, Y, metric="f1", return_bounds=True, **chosen)[1:]]
+        profile = dist.profile(**chosen)
         ends += [(getattr(profile.low, name), getattr(profile.high, name)) for name in FIELDS]
-        frame = ls.confidence(dist, bounds=True, **told)
+        frame = ls.confidence(dist, bounds=True, **chosen)
         ends += [(frame[f"{name}_low"], frame[f"{name}_high"]) for name in ("HP", "TG", "SE", "GI")]
         if before is not None:
             for (low, high), (low_before, high_before) in zip(ends, before, strict=True):
@@ -311,9 +311,9 @@ def test_modes_said_to_be_certain_are_right(kind):
 def test_both_routes_agree(chain, budget):
     """The kernel for linear chains and the batched expansion for any base learner."""
     chains = linear_chains(*chain)
-    told = {"engine": "certified", "tolerance": 0.0, "budget": budget}
-    linear = ls.ChainMixture(chains, **told)
-    prefix = ls.ChainMixture([as_prefix_chain(chain) for chain in chains], **told)
+    chosen = {"engine": "certified", "tolerance": 0.0, "budget": budget}
+    linear = ls.ChainMixture(chains, **chosen)
+    prefix = ls.ChainMixture([as_prefix_chain(chain) for chain in chains], **chosen)
     one, other = linear.profile(), prefix.profile()
     for name in FIELDS:
         most = np.minimum(getattr(one.high, name), getattr(other.high, name))
@@ -620,19 +620,19 @@ def of_every_kind():
 
 
 CALLS = {
-    "profile": lambda dist, told: dist.profile(**told),
-    "summary": lambda dist, told: dist.summary(["jaccard"], **told),
-    "confidence": lambda dist, told: ls.confidence(dist, **told),
-    "expected_accuracy": lambda dist, told: ls.expected_accuracy(dist, metric="f1", **told),
-    "decide": lambda dist, told: ls.decide(dist, "f1", **told),
-    "with_engine": lambda dist, told: dist.with_engine(**told),
+    "profile": lambda dist, chosen: dist.profile(**chosen),
+    "summary": lambda dist, chosen: dist.summary(["jaccard"], **chosen),
+    "confidence": lambda dist, chosen: ls.confidence(dist, **chosen),
+    "expected_accuracy": lambda dist, chosen: ls.expected_accuracy(dist, metric="f1", **chosen),
+    "decide": lambda dist, chosen: ls.decide(dist, "f1", **chosen),
+    "with_engine": lambda dist, chosen: dist.with_engine(**chosen),
 }
 
 
 @pytest.mark.parametrize("kind", of_every_kind())
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("chosen", "message"),
     [
         ({"engine": "certifed"}, r"Unknown engine 'certifed'. Did you mean 'certified'\?"),
         ({"tolerance": 2}, r"`tolerance` must be a number in \[0, 1\], got 2"),
@@ -644,22 +644,22 @@ CALLS = {
         ({"tolerence": 0.1}, r"Unknown setting 'tolerence'. Did you mean 'tolerance'\?"),
     ],
 )
-def test_wrong_settings_are_refused_by_every_kind(kind, call, told, message):
+def test_wrong_settings_are_refused_by_every_kind(kind, call, chosen, message):
     with pytest.raises(ls.InputError, match=message):
-        CALLS[call](of_every_kind()[kind], told)
+        CALLS[call](of_every_kind()[kind], chosen)
 
 
 @pytest.mark.parametrize("kind", of_every_kind())
 def test_right_settings_are_taken_by_every_kind(kind):
     dist = of_every_kind()[kind]
-    told = {"engine": "certified", "tolerance": 0.1, "mass": 0.99, "budget": 10}
+    chosen = {"engine": "certified", "tolerance": 0.1, "mass": 0.99, "budget": 10}
     for call in CALLS.values():
-        call(dist, told)
-    assert len(dist.profile(**told)) == 1
+        call(dist, chosen)
+    assert len(dist.profile(**chosen)) == 1
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("chosen", "message"),
     [
         ({"engine": "samples"}, "Did you mean 'sampled'"),
         ({"tolerance": -1}, "`tolerance` must be"),
@@ -669,35 +669,35 @@ def test_right_settings_are_taken_by_every_kind(kind):
         ({"random_state": None}, "`random_state` must be a whole number >= 0, got None"),
     ],
 )
-def test_wrong_defaults_are_refused_when_they_are_set(told, message):
+def test_wrong_defaults_are_refused_when_they_are_set(chosen, message):
     with pytest.raises(ls.InputError, match=message):
-        ls.ChainMixture(linear_chains(0, 2, 1, 1.0), **told)
+        ls.ChainMixture(linear_chains(0, 2, 1, 1.0), **chosen)
 
 
 def test_defaults_are_those_of_the_distribution_and_calls_replace_them():
     chains = linear_chains(5, 6, 2, 1.0)
     dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
-    told = ls.ChainMixture(chains).profile(engine="certified", tolerance=0.0, budget=4)
+    same = ls.ChainMixture(chains).profile(engine="certified", tolerance=0.0, budget=4)
     for profile in (dist.profile(), dist[:].profile(), dist.summary().profile):
-        assert_array_equal(profile.high.entropy, told.high.entropy)
-        assert_array_equal(profile.method, told.method)
+        assert_array_equal(profile.high.entropy, same.high.entropy)
+        assert_array_equal(profile.method, same.method)
     assert set(dist.profile(engine="dense").method) == {"exact"}
-    assert (dist.profile(budget=60).high.entropy < told.high.entropy).all()
-    assert_array_equal(dist[[2, 0]].profile().high.entropy, told.high.entropy[[2, 0]])
+    assert (dist.profile(budget=60).high.entropy < same.high.entropy).all()
+    assert_array_equal(dist[[2, 0]].profile().high.entropy, same.high.entropy[[2, 0]])
 
 
-def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_told():
+def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_that_was_set():
     dist = ls.ChainMixture(linear_chains(5, 6, 2, 1.0))
-    told = {"engine": "certified", "tolerance": 0.0, "budget": 2}
-    by_two = dist.with_engine(**told)
+    chosen = {"engine": "certified", "tolerance": 0.0, "budget": 2}
+    by_two = dist.with_engine(**chosen)
     for metric in METRICS:
-        best, gap = ls.decide(dist, metric, return_gap=True, **told)
+        best, gap = ls.decide(dist, metric, return_gap=True, **chosen)
         same, same_gap = ls.decide(by_two, metric, return_gap=True)
         assert_array_equal(best, same)
         assert_array_equal(gap, same_gap)
         assert (gap > 0).any()
         assert not ls.decide(dist, metric, return_gap=True)[1].any()
-        expected = ls.expected_accuracy(dist, metric=metric, **told)
+        expected = ls.expected_accuracy(dist, metric=metric, **chosen)
         of_mode = ls.expected_accuracy(by_two, by_two.mode(), metric=metric)
         assert_array_equal(expected, of_mode)
     assert (by_two.mode() != dist.mode()).any()
@@ -706,8 +706,8 @@ def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_to
 def test_a_mass_that_was_seen_is_enough():
     dist = ls.ChainMixture(linear_chains(6, 9, 2, 1.5), engine="certified", tolerance=0.0)
     for mass in (0.3, 0.8, 0.99):
-        partial = ls.ChainMixture(dist._chains, engine="certified", tolerance=0.0, mass=mass)
-        assert (partial.partial_table().unseen_mass <= 1 - mass + ROUNDING).all()
+        for _, known in dist.with_engine(mass=mass).support():
+            assert (known.unseen_mass <= 1 - mass + ROUNDING).all()
     none = dist.profile(mass=0.0).high.entropy  # any is enough: one round
     few = dist.profile(mass=0.3).high.entropy
     assert (dist.profile(mass=None).high.entropy < none).all()

@@ -16,7 +16,9 @@ from labelsure.metrics import Metric, counts
 INDEPENDENT = ls.IndependentLabels([[0.9, 0.2], [0.5, 0.5]])
 DENSE = ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]])
 TABLE = ls.LabelsetTable([[[1, 0], [1, 1]], [[0, 0]]], [[0.25, 0.75], [1]])
-KINDS = [INDEPENDENT, DENSE, TABLE]
+TRELLIS = ls.TrellisDistribution([[[0.2], [0.5]], [[0.3, 0.6]] * 2], [[], [0]], [1, 0])
+MIXTURE = ls.ChainMixture([ls.LinearChain([1, 0], [[0.0, -2.0]] * 2, [[0, 0], [4.0, 0]])])
+KINDS = [INDEPENDENT, DENSE, TABLE, TRELLIS, MIXTURE]
 for_each_kind = pytest.mark.parametrize("dist", KINDS, ids=lambda dist: type(dist).__name__)
 
 

@@ -176,7 +176,20 @@ def test_orders_of_labels(order):
 
 
 @pytest.mark.parametrize(
-    "order", [[], [1, 2], [0, 0], [-1, 0], [0.0, 1.0], [True, False], 2, "01", [[0], [1, 2]], None]
+    "order",
+    [
+        [],
+        np.empty(0, dtype=int),
+        [1, 2],
+        [0, 0],
+        [-1, 0],
+        [0.0, 1.0],
+        [True, False],
+        2,
+        "01",
+        [[0], [1, 2]],
+        None,
+    ],
 )
 def test_what_is_no_order_of_labels(order):
     with pytest.raises(InputError, match=r"`order` must name every label index once, .* got "):

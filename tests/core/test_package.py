@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 import pytest
+import shape_of_code
 
 import labelsure
-from labelsure._kernels.threads import for_rows, map_rows, n_threads
+from labelsure._kernels.threads import for_rows, map_rows, n_threads, one_blas_thread
 
 PUBLIC = [name for name in labelsure.__all__ if name[0] != "_"]
 
@@ -44,6 +45,21 @@ def test_every_modules_all_exists():
         loaded = __import__(module.name, fromlist=["_"])
         for name in getattr(loaded, "__all__", []):
             assert hasattr(loaded, name), f"{module.name}.{name}"
+
+
+def test_no_two_modules_have_the_same_name():
+    names = [
+        path.stem.removeprefix("_")
+        for path in shape_of_code.PACKAGE.rglob("*.py")
+        if not path.stem.startswith("__")
+    ]
+    assert len(set(names)) == len(names)
+
+
+def test_the_code_keeps_its_shape():
+    found = shape_of_code.measure()
+    assert found.keys() == shape_of_code.AIMS.keys()
+    assert {name: value for name, value in found.items() if value > shape_of_code.AIMS[name]} == {}
 
 
 def run(code):
@@ -98,15 +114,15 @@ def test_every_public_method_says_what_it_does(name):
             assert inspect.getdoc(member), f"{name}.{attribute}"
 
 
-@pytest.mark.parametrize(("told", "expected"), [("1", 1), ("3", 3)])
-def test_the_number_of_threads_can_be_told(told, expected, monkeypatch):
-    monkeypatch.setenv("LABELSURE_NUM_THREADS", told)
+@pytest.mark.parametrize(("value", "expected"), [("1", 1), ("3", 3)])
+def test_a_variable_sets_the_number_of_threads(value, expected, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
     assert n_threads() == expected
 
 
-@pytest.mark.parametrize("told", ["", "0", "-2", "many"])
-def test_otherwise_all_cores_are_used(told, monkeypatch):
-    monkeypatch.setenv("LABELSURE_NUM_THREADS", told)
+@pytest.mark.parametrize("value", ["", "0", "-2", "many"])
+def test_otherwise_all_cores_are_used(value, monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
     assert n_threads() >= 1
     monkeypatch.delattr("os.sched_getaffinity", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 7)
@@ -141,3 +157,15 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
 
     with pytest.raises(RuntimeError, match="in a thread"):
         for_rows(kernel, 10)
+
+
+def test_one_blas_thread_holds_inside_the_context_alone():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def blas_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}

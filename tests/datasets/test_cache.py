@@ -144,7 +144,7 @@ def test_a_folder_from_the_environment_is_a_warning(path, monkeypatch):
 
 
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
-def test_the_users_folder_is_used_and_nobody_is_told_when_it_cannot_be(
+def test_the_users_folder_is_used_and_done_without_when_it_cannot_be(
     path, tmp_path, monkeypatch, variable, parses
 ):
     for name in ("LABELSURE_CACHE", "XDG_CACHE_HOME"):

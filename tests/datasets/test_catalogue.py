@@ -215,7 +215,7 @@ def test_openml(openml, tmp_path):
     np.testing.assert_array_equal(data.X.to_numpy(), expected)
 
 
-def test_openml_is_asked_once(openml, tmp_path):
+def test_openml_is_fetched_from_once(openml, tmp_path):
     calls = openml(answer())
     first = ls.load_dataset("emotions", cache=tmp_path)
     openml(URLError("no network"))
@@ -257,7 +257,7 @@ def test_openml_sparse(openml):
     assert data.feature_names == ("w0", "w1")
 
 
-def test_openml_of_yeast_is_not_asked_unless_told(openml):
+def test_yeast_comes_from_openml_only_by_choice(openml):
     calls = openml(answer())
     ls.load_dataset("yeast")
     assert calls == []
@@ -345,10 +345,10 @@ def test_openml_on_recorded_answers(monkeypatch, tmp_path):
         b"@attribute happy.pleased {FALSE,TRUE}\n@attribute sad.lonely {FALSE,TRUE}\n@data\n"
         b"0.1,clear,TRUE,FALSE\n0.2,dark,FALSE,FALSE\n0.3,grey,TRUE,TRUE\n"
     )
-    asked = []
+    requests = []
 
     def urlopen(request, *_, **__):
-        asked.append(request.full_url)
+        requests.append(request.full_url)
         (content,) = [c for end, c in answers.items() if request.full_url.endswith(end)]
         response = io.BytesIO(content)
         response.info = dict
@@ -361,9 +361,9 @@ def test_openml_on_recorded_answers(monkeypatch, tmp_path):
     # scikit-learn hands values over in the order of the alphabet, not of their declaration.
     assert data.feature_names == ("energy", "sky=clear", "sky=dark", "sky=grey")
     np.testing.assert_array_equal(data.X["energy"], [0.1, 0.2, 0.3])
-    n_asked = len(asked)
-    assert n_asked == 4
+    n_requests = len(requests)
+    assert n_requests == 4
     assert (tmp_path / "openml").is_dir()
     ls.load_dataset("emotions", cache=tmp_path)
     ls.load_dataset("emotions", cache=tmp_path, nominal="ordinal")  # from scikit-learn's own cache
-    assert len(asked) == n_asked
+    assert len(requests) == n_requests

@@ -8,9 +8,10 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
+from labelsure.metrics import METRICS, Metric
 from labelsure.study import Cell, Plan, load_plan, plan_cells, score_cell
 from labelsure.study._cells import cell_key, feature_rows, seed_of
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
 
 SETTINGS = load_plan("quick").to_dict()
 
@@ -25,7 +26,7 @@ def loaded(plan):
 
 @pytest.fixture(scope="module")
 def quick():
-    plan = plan_with(repeats=1)
+    plan = plan_with(n_repeats=1)
     sets = loaded(plan)
     return (
         plan,
@@ -104,8 +105,8 @@ def test_rows_against_brute_force(quick, classifier):
             ]
             best = getattr(row, f"best_{name}_decision")
             assert np.isclose(worths[everything.index(tuple(map(int, best)))], max(worths))
-            told = tuple(getattr(row, f"best_{name}_{what}") for what in ("tp", "fp", "fn", "tn"))
-            assert told == counted(y, list(map(int, best)))
+            counts = tuple(getattr(row, f"best_{name}_{what}") for what in ("tp", "fp", "fn", "tn"))
+            assert counts == counted(y, list(map(int, best)))
             assert getattr(row, f"best_{name}_gap") == 0
 
 
@@ -149,7 +150,7 @@ def test_seeds_are_fixed_by_names():
 def test_another_data_set_changes_no_number(quick):
     _, _, tables = quick
     more = {"extra": {"simulated": {"n_samples": 50, "n_labels": 3}}, **SETTINGS["datasets"]}
-    plan = plan_with(repeats=1, datasets=more)
+    plan = plan_with(n_repeats=1, datasets=more)
     cell = Cell("dependent", "ECC", 0)
     again = score_cell(cell, plan, loaded(plan)["dependent"])
     pd.testing.assert_frame_equal(again, tables[cell], check_exact=True)
@@ -160,8 +161,8 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
     cell, data = Cell("dependent", "ECC", 0), sets["dependent"]
     key = cell_key(cell, plan, data, "1")
     same = [
-        plan_with(repeats=7),
-        plan_with(metrics=["f1"]),
+        plan_with(n_repeats=7),
+        plan_with(metrics=["exact"]),
         plan_with(candidates=["ME"], description="x"),
         plan_with(classifiers={**SETTINGS["classifiers"], "X": {"class": "BinaryRelevance"}}),
     ]
@@ -172,6 +173,7 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
         plan_with(engine="dense"),
         plan_with(test_share=0.5),
         plan_with(best_labels=2),
+        plan_with(metrics=["f1"]),  # with the true expected F1
         plan_with(base={**SETTINGS["base"], "C": 2.0}),
         plan_with(scaler={"class": "sklearn.preprocessing.StandardScaler"}),
         plan_with(classifiers={**SETTINGS["classifiers"], "ECC": chains}),
@@ -182,6 +184,26 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
     assert cell_key(cell, plan, data, "2") != key
     fewer = StudyData(data.data.select_labels("first3"))
     assert cell_key(cell, plan, fewer, "1") != key
+
+
+def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, monkeypatch):
+    plan, sets, _ = quick
+    cell, data = Cell("dependent", "Indep", 0), sets["dependent"]
+    before = cell_key(cell, plan, data, "1")
+    new = Metric("new", lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn), (0.0, 1.0))
+    monkeypatch.setitem(METRICS, "new", new)
+    registered = cell_key(cell, plan, data, "1")
+    planned = cell_key(cell, plan_with(metrics=["exact", "new"]), data, "1")
+    assert len({before, registered, planned}) == 3
+    monkeypatch.undo()
+    assert cell_key(cell, plan, data, "1") == before
+
+
+def test_checksums_are_those_of_earlier_versions():
+    """Cells that were computed before metrics could be added are still good."""
+    data = StudyData(ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]]))
+    found = cell_key(Cell("dependent", "ECC", 0), load_plan("quick"), data, "0.1.0")
+    assert found == "766a4fcaa29c933ca9ba439d933bff5040d516da6d74d5e9fcfb8bb8f6942723"
 
 
 def test_features_describe_the_training_part(quick):

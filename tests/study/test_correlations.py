@@ -3,9 +3,8 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
+from labelsure.analyses import kendall, pearson
 from labelsure.candidates import CANDIDATES
-from labelsure.study import kendall, pearson
-from labelsure.study._scores import RANK_KEYS, candidate_values, rank_keys
 
 SCORES = make_scores()
 
@@ -61,12 +60,12 @@ def test_min_entropy_orders_as_high_probability_does_and_gini_as_collision_entro
 @pytest.mark.parametrize("candidate", list(CANDIDATES))
 def test_rank_keys_reverse_no_pair_of_the_candidate(candidate):
     part = SCORES.query("dataset == 'yeast' and classifier == 'CT'")
-    values, keys = candidate_values(part, candidate), rank_keys(part, candidate)
+    values, keys = ls.ScoreTable(part).candidate(candidate), ls.ScoreTable(part).ranks(candidate)
     reversed_pairs = np.sign(np.subtract.outer(values, values)) * np.sign(
         np.subtract.outer(keys, keys)
     )
     assert (reversed_pairs >= 0).all()
-    assert candidate in RANK_KEYS
+    assert CANDIDATES[candidate].rank_key is not None
 
 
 def test_candidates_of_a_table_are_those_of_the_distribution():
@@ -75,12 +74,12 @@ def test_candidates_of_a_table_are_those_of_the_distribution():
     table = dist.profile().to_frame().assign(n_labels=3)
     expected = ls.confidence(dist)
     for name in expected:
-        np.testing.assert_allclose(candidate_values(table, name), expected[name], rtol=1e-12)
+        np.testing.assert_allclose(ls.ScoreTable(table).candidate(name), expected[name], rtol=1e-12)
 
 
 def test_a_tie_of_the_two_best_ranks_lowest():
-    table = ls.IndependentLabels([[0.5, 0.9], [0.6, 0.9]]).profile().to_frame()
-    keys = rank_keys(table, "TG")
+    table = ls.IndependentLabels([[0.5, 0.9], [0.6, 0.9]]).profile().to_frame().assign(n_labels=2)
+    keys = ls.ScoreTable(table).ranks("TG")
     assert keys[0] == -np.inf
     assert keys[1] > keys[0]
 

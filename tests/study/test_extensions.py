@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.study import kendall, optimal_decisions, spread, true_accuracy
+from labelsure.analyses import kendall, optimal_decisions, spread, true_accuracy
 
 SCORES = make_scores()
 

@@ -5,7 +5,8 @@ import statsmodels.formula.api as smf
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.study import effects, fit_statistics, kendall, published_table, robustness
+from labelsure.analyses import effects, fit_statistics, kendall, robustness
+from labelsure.paper import published_table
 
 PUBLISHED = published_table("correlations")
 FEATURES = pd.DataFrame(

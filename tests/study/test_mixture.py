@@ -5,14 +5,9 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.study import (
-    interval_table,
-    mark_intervals,
-    mixture,
-    mixture_replicates,
-    published_table,
-)
-from labelsure.study._mixture import _cut, _halves, interval_edges
+from labelsure.analyses import interval_table, mark_intervals, mixture, mixture_replicates
+from labelsure.analyses._mixture_intervals import _cut, _halves, interval_edges
+from labelsure.paper import published_table
 
 SCORES = make_scores(n=80, n_repeats=2)
 ONE = {"SE": "SE"}
@@ -129,12 +124,12 @@ def test_a_mixture_is_repeatable_and_takes_another_repeat_on_request():
 
 
 def test_jaccard_is_modelled_by_rates_or_by_its_value():
-    def estimates(paper):
+    def estimates(response):
         return mixture_replicates(
-            SCORES, metrics="jaccard", models=ONE, n_replicates=1, paper=paper, empty=1.0
+            SCORES, metrics="jaccard", models=ONE, n_replicates=1, response=response, empty=1.0
         )
 
-    assert not estimates(True).equals(estimates(False))
+    assert not estimates("rates").equals(estimates("value"))
 
 
 def test_messages():
@@ -144,3 +139,5 @@ def test_messages():
         mixture(SCORES.drop(columns="instance"), by_instance=True)
     with pytest.raises(ls.UnknownNameError, match="Unknown metric 'hammming'"):
         mixture(SCORES, metrics="hammming")
+    with pytest.raises(ls.UnknownNameError, match=r"response 'rate'\. Did you mean 'rates'"):
+        mixture(SCORES, response="rate")

@@ -1,14 +1,15 @@
-"""Plans: what ships, what is read, and what every mistake is told."""
+"""Plans: what ships, what is read, and what is said of every mistake."""
 
 import tomllib
 
 import pytest
+import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labelsure.analyses import AnalysisSettings
 from labelsure.errors import DataError, InputError, UnknownNameError
 from labelsure.study import Plan, load_plan, plan_cells, shipped_plans
-from labelsure.study._toml import to_toml
 
 GOOD = """
 [base]
@@ -30,7 +31,7 @@ def plan_of(tmp_path, text):
 def test_shipped_plans_survive_being_written_and_read(name):
     plan = load_plan(name)
     assert name in shipped_plans()
-    assert Plan.from_dict(tomllib.loads(to_toml(plan.to_dict()))) == plan
+    assert Plan.from_dict(tomllib.loads(tomli_w.dumps(plan.to_dict()))) == plan
 
 
 def test_the_paper_plans_are_what_the_method_says():
@@ -39,7 +40,7 @@ def test_the_paper_plans_are_what_the_method_says():
     assert paper.scaler is None
     assert standard.scaler.path == "sklearn.preprocessing.StandardScaler"
     for plan in (paper, standard):
-        assert (plan.repeats, plan.test_share, plan.empty, plan.engine) == (5, 0.4, 0.0, "dense")
+        assert (plan.n_repeats, plan.test_share, plan.empty, plan.engine) == (5, 0.4, 0.0, "dense")
         assert list(plan.classifiers) == ["Indep", "CT", "ECC"]
         assert plan.classifiers["ECC"].parameters["n_chains"] == 10
         sources = {source.key: source.settings for source in plan.datasets}
@@ -56,7 +57,7 @@ def test_only_the_base_learner_differs_between_the_paper_plans():
 
 def test_a_plan_of_ones_own_has_defaults(tmp_path):
     plan = plan_of(tmp_path, GOOD)
-    assert (plan.name, plan.repeats, plan.metrics[0]) == ("mine", 5, "exact")
+    assert (plan.name, plan.n_repeats, plan.metrics[0]) == ("mine", 5, "exact")
 
 
 def test_files_are_relative_to_the_plan(tmp_path):
@@ -66,13 +67,14 @@ def test_files_are_relative_to_the_plan(tmp_path):
 
 
 TOP_LEVEL = [
-    ("repeat = 3", r"Plan 'mine': Unknown key of the plan 'repeat'. Did you mean 'repeats'\?"),
-    ("repeats = 0", r"`repeats` must be a whole number >= 1, got 0"),
-    ("repeats = true", r"`repeats` must be a whole number >= 1, got True"),
+    ("repeats = 3", r"Plan 'mine': Unknown key of the plan 'repeats'. Did you mean 'n_repeats'\?"),
+    ("replicates = 3", r"Unknown key of the plan 'replicates'. Did you mean 'n_replicates'\?"),
+    ("n_repeats = 0", r"`n_repeats` must be a whole number >= 1, got 0"),
+    ("n_repeats = true", r"`n_repeats` must be a whole number >= 1, got True"),
     ("seed = -1", r"`seed` must be a whole number >= 0, got -1"),
     ("by_instance = 1", r"`by_instance` must be true or false, got 1"),
     ("best_labels = 1.5", r"`best_labels` must be a whole number >= 0, got 1.5"),
-    ("replicates = 0", r"`replicates` must be a whole number >= 1, got 0"),
+    ("n_replicates = 0", r"`n_replicates` must be a whole number >= 1, got 0"),
     ("test_share = 1.0", r"`test_share` must be a number between 0 and 1, got 1.0"),
     ('test_share = "x"', r"`test_share` must be a number between 0 and 1, got 'x'"),
     ('metrics = ["jacard"]', r"Unknown entry of `metrics` 'jacard'. Did you mean 'jaccard'\?"),
@@ -178,5 +180,31 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES, max_size=4))
-def test_whatever_is_written_is_read_back(settings):
-    assert tomllib.loads(to_toml(settings)) == settings
+def test_whatever_parameters_a_plan_has_it_survives_being_written_and_read(parameters):
+    settings = load_plan("quick").to_dict()
+    settings["base"] = {**parameters, "class": "x.Learner"}
+    settings["description"] = " ".join(parameters)
+    plan = Plan.from_dict(settings)
+    assert plan.base.parameters == {k: v for k, v in parameters.items() if k != "class"}
+    assert Plan.from_dict(tomllib.loads(tomli_w.dumps(plan.to_dict()))) == plan
+
+
+def test_settings_of_the_analyses_come_from_the_plan():
+    changes = {"metrics": ["f1"], "candidates": ["SE"], "empty": 0.25, "seed": 3}
+    changes |= {"n_replicates": 4, "by_instance": True}
+    plan = Plan.from_dict({**load_plan("quick").to_dict(), **changes})
+    expected = AnalysisSettings(("f1",), ("SE",), 0.25, True, 4, "rates", 3)
+    assert AnalysisSettings.from_plan(plan) == expected
+
+
+def test_the_record_of_an_older_run_is_read_under_the_names_of_today():
+    plan = Plan.from_record({"repeats": 3, "replicates": 7, "empty": 0.0}, ["a", "b"], ["net"])
+    assert (plan.n_repeats, plan.n_replicates, plan.empty) == (3, 7, 0.0)
+    assert [source.key for source in plan.datasets] == ["a", "b"]
+    assert list(plan.classifiers) == ["net"]
+    classes = {"class": "no_such.Class"}
+    whole = {"base": classes, "classifiers": {"X": classes}, "datasets": {"c": {}}}
+    plan = Plan.from_record(whole, ["a"], ["net"])  # nothing of it is imported
+    assert (plan.base.path, list(plan.classifiers)) == ("no_such.Class", ["X"])
+    with pytest.raises(UnknownNameError, match="Unknown key of the plan 'seeds'"):
+        Plan.from_record({"seeds": 3}, ["a"], ["net"])

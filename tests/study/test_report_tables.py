@@ -1,5 +1,7 @@
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -7,31 +9,25 @@ import pytest
 from score_tables import make_features, make_scores
 
 import labelsure.report as report
-from labelsure.report import study_tables, write_report_files
-from labelsure.report._table import Cell, Section, Table
-from labelsure.report.files import analyses_of
-from labelsure.report.study_figures import (
+from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robustness, run_analyses
+from labelsure.paper import published_table
+from labelsure.report import make_study_tables, write_report
+from labelsure.report._formats import Heading, PrintedTable, TableEntry
+from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
     profile_of,
 )
-from labelsure.report.tables import (
+from labelsure.report.study_tables import (
     correlation_table,
     effects_table,
     interval_tables,
     robustness_table,
     worked_example_table,
 )
-from labelsure.study import (
-    AnalysisSettings,
-    effects,
-    mark_intervals,
-    published_table,
-    robustness,
-    run_analyses,
-)
+from labelsure.study import Plan, StudyRun, load_plan
 
 PUBLISHED = published_table("correlations").assign(repeat=0)
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5}
@@ -121,8 +117,13 @@ def test_the_worked_example():
 
 
 def test_a_table_in_its_three_forms():
-    rows = [Section("part_one"), ["a|b", Cell("1.0", "***")], Section(""), ["c", Cell("2", "--")]]
-    table = Table("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
+    rows = [
+        Heading("part_one"),
+        ["a|b", TableEntry("1.0", "***")],
+        Heading(""),
+        ["c", TableEntry("2", "--")],
+    ]
+    table = PrintedTable("t", "100% & more", ["", "x_1"], rows, "a *note*", {"C": "0.1"})
     assert table.to_markdown() == (
         "### 100% & more\n\n|  | x_1 |\n|---|---:|\n| *part_one* |  |\n| a\\|b | 1.0 \\*\\*\\* |\n"
         "| c | 2 ↓↓ |\n\na \\*note\\*\n\nSettings: C 0.1.\n"
@@ -137,7 +138,7 @@ def test_a_table_in_its_three_forms():
 
 
 def test_every_table_is_there_and_says_its_settings(analyses):
-    tables = study_tables(analyses, {"C": "0.1"})
+    tables = make_study_tables(analyses, {"C": "0.1"})
     names = [table.name for table in tables]
     assert names == [
         "worked_example", "datasets", "kendall_exact", "kendall_jaccard", "kendall_effects",
@@ -149,14 +150,20 @@ def test_every_table_is_there_and_says_its_settings(analyses):
     for table in tables:
         assert table.to_markdown().endswith("Settings: C 0.1.\n")
         width = len(table.columns)
-        assert all(isinstance(row, Section) or len(row) == width for row in table.rows)
+        assert all(isinstance(row, Heading) or len(row) == width for row in table.rows)
+
+
+def run_of(scores, features, folder, **changes):
+    """Return a run with one halving of exact match for two candidates."""
+    settings = {**load_plan("quick").to_dict(), "metrics": ["exact"], "candidates": ["HP", "SE"]}
+    base = {**settings["base"], "C": 0.1}
+    plan = Plan.from_dict({**settings, "base": base, "n_replicates": 1, **changes})
+    return StudyRun(plan, folder, scores, features)
 
 
 def test_files_of_a_study(analyses, tmp_path):
-    plan = {"name": "try", "base": {"C": 0.1}, "metrics": ["exact"], "candidates": ["HP", "SE"]}
-    written = write_report_files(
-        analyses.scores, analyses.features, plan, tmp_path, n_replicates=1, n_jobs=1
-    )
+    run = run_of(analyses.scores, analyses.features, tmp_path)
+    written = write_report(run, n_jobs=1)
     names = {path.relative_to(tmp_path).as_posix() for path in written}
     assert all(path.stat().st_size > 50 for path in written)
     for name in ("kendall_effects", "intervals_exact", "datasets"):
@@ -167,12 +174,13 @@ def test_files_of_a_study(analyses, tmp_path):
     assert "base.C 0.1" in (tmp_path / "figures/accepted.svg").read_text()
     settings = pd.read_csv(tmp_path / "tables/settings.csv").set_index("setting")["value"]
     assert settings["candidates"] == "HP, SE"
+    assert (settings["n_replicates"], settings["response"]) == ("1", "rates")
 
 
 def test_kept_fits_are_used_only_for_the_same_scores_and_settings(analyses, tmp_path):
     def kept_at(scores, **changes):
-        settings = AnalysisSettings(("exact",), ("HP",), n_replicates=1, **changes)
-        analyses_of(scores, analyses.features, settings, tmp_path, n_jobs=1)
+        run = run_of(scores, analyses.features, tmp_path, candidates=["HP"], **changes)
+        assert set(run.analyses(n_jobs=1).replicates["model"]) == {"HP", "MIX"}
         return (tmp_path / "analyses/mixture_replicates.parquet").stat().st_mtime_ns
 
     first = kept_at(analyses.scores)
@@ -208,6 +216,16 @@ def test_a_profile_of_three_outcomes():
     profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
     assert profile.n_labels == pytest.approx(np.log2(3))
     assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
+
+
+def test_figures_of_an_estimator_load_no_study():
+    code = (
+        "import sys, labelsure.report.figures;"
+        "heavy = {'labelsure.study', 'labelsure.analyses', 'statsmodels', 'matplotlib'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_unknown_names_of_the_package():

@@ -9,13 +9,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import tomli_w
 
 from labelsure.errors import InputError
-from labelsure.study import Plan, load_plan, run_study
-from labelsure.study._folder import RunFolder
-from labelsure.study._toml import to_toml
+from labelsure.study import Plan, RunFolder, load_plan, open_run, run_study
 
 SETTINGS = load_plan("quick").to_dict()
 BINARY = {"Indep": {"class": "BinaryRelevance"}}
@@ -27,7 +27,7 @@ def plan_with(**changes):
 
 SMALL = plan_with(
     classifiers=BINARY,
-    repeats=2,
+    n_repeats=2,
     datasets={
         name: {"simulated": {"n_samples": 60, "n_labels": 3, "random_state": seed}}
         for seed, name in enumerate(["a", "b"])
@@ -51,7 +51,7 @@ def assert_same(folder, run):
 
 def test_the_folder_holds_everything(undisturbed):
     plan, run = undisturbed
-    names = {path.name for path in run.folder.iterdir()} - {".lock"}
+    names = {path.name for path in run.folder.iterdir()} - {".lock", ".owner"}
     files = {"plan.toml", "manifest.json", "failures.json", "scores.parquet", "features.parquet"}
     assert names == {*files, "cells"}
     assert len(list((run.folder / "cells").iterdir())) == 12
@@ -84,7 +84,7 @@ def test_two_jobs_give_the_same_to_the_last_bit(undisturbed, tmp_path):
 
 
 def start(plan_path, out, jobs):
-    command = [sys.executable, "-m", "labelsure.cli", "study", str(plan_path), "--out", str(out)]
+    command = [sys.executable, "-m", "labelsure", "study", str(plan_path), "--out", str(out)]
     return subprocess.Popen(
         [*command, "--jobs", str(jobs)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -98,8 +98,8 @@ def wait_for_cells(process, out, n_cells):
 def test_killed_again_and_again_it_ends_with_the_same_numbers(undisturbed, tmp_path):
     plan, run = undisturbed
     path, out = tmp_path / "plan.toml", tmp_path / "run"
-    path.write_text(to_toml(plan.to_dict()))
-    generator = random.Random()
+    path.write_text(tomli_w.dumps(plan.to_dict()))
+    generator = random.Random(0)
     for n_cells, jobs in ((1, 1), (4, 2), (8, 1)):
         process = start(path, out, jobs)
         wait_for_cells(process, out, n_cells)
@@ -190,10 +190,8 @@ def test_damaged_cells_and_leftovers_are_replaced(tmp_path):
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.create()
     with (
-        folder.locked(),
+        RunFolder(tmp_path).locked(),
         pytest.raises(InputError, match=rf"Another run \(process {os.getpid()}\) is at work in"),
     ):
         run_study(SMALL, tmp_path)
@@ -201,21 +199,88 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path):
     assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 4
 
 
-def test_the_report_is_written_while_the_folder_is_locked(tmp_path):
-    def finish(run):
+def state_of(folder):
+    return json.loads((folder / "manifest.json").read_text())["state"]
+
+
+def test_a_run_is_complete_when_its_owner_gives_up_the_folder(tmp_path):
+    """A report is written within the lock, and belongs to the run."""
+    with RunFolder(tmp_path).locked() as folder:
+        run = run_study(SMALL, folder, n_jobs=1)
+        assert len(run.scores) == 4 * 24
         assert (tmp_path / "scores.parquet").exists()
         with pytest.raises(InputError, match="Another run"), RunFolder(tmp_path).locked():
             pass
-        seen.append(len(run.scores))
+        assert state_of(tmp_path) == "running"
+        assert np.isnan(run.seconds)
+    assert state_of(tmp_path) == "complete"
+    assert run.seconds > 0
+    with RunFolder(tmp_path).locked():  # free again
+        assert state_of(tmp_path) == "complete"
 
-    seen = []
-    run_study(SMALL, tmp_path, n_jobs=1, finish=finish)
-    assert seen == [4 * 24]
+
+def test_a_run_that_an_error_ends_is_not_complete(tmp_path):
+    def run_and_fail():
+        with RunFolder(tmp_path).locked() as folder:
+            run_study(SMALL, folder, n_jobs=1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_and_fail()
+    assert state_of(tmp_path) == "running"
+    assert run_study(SMALL, tmp_path, n_jobs=1).n_kept == 4
+    assert state_of(tmp_path) == "complete"
+
+
+HOLDER = """
+import sys
+from labelsure.study import RunFolder
+with RunFolder(sys.argv[1]).locked():
+    print(1, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_folder_of_a_killed_process_is_free(tmp_path):
+    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"1\n"
+    who = rf"Another run \(process {holder.pid}\) is at work in"
+    with pytest.raises(InputError, match=who), RunFolder(tmp_path).locked():
+        pass
+    holder.kill()
+    holder.communicate()
+    with RunFolder(tmp_path).locked():
+        assert int((tmp_path / ".owner").read_text()) == os.getpid()
+
+
+def test_an_opened_run_is_the_run(undisturbed):
+    plan, run = undisturbed
+    opened = open_run(run.folder)
+    assert type(opened) is type(run)
+    assert opened.plan == plan
+    assert (opened.folder, opened.failures, opened.seconds) == (run.folder, {}, run.seconds)
+    assert (opened.n_computed, opened.n_kept) == (0, 12)
+    assert_same(run.folder, opened)
+
+
+def test_an_older_run_can_be_opened_without_its_classes(tmp_path, undisturbed):
+    _, run = undisturbed
+    run.scores.to_parquet(tmp_path / "scores.parquet")
+    run.features.to_parquet(tmp_path / "features.parquet")
+    (tmp_path / "plan.toml").write_text("repeats = 2\nreplicates = 3\nempty = 0.0\n")
+    plan = open_run(tmp_path).plan
+    assert (plan.n_repeats, plan.n_replicates, plan.empty) == (2, 3, 0.0)
+    assert [source.key for source in plan.datasets] == ["dependent", "independent"]
+    (tmp_path / "plan.toml").write_text(
+        tomli_w.dumps({**SETTINGS, "base": {"class": "not_installed.Learner"}})
+    )
+    assert open_run(tmp_path).plan.base.path == "not_installed.Learner"
 
 
 def test_a_failing_cell_stops_no_other(tmp_path):
     chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
-    plan = plan_with(classifiers={**BINARY, "Broken": chains}, repeats=1)
+    plan = plan_with(classifiers={**BINARY, "Broken": chains}, n_repeats=1)
     events = []
     run = run_study(plan, tmp_path, n_jobs=1, progress=events.append)
     assert sorted(run.failures) == ["dependent.Broken.0", "independent.Broken.0"]
@@ -235,13 +300,15 @@ def test_a_failing_cell_stops_no_other(tmp_path):
 
 def test_nothing_but_failures(tmp_path):
     chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
-    run = run_study(plan_with(classifiers={"Broken": chains}, repeats=1), tmp_path, n_jobs=1)
+    run = run_study(plan_with(classifiers={"Broken": chains}, n_repeats=1), tmp_path, n_jobs=1)
     assert len(run.failures) == 2
     assert len(run.scores) == 0
 
 
 def test_a_worker_that_dies_is_a_failure(tmp_path):
-    plan = plan_with(base={"class": "deadly_learner.DeadlyLearner"}, classifiers=BINARY, repeats=1)
+    plan = plan_with(
+        base={"class": "deadly_learner.DeadlyLearner"}, classifiers=BINARY, n_repeats=1
+    )
     run = run_study(plan, tmp_path, n_jobs=2)
     assert sorted(run.failures) == ["dependent.Indep.0", "independent.Indep.0"]
     message = run.failures["dependent.Indep.0"]["message"]
@@ -250,7 +317,7 @@ def test_a_worker_that_dies_is_a_failure(tmp_path):
 
 def test_warnings_of_a_cell_are_remembered(tmp_path):
     base = {**SETTINGS["base"], "max_iter": 1}
-    run = run_study(plan_with(base=base, classifiers=BINARY, repeats=1), tmp_path, n_jobs=1)
+    run = run_study(plan_with(base=base, classifiers=BINARY, n_repeats=1), tmp_path, n_jobs=1)
     notes = json.loads((tmp_path / "manifest.json").read_text())["cells"]["dependent.Indep.0"]
     assert not run.failures
     assert any(text.startswith("ConvergenceWarning") for text in notes["warnings"])
@@ -261,7 +328,7 @@ def test_own_data_from_a_file(tmp_path):
     (tmp_path / "own.csv").write_text("\n".join(["u,v,high,wide", *rows]))
     own = {"own": {"file": "own.csv", "labels": ["high", "wide"]}}
     path = tmp_path / "plan.toml"
-    path.write_text(to_toml({**SETTINGS, "datasets": own, "repeats": 1, "metrics": ["f1"]}))
+    path.write_text(tomli_w.dumps({**SETTINGS, "datasets": own, "n_repeats": 1, "metrics": ["f1"]}))
     run = run_study(load_plan(path), tmp_path / "run", n_jobs=1)
     assert set(run.scores["dataset"]) == {"own"}
     assert run.scores["n_labels"].eq(2).all()

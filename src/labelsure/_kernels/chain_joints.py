@@ -3,6 +3,31 @@
 Section numbers are those of `docs/algorithms.md`.
 """
 
+# How a row of 2**L probabilities is made, here with L = 5 labels in blocks of 2**3 labelsets.
+#
+# Labels 3 and 4 come early in all chains: they are *fixed* in a block. The others *vary*, and the
+# later they come in the chains, the higher is their bit in the block.
+#
+#     high_code   block: bits of labels 1, 2 and 0, of which label 1 comes last in the chains
+#     y4 y3       000   001   010   011   100   101   110   111
+#      0  0     |     |     |     |     |     |     |     |     |   every chain is added to a
+#      0  1     |     |     |     |     |     |     |     |     |   block while it is in the cache,
+#      1  0     |     |     |     |     |     |     |     |     |   then `_write_block` writes it
+#      1  1     |     |     |     |     |     |     |     |     |   to its places in the row
+#
+# A chain adds itself by growing prefixes, two labels at a time. Each prefix is split into four
+# *parts* (neither label, the first, the second, both), and these move to the places that the two
+# new bits give them, so that bits are in the order of the block, not of the chain:
+#
+#     q       | prefix |
+#     parts   | neither | first | second | both |      a fixed label keeps half of the parts
+#     spare   | ... | ... | ... | ... |                which is `q` of the next two labels
+#
+# The odds of a label after each prefix are a product of two small tables:
+#
+#     code of a prefix    [ high bits | low bits, LOW of them ]
+#     odds                high_table[high bits] * low_table[low bits]
+
 from __future__ import annotations
 
 import numpy as np
@@ -21,7 +46,7 @@ SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
 
 
 @njit(**PLAIN)
-def _doubled(first, factors, table):
+def _fill_products(first, factors, table):
     """Write first * (product of the factors whose bits are set) for every code into table."""
     table[0] = first
     size = 1
@@ -32,7 +57,7 @@ def _doubled(first, factors, table):
 
 
 @njit(**PLAIN)
-def _doubled_sums(first, terms, table):
+def _fill_sums(first, terms, table):
     """Write first + (sum of the terms whose bits are set) for every code into table."""
     table[0] = first
     size = 1
@@ -66,14 +91,14 @@ def _split_by_odds(q, odds, factor, other_factor, link, parts):
 def _split_by_logits(q, logits, shift, other_shift, link, parts):
     """Do the same where products of odds could overflow."""
     for c in range(q.size):
-        zero, one = _two_shares(q[c], logits[c] + shift)
+        zero, one = _split_by_logit(q[c], logits[c] + shift)
         second = logits[PART + c] + other_shift
-        parts[c], parts[2 * PART + c] = _two_shares(zero, second)
-        parts[PART + c], parts[3 * PART + c] = _two_shares(one, second + link)
+        parts[c], parts[2 * PART + c] = _split_by_logit(zero, second)
+        parts[PART + c], parts[3 * PART + c] = _split_by_logit(one, second + link)
 
 
 @njit(**PLAIN)
-def _two_shares(q, logit):
+def _split_by_logit(q, logit):
     small = np.exp(-abs(logit))
     likely = q / (1.0 + small)
     unlikely = likely * small
@@ -81,13 +106,13 @@ def _two_shares(q, logit):
 
 
 @njit(**PLAIN)
-def _with_zero(code, bit):
+def _insert_zero(code, bit):
     """Return the code with a zero inserted as this bit."""
     return 2 * code - (code & ((1 << bit) - 1))
 
 
 @njit(**PLAIN)
-def _move(part, places, start, run, add, target):
+def _move_prefixes(part, places, start, run, add, target):
     """Write or add the prefixes of a part to their places, counted from `start`.
 
     `run` neighbours stay neighbours.
@@ -112,7 +137,7 @@ def _move(part, places, start, run, add, target):
 
 
 @njit(**PLAIN)
-def _place(parts, size, places, start, first, second, add, target):
+def _place_prefixes(parts, size, places, start, first, second, add, target):
     """Put a part's prefixes with two more labels where they belong.
 
     Each label has its place in the code whatever its position in the chain, so that the joints of
@@ -137,17 +162,17 @@ def _place(parts, size, places, start, first, second, add, target):
         neither, only_first = only_second, both
     run = 1 << min(first_bit if first_varies else NO_BIT, second_bit if second_varies else NO_BIT)
     run = min(size, run)
-    _move(neither, places, start, run, add, target)
+    _move_prefixes(neither, places, start, run, add, target)
     if first_varies:
-        _move(only_first, places, start + (1 << first_bit), run, add, target)
+        _move_prefixes(only_first, places, start + (1 << first_bit), run, add, target)
     if second_varies:
-        _move(only_second, places, start + (1 << second_bit), run, add, target)
+        _move_prefixes(only_second, places, start + (1 << second_bit), run, add, target)
     if first_varies and second_varies:
-        _move(both, places, start + (1 << first_bit) + (1 << second_bit), run, add, target)
+        _move_prefixes(both, places, start + (1 << first_bit) + (1 << second_bit), run, add, target)
 
 
 @njit(**PLAIN)
-def _meet(j, known, chain, high_code, n_low, terms, factors):
+def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
     """Gather what decides the label at position `j` when those before position `known` are known.
 
     Writes what each varying label before adds to its logit and multiplies its odds with. Returns
@@ -179,11 +204,11 @@ def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
     """Make the tables whose products are a label's odds, or sums its logits, after each prefix."""
     low = min(terms.size, LOW)
     if by_odds:
-        _doubled(1.0, factors[:low], low_table)
-        _doubled(np.exp(logit), factors[low:], high_table)
+        _fill_products(1.0, factors[:low], low_table)
+        _fill_products(np.exp(logit), factors[low:], high_table)
     else:
-        _doubled_sums(0.0, terms[:low], low_table)
-        _doubled_sums(logit, terms[low:], high_table)
+        _fill_sums(0.0, terms[:low], low_table)
+        _fill_sums(logit, terms[low:], high_table)
 
 
 @njit(**PLAIN)
@@ -199,8 +224,8 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
     q[0] = share
     n_before = 0  # low labels in the prefixes
     for j in range(-(n_labels % 2), n_labels, 2):
-        logit, first = _meet(j, j, chain, high_code, n_low, terms[0], factors[0])
-        other, second = _meet(j + 1, j, chain, high_code, n_low, terms[1], factors[1])
+        logit, first = _gather_terms(j, j, chain, high_code, n_low, terms[0], factors[0])
+        other, second = _gather_terms(j + 1, j, chain, high_code, n_low, terms[1], factors[1])
         if first[0] and second[0]:  # each was given its bit as if the other were not there
             if order[j] < order[j + 1]:
                 second = (True, second[1] + 1)
@@ -224,7 +249,7 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
         low_bit, high_bit = min(bits), max(bits)
         size = 1 << min(n_before, LOW)
         for c in range(size):
-            places[c] = _with_zero(_with_zero(c, low_bit), high_bit)
+            places[c] = _insert_zero(_insert_zero(c, low_bit), high_bit)
         last = j == n_labels - 2
         for high in range((1 << n_before) // size):
             prefixes = q[high * size : (high + 1) * size]
@@ -233,14 +258,16 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
                 _split_by_odds(prefixes, low_tables, one, two, np.exp(link), parts)
             else:
                 _split_by_logits(prefixes, low_tables, one, two, link, parts)
-            start = _with_zero(_with_zero(high * size, low_bit), high_bit)
-            _place(parts, size, places, start, first, second, last, block if last else spare)
+            start = _insert_zero(_insert_zero(high * size, low_bit), high_bit)
+            _place_prefixes(
+                parts, size, places, start, first, second, last, block if last else spare
+            )
         q, spare = spare, q
         n_before += first[0] + second[0]
 
 
 @njit(**PLAIN)
-def _bits_in_block(orders, n_low):
+def _choose_bits(orders, n_low):
     """Return the bit of each label while a block is made: from `n_low` on if its value is fixed.
 
     Work on prefixes doubles from position to position. A fixed label doubles all work before it,
@@ -265,7 +292,7 @@ def _bits_in_block(orders, n_low):
 
 
 @njit(**PLAIN)
-def _spread(code, bits):
+def _spread_bits(code, bits):
     """Return the code whose bits at the given places are those of `code`, the first one lowest."""
     total = 0
     for k in range(bits.size):
@@ -274,8 +301,8 @@ def _spread(code, bits):
 
 
 @njit(**PLAIN)
-def _spread_table(bits):
-    """Return `_spread` of every code of the first bits, as many as are worked on at a time."""
+def _make_spread_table(bits):
+    """Return `_spread_bits` of every code of the first bits, as many as are worked on at a time."""
     table = np.zeros(1 << min(bits.size, LOW), dtype=np.int64)
     size = 1
     for bit in bits[:LOW]:
@@ -293,8 +320,8 @@ def _write_block(block, places, fixed_code, row):
     """
     labels, bits, to, source = places
     for high in range(block.size // to.size):
-        start = fixed_code + _spread(high, labels[LOW:])
-        first = _spread(high, bits[LOW:])
+        start = fixed_code + _spread_bits(high, labels[LOW:])
+        first = _spread_bits(high, bits[LOW:])
         for c in range(to.size):
             row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
@@ -321,9 +348,9 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
     """
     n_chains, n_labels = orders.shape
     n_low = min(n_labels, block_labels)
-    bits = _bits_in_block(orders, n_low)
+    bits = _choose_bits(orders, n_low)
     varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
-    places = varying, bits[varying], _spread_table(varying), _spread_table(bits[varying])
+    places = varying, bits[varying], _make_spread_table(varying), _make_spread_table(bits[varying])
     numbers, positions = np.empty_like(orders), np.empty_like(orders)
     for m in range(n_chains):
         for j in range(n_labels):
@@ -346,4 +373,4 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
             for m in range(n_chains):
                 chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
                 _add_chain(chain, 1.0 / n_chains, high_code, n_low, block, q, spare, work)
-            _write_block(block, places, _spread(high_code, fixed), P[i])
+            _write_block(block, places, _spread_bits(high_code, fixed), P[i])

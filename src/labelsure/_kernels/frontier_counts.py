@@ -1,8 +1,8 @@
 """Kernels that count labels in networks of short memory, by generating functions. Section 5.
 
-States and networks are those of `trellis`. The mean of w**(number of labels) is a function of the
-state that moves back over the labels like a probability, so values at a few points w give the
-distributions of counts, and the expectations of metrics, without counters in the state.
+States and networks are those of `frontier_sweeps`. The mean of w**(number of labels) is a function
+of the state that moves back over the labels like a probability, so values at a few points w give
+the distributions of counts, and the expectations of metrics, without counters in the state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from labelsure._kernels import FAST, PLAIN
 
 
 @njit(**PLAIN)
-def _expand(tables, shifts, by_state):
+def _expand_conditionals(tables, shifts, by_state):
     """Copy to every state before each position the conditional probability that it selects."""
     for j in range(tables.shape[0]):
         first, second, third = shifts[j]
@@ -24,7 +24,7 @@ def _expand(tables, shifts, by_state):
 
 
 @njit(**FAST)
-def _gain(x_no, y_no, x_yes, y_yes, weight):
+def _write_gains(x_no, y_no, x_yes, y_yes, weight):
     """Write over (x_yes, y_yes) what they have, weighted, more than (x_no, y_no)."""
     a, b, c = weight[0], weight[1], weight[2]
     for r in range(x_no.size):
@@ -34,14 +34,14 @@ def _gain(x_no, y_no, x_yes, y_yes, weight):
 
 
 @njit(**FAST)
-def _mix(of_no, gain, yes, mixed):
+def _mix_outcomes(of_no, gain, yes, mixed):
     for r in range(of_no.size):
         mixed[2 * r] = of_no[r] + yes[2 * r] * gain[r]
         mixed[2 * r + 1] = of_no[r] + yes[2 * r + 1] * gain[r]
 
 
 @njit(**FAST)
-def _pull(after, yes, weight, before):
+def _pull_values(after, yes, weight, before):
     """Move a function of the state one label back, a label that is set counting `weight`.
 
     The two rows are the parts of a number x + y e. A weight (a, b, c) takes it to
@@ -49,9 +49,9 @@ def _pull(after, yes, weight, before):
     Short loops with few arrays vectorise, one long loop does not. `after` is used up.
     """
     half = yes.size // 2
-    _gain(after[0, :half], after[1, :half], after[0, half:], after[1, half:], weight)
-    _mix(after[0, :half], after[0, half:], yes, before[0])
-    _mix(after[1, :half], after[1, half:], yes, before[1])
+    _write_gains(after[0, :half], after[1, :half], after[0, half:], after[1, half:], weight)
+    _mix_outcomes(after[0, :half], after[0, half:], yes, before[0])
+    _mix_outcomes(after[1, :half], after[1, half:], yes, before[1])
 
 
 @njit(**PLAIN)
@@ -66,19 +66,19 @@ def expected_rows(start, stop, network, predicted, weights, coefficients, expect
     yes = np.empty((n_labels, n_states))
     values, spare = np.empty((2, n_states)), np.empty((2, n_states))
     for i in range(start, stop):
-        _expand(conditionals[i], shifts, yes)
+        _expand_conditionals(conditionals[i], shifts, yes)
         expected[i] = 0.0
         for q in range(weights.shape[0]):
             values[0] = 1.0
             values[1] = 0.0
             for j in range(n_labels - 1, -1, -1):
-                _pull(values, yes[j], weights[q, predicted[i, j]], spare)
+                _pull_values(values, yes[j], weights[q, predicted[i, j]], spare)
                 values, spare = spare, values
             expected[i] += coefficients[q, 0] * values[0, 0] + coefficients[q, 1] * values[1, 0]
 
 
 @njit(**FAST)
-def _part(masses, yes, pushed_no, pushed_yes):
+def _part_masses(masses, yes, pushed_no, pushed_yes):
     for r in range(pushed_no.size):
         of_yes = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
         pushed_no[r] = masses[2 * r] + masses[2 * r + 1] - of_yes
@@ -86,12 +86,12 @@ def _part(masses, yes, pushed_no, pushed_yes):
 
 
 @njit(**FAST)
-def _push_weighted(masses, yes, weight, pushed):
+def _push_weighted_masses(masses, yes, weight, pushed):
     """Move complex masses one label on, a label that is set counting `weight`."""
     half = yes.size // 2
     a, b, c = weight[0], weight[1], weight[2]
     for part in range(2):
-        _part(masses[part], yes, pushed[part, :half], pushed[part, half:])
+        _part_masses(masses[part], yes, pushed[part, :half], pushed[part, half:])
     x_yes, y_yes = pushed[0, half:], pushed[1, half:]
     for r in range(half):
         x, y = x_yes[r], y_yes[r]
@@ -100,7 +100,7 @@ def _push_weighted(masses, yes, weight, pushed):
 
 
 @njit(**FAST)
-def _multiply(masses, values, products):
+def _multiply_complex(masses, values, products):
     x, y, u, v = masses[0], masses[1], values[0], values[1]
     for s in range(x.size):
         products[0, s] = x[s] * u[s] - y[s] * v[s]
@@ -108,7 +108,7 @@ def _multiply(masses, values, products):
 
 
 @njit(**FAST)
-def _sums_by_bit(products, sums):
+def _sum_by_bit(products, sums):
     """Write to sums[d] the sum over the states whose bit d is set, folding away bit after bit."""
     half = products.size // 2
     for d in range(sums.size - 1, -1, -1):
@@ -137,25 +137,25 @@ def size_rows(start, stop, network, weights, transform):
     values, masses, spare = np.empty((3, 2, n_states))
     sums = np.empty((2, memory))
     for i in range(start, stop):
-        _expand(conditionals[i], shifts, yes)
+        _expand_conditionals(conditionals[i], shifts, yes)
         for q in range(weights.shape[0]):
             values[0] = 1.0
             values[1] = 0.0
             kept[-1] = values
             for j in range(n_labels - 1, 0, -1):
-                _pull(values, yes[j], weights[q], spare)
+                _pull_values(values, yes[j], weights[q], spare)
                 values, spare = spare, values
                 if j % memory == 0:
                     kept[j // memory] = values
             masses[:] = 0.0
             masses[0, 0] = 1.0
             for j in range(n_labels):
-                _push_weighted(masses, yes[j], weights[q], spare)
+                _push_weighted_masses(masses, yes[j], weights[q], spare)
                 masses, spare = spare, masses
                 if (j + 1) % memory == 0 or j == n_labels - 1:
-                    _multiply(masses, kept[j // memory + 1], spare)
-                    _sums_by_bit(spare[0], sums[0])
-                    _sums_by_bit(spare[1], sums[1])
+                    _multiply_complex(masses, kept[j // memory + 1], spare)
+                    _sum_by_bit(spare[0], sums[0])
+                    _sum_by_bit(spare[1], sums[1])
                     for back in range(j % memory + 1):
                         bit = memory - 1 - back
                         transform[i, j - back, q] = complex(sums[0, bit], sums[1, bit])

@@ -24,14 +24,14 @@ RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from unde
 
 
 @njit(**PLAIN)
-def _column(state, shifts):
+def _find_column(state, shifts):
     """Return the column of the conditionals that a state selects: its parents' bits."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
 @njit(**PLAIN)
-def _expand(columns, shifts, by_state):
+def _expand_columns(columns, shifts, by_state):
     """Copy to every state the value of its column."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     for s in range(by_state.size):
@@ -39,12 +39,12 @@ def _expand(columns, shifts, by_state):
 
 
 @njit(**PLAIN)
-def _log(p):
+def _log_probability(p):
     return np.log(p) if p > 0.0 else -np.inf
 
 
 @njit(**PLAIN)
-def _step(state, value, n_states):
+def _next_state(state, value, n_states):
     """Return the state after a label took this value."""
     return (state >> 1) + value * (n_states >> 1)
 
@@ -53,7 +53,7 @@ def _step(state, value, n_states):
 
 
 @njit(**FAST)
-def _push(masses, no, yes, pushed):
+def _push_masses(masses, no, yes, pushed):
     """Move the masses of all states one label on."""
     half = masses.size // 2
     pushed_no, pushed_yes = pushed[:half], pushed[half:]
@@ -63,7 +63,7 @@ def _push(masses, no, yes, pushed):
 
 
 @njit(**FAST)
-def _dot(a, b):
+def _sum_products(a, b):
     total = 0.0
     for s in range(a.size):
         total += a[s] * b[s]
@@ -71,7 +71,7 @@ def _dot(a, b):
 
 
 @njit(**PLAIN)
-def _binary_entropies(p, entropies):
+def _write_entropies(p, entropies):
     for c in range(p.size):
         entropies[c] = 0.0
         if 0.0 < p[c] < 1.0:
@@ -79,7 +79,7 @@ def _binary_entropies(p, entropies):
 
 
 @njit(**FAST)
-def _rescale(masses):
+def _rescale_masses(masses):
     """Divide the masses by their sum and return its log."""
     total = 0.0
     for s in range(masses.size):
@@ -103,22 +103,22 @@ def sum_rows(start, stop, network, marginals, values):
         masses[0] = squares[0] = 1.0
         entropy = log_collision = 0.0
         for j in range(n_labels):
-            _binary_entropies(conditionals[i, j], entropies)
-            _expand(entropies, shifts[j], doubt)
-            _expand(conditionals[i, j], shifts[j], yes)
-            marginals[i, j] = min(1.0, _dot(masses, yes))
-            entropy += _dot(masses, doubt)
+            _write_entropies(conditionals[i, j], entropies)
+            _expand_columns(entropies, shifts[j], doubt)
+            _expand_columns(conditionals[i, j], shifts[j], yes)
+            marginals[i, j] = min(1.0, _sum_products(masses, yes))
+            entropy += _sum_products(masses, doubt)
             for s in range(n_states):
                 no[s] = 1.0 - yes[s]
-            _push(masses, no, yes, spare)
+            _push_masses(masses, no, yes, spare)
             masses, spare = spare, masses
             for s in range(n_states):
                 no[s] *= no[s]
                 yes[s] *= yes[s]
-            _push(squares, no, yes, spare)
+            _push_masses(squares, no, yes, spare)
             squares, spare = spare, squares
             if j % RESCALE == RESCALE - 1 or j == n_labels - 1:
-                log_collision += _rescale(squares)
+                log_collision += _rescale_masses(squares)
         values[i, 0] = entropy
         values[i, 1] = min(0.0, log_collision)
 
@@ -127,7 +127,7 @@ def sum_rows(start, stop, network, marginals, values):
 
 
 @njit(**FAST)
-def _choose(no, yes, after, best, choice):
+def _choose_values(no, yes, after, best, choice):
     """Take the better value of a label in each state; return in how many states both are equal."""
     half = after.size // 2
     after_no, after_yes = after[:half], after[half:]
@@ -147,7 +147,7 @@ def _no_is_lower(position, state, order, choice):
     What two labelsets with the same future differ in lies between here and where they meet.
     """
     n_states = choice.shape[1]
-    no, yes = _step(state, 0, n_states), _step(state, 1, n_states)
+    no, yes = _next_state(state, 0, n_states), _next_state(state, 1, n_states)
     highest = order[position]
     lower = True
     for j in range(position + 1, choice.shape[0]):
@@ -157,12 +157,12 @@ def _no_is_lower(position, state, order, choice):
         if of_no != of_yes and order[j] > highest:
             highest = order[j]
             lower = of_no < of_yes
-        no, yes = _step(no, of_no, n_states), _step(yes, of_yes, n_states)
+        no, yes = _next_state(no, of_no, n_states), _next_state(yes, of_yes, n_states)
     return lower
 
 
 @njit(**PLAIN)
-def _complete(tables, shifts, order, best, choice):
+def _complete_states(tables, shifts, order, best, choice):
     """Find the best completion of every state before every position.
 
     Writes its log-probability to best[j, s] and the value of its first label to choice[j, s]; of
@@ -174,13 +174,14 @@ def _complete(tables, shifts, order, best, choice):
     best[n_labels] = 0.0
     for j in range(n_labels - 1, -1, -1):
         for c in range(tables.shape[1]):
-            log_no[c], log_yes[c] = _log(1.0 - tables[j, c]), _log(tables[j, c])
-        _expand(log_no, shifts[j], no)
-        _expand(log_yes, shifts[j], yes)
-        n_ties = _choose(no, yes, best[j + 1], best[j], choice[j])
+            log_no[c] = _log_probability(1.0 - tables[j, c])
+            log_yes[c] = _log_probability(tables[j, c])
+        _expand_columns(log_no, shifts[j], no)
+        _expand_columns(log_yes, shifts[j], yes)
+        n_ties = _choose_values(no, yes, best[j + 1], best[j], choice[j])
         for s in range(n_states if n_ties else 0):
-            of_no = no[s] + best[j + 1, _step(s, 0, n_states)]
-            of_yes = yes[s] + best[j + 1, _step(s, 1, n_states)]
+            of_no = no[s] + best[j + 1, _next_state(s, 0, n_states)]
+            of_yes = yes[s] + best[j + 1, _next_state(s, 1, n_states)]
             if abs(of_no - of_yes) <= TIE:
                 choice[j, s] = not _no_is_lower(j, s, order, choice)
 
@@ -196,18 +197,18 @@ def mode_rows(start, stop, network, mode, values):
     best = np.empty((n_labels + 1, n_states))
     choice = np.empty((n_labels, n_states), dtype=np.int8)
     for i in range(start, stop):
-        _complete(conditionals[i], shifts, order, best, choice)
+        _complete_states(conditionals[i], shifts, order, best, choice)
         state = 0
         log_top, log_runner_up = 0.0, -np.inf
         for j in range(n_labels):
             value = choice[j, state]
-            yes = conditionals[i, j, _column(state, shifts[j])]
+            yes = conditionals[i, j, _find_column(state, shifts[j])]
             taken, left = (yes, 1.0 - yes) if value else (1.0 - yes, yes)
-            leaving = log_top + _log(left) + best[j + 1, _step(state, 1 - value, n_states)]
-            log_runner_up = max(log_runner_up, leaving)
+            rest = best[j + 1, _next_state(state, 1 - value, n_states)]
+            log_runner_up = max(log_runner_up, log_top + _log_probability(left) + rest)
             log_top += np.log(taken)
             mode[i, j] = value
-            state = _step(state, value, n_states)
+            state = _next_state(state, value, n_states)
         values[i, 0] = log_top
         values[i, 1] = min(log_top, log_runner_up)
 
@@ -224,7 +225,7 @@ def _write_labelset(search, entry, row):
             row[j] = 1 - found[origins[entry], j]
         else:
             row[j] = choice[j, state]
-        state = _step(state, row[j], choice.shape[1])
+        state = _next_state(state, row[j], choice.shape[1])
 
 
 @njit(**PLAIN)
@@ -244,7 +245,7 @@ def _comes_first(search, a, b, rows):
 
 
 @njit(**PLAIN)
-def _rise(search, heap, at, rows):
+def _raise_entry(search, heap, at, rows):
     """Move an entry of the heap up to its place."""
     while at > 0 and _comes_first(search, heap[at], heap[(at - 1) // 2], rows):
         heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
@@ -252,7 +253,7 @@ def _rise(search, heap, at, rows):
 
 
 @njit(**PLAIN)
-def _sink(search, heap, size, rows):
+def _sink_entry(search, heap, size, rows):
     """Move the first entry of the heap down to its place."""
     at = 0
     while 2 * at + 1 < size:
@@ -276,15 +277,15 @@ def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
     state = 0
     prefix = 0.0
     for j in range(row.size):
-        yes = tables[j, _column(state, shifts[j])]
+        yes = tables[j, _find_column(state, shifts[j])]
         taken, left = (yes, 1.0 - yes) if row[j] else (1.0 - yes, yes)
         if j > positions[entry] and left > 0.0:
-            rest = best[j + 1, _step(state, 1 - row[j], choice.shape[1])]
+            rest = best[j + 1, _next_state(state, 1 - row[j], choice.shape[1])]
             scores[n_entries] = prefix + np.log(left) + rest
             positions[n_entries] = j
             n_entries += 1
         prefix += np.log(taken)
-        state = _step(state, row[j], choice.shape[1])
+        state = _next_state(state, row[j], choice.shape[1])
     return n_entries, prefix
 
 
@@ -304,7 +305,7 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
     origins, positions = np.empty(n_entries, dtype=np.int64), np.empty(n_entries, dtype=np.int64)
     heap, rows = np.empty(n_entries, dtype=np.int64), np.empty((2, n_labels), dtype=np.int8)
     for i in range(start, stop):
-        _complete(conditionals[i], shifts, order, best, choice)
+        _complete_states(conditionals[i], shifts, order, best, choice)
         found = labelsets[i]
         search = (scores, origins, positions, found, order, choice)
         scores[0], positions[0], heap[0] = best[0, 0], -1, 0
@@ -314,7 +315,7 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
             entry = heap[0]
             size -= 1
             heap[0] = heap[size]
-            _sink(search, heap, size, rows)
+            _sink_entry(search, heap, size, rows)
             _write_labelset(search, entry, found[rank])
             first_new = n_used
             n_used, logs[i, rank] = _add_deviations(
@@ -323,7 +324,7 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
             for new in range(first_new, n_used):
                 origins[new] = rank
                 heap[size] = new
-                _rise(search, heap, size, rows)
+                _raise_entry(search, heap, size, rows)
                 size += 1
             rank += 1
         logs[i, rank:] = -np.inf
@@ -340,7 +341,7 @@ def sample_rows(start, stop, network, uniforms, draws):
         for d in range(draws.shape[1]):
             state = 0
             for j in range(order.size):
-                yes = conditionals[i, j, _column(state, shifts[j])]
+                yes = conditionals[i, j, _find_column(state, shifts[j])]
                 value = 1 if uniforms[i, d, order[j]] < yes else 0
                 draws[i, d, order[j]] = value
-                state = _step(state, value, n_states)
+                state = _next_state(state, value, n_states)

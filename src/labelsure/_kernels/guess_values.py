@@ -1,4 +1,4 @@
-"""Kernels over tables of labelsets: the expected Jaccard of many predictions. Section 5."""
+"""Kernels over weighted labelsets: the expected Jaccard of many guesses. Section 5."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from labelsure._kernels import FAST, PLAIN
 
 
 @njit(**FAST)
-def _expected_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
-    """Return the mean Jaccard when `change` of the predicted labels' count is one label, `has`.
+def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
+    """Return the mean Jaccard of a prediction of `n_predicted` labels and one label changed.
 
-    `hits` are the true positives before the change; `has` is 1 for labelsets with that label.
+    `change` is 1 where that label is added, -1 where it is taken away, 0 for no change; `has` is 1
+    for labelsets with that label. `hits` are the true positives before the change.
     """
     k = n_predicted + change
     if k == 0.0:
@@ -28,20 +29,32 @@ def _expected_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
 
 
 @njit(**PLAIN)
-def _count(rows, predicted, hits, sizes):
-    """Write how many labels each labelset has, and how many of them are predicted."""
+def _count_hits(rows, predicted, hits):
+    """Write how many labels of each labelset are predicted."""
     for i in range(rows.shape[0]):
-        size = hit = 0
+        hit = 0
         for j in range(rows.shape[1]):
-            size += rows[i, j]
             hit += rows[i, j] & predicted[j]
-        sizes[i] = size
         hits[i] = hit
 
 
 @njit(**PLAIN)
-def jaccard_of_guesses_rows(start, stop, rows, weights, starts, guesses, empty, values):
+def _compare_guesses(first, second):
+    """Return in how many labels two guesses differ, and the sum of the indices of these labels."""
+    n_different = total = 0
+    for j in range(first.size):
+        different = first[j] ^ second[j]
+        n_different += different
+        total += different * j
+    return n_different, total
+
+
+@njit(**PLAIN)
+def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
     """Per row: the expected Jaccard of each of its guesses.
+
+    A guess that differs from the row's first one by a single label takes one pass over that
+    label's column; for any other the true positives are counted anew.
 
     Parameters
     ----------
@@ -54,32 +67,25 @@ def jaccard_of_guesses_rows(start, stop, rows, weights, starts, guesses, empty, 
     values
         (n, g), written.
     """
-    nothing = np.zeros(rows.shape[0])
+    everything = np.ones(rows.shape[1], dtype=np.int8)
     for i in range(start, stop):
-        mine = slice(starts[i], starts[i + 1])
-        hits, sizes = np.empty(starts[i + 1] - starts[i]), np.empty(starts[i + 1] - starts[i])
-        for g in range(guesses.shape[1]):
-            _count(rows[mine], guesses[i, g], hits, sizes)
-            k = float(guesses[i, g].sum())
-            values[i, g] = _expected_jaccard(
-                weights[mine], hits, sizes, k, 0.0, nothing[: hits.size], empty
-            )
-
-
-@njit(**PLAIN)
-def jaccard_of_flips_rows(start, stop, rows, weights, starts, predicted, empty, values):
-    """Per row: the expected Jaccard of its prediction with label j flipped, for every j.
-
-    Arguments as for the guesses; `predicted` is (n, L), and so are the values.
-    """
-    for i in range(start, stop):
-        mine = slice(starts[i], starts[i + 1])
-        by_label = rows[mine].T.astype(np.float64)  # each label's column in one piece
-        hits, sizes = np.empty(starts[i + 1] - starts[i]), np.empty(starts[i + 1] - starts[i])
-        _count(rows[mine], predicted[i], hits, sizes)
-        k = float(predicted[i].sum())
-        for j in range(rows.shape[1]):
-            change = -1.0 if predicted[i, j] else 1.0
-            values[i, j] = _expected_jaccard(
-                weights[mine], hits, sizes, k, change, by_label[j], empty
-            )
+        mine, shares = rows[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
+        first_hits, hits = np.empty(shares.size), np.empty(shares.size)
+        sizes, has = np.empty(shares.size), np.zeros(shares.size)
+        _count_hits(mine, everything, sizes)
+        first = guesses[i, 0]
+        _count_hits(mine, first, first_hits)
+        k = float(first.sum())
+        values[i, 0] = _expect_jaccard(shares, first_hits, sizes, k, 0.0, has, empty)
+        for g in range(1, guesses.shape[1]):
+            guess = guesses[i, g]
+            n_different, label = _compare_guesses(first, guess)
+            if n_different == 1:
+                change = -1.0 if first[label] else 1.0
+                has[:] = mine[:, label]
+                values[i, g] = _expect_jaccard(shares, first_hits, sizes, k, change, has, empty)
+            else:
+                _count_hits(mine, guess, hits)
+                values[i, g] = _expect_jaccard(
+                    shares, hits, sizes, float(guess.sum()), 0.0, has, empty
+                )

@@ -9,7 +9,7 @@ from labelsure._kernels import FAST
 
 
 @njit(**FAST)
-def _count_distribution(p, n, pmf, spare):
+def _distribute_count(p, n, pmf, spare):
     """Write P(B = b) of the number B of ones among independent p[:n] into pmf[: n + 1].
 
     Two labels at a time, from one array into another and back: half the passes over the array,
@@ -36,7 +36,7 @@ def _count_distribution(p, n, pmf, spare):
 
 
 @njit(**FAST)
-def _split(marginals, predicted, inside, outside):
+def _split_marginals(marginals, predicted, inside, outside):
     """Copy the marginals of predicted and other labels apart; return how many are predicted."""
     k = 0
     rest = 0
@@ -57,12 +57,12 @@ def count_rows(start, stop, marginals, predicted, hits, misses):
     inside, outside = np.empty(n_labels), np.empty(n_labels)
     pmf, spare = np.empty(n_labels + 3), np.empty(n_labels + 3)
     for i in range(start, stop):
-        k = _split(marginals[i], predicted[i], inside, outside)
+        k = _split_marginals(marginals[i], predicted[i], inside, outside)
         hits[i] = 0.0
         misses[i] = 0.0
-        _count_distribution(inside, k, pmf, spare)
+        _distribute_count(inside, k, pmf, spare)
         hits[i, : k + 1] = pmf[: k + 1]
-        _count_distribution(outside, n_labels - k, pmf, spare)
+        _distribute_count(outside, n_labels - k, pmf, spare)
         misses[i, : n_labels - k + 1] = pmf[: n_labels - k + 1]
 
 
@@ -73,7 +73,7 @@ def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
     inside, outside = np.empty(n_labels), np.empty(n_labels)
     pmf, spare = np.empty(n_labels + 3), np.empty(n_labels + 3)
     for i in range(start, stop):
-        k = _split(marginals[i], predicted[i], inside, outside)
+        k = _split_marginals(marginals[i], predicted[i], inside, outside)
         if k == 0:
             none = 1.0
             for j in range(n_labels):
@@ -83,7 +83,7 @@ def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
         hits = 0.0
         for j in range(k):
             hits += inside[j]
-        _count_distribution(outside, n_labels - k, pmf, spare)
+        _distribute_count(outside, n_labels - k, pmf, spare)
         inverse = 0.0
         for b in range(n_labels - k + 1):
             inverse += pmf[b] / (k + b)
@@ -98,9 +98,9 @@ def expected_f1_rows(start, stop, marginals, predicted, empty, expected):
     hits, misses = np.empty(n_labels + 3), np.empty(n_labels + 3)
     spare = np.empty(n_labels + 3)
     for i in range(start, stop):
-        k = _split(marginals[i], predicted[i], inside, outside)
-        _count_distribution(inside, k, hits, spare)
-        _count_distribution(outside, n_labels - k, misses, spare)
+        k = _split_marginals(marginals[i], predicted[i], inside, outside)
+        _distribute_count(inside, k, hits, spare)
+        _distribute_count(outside, n_labels - k, misses, spare)
         total = 0.0 if k else empty * misses[0]
         for a in range(1, k + 1):
             inverse = 0.0

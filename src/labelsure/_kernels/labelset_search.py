@@ -16,14 +16,14 @@ SHRINK = 0.25  # each round's threshold is this share of the last one's
 LAST_THRESHOLD = 1e-15
 LOG2 = 0.6931471805599453
 
-# What `certify` writes, by position.
+# What `write_bounds` writes, by position.
 N_BOUNDS = 10
 TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
 COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
 
 
 @njit(**PLAIN)
-def certify(P, bound, n_labels, bounds):
+def write_bounds(P, bound, n_labels, bounds):
     """Write what the probabilities `P` of some labelsets say of the whole distribution. Section 6.
 
     Parameters
@@ -75,7 +75,7 @@ def certify(P, bound, n_labels, bounds):
 
 
 @njit(**PLAIN)
-def widest(bounds, n_labels):
+def widest_interval(bounds, n_labels):
     """Return the width of the widest interval among the normalised candidates."""
     if bounds[TOP] <= 0.0 or bounds[COLLISION_LOW] <= 0.0:
         return 1.0
@@ -89,17 +89,17 @@ def widest(bounds, n_labels):
 
 
 @njit(**PLAIN)
-def meets(bounds, n_labels, goals):
+def meets_goals(bounds, n_labels, goals):
     """Say whether the bounds are good enough for the goals of `enumerate_row`."""
     unseen = bounds[UNSEEN_MASS]
     if 1.0 - unseen >= goals[3]:
         return True
     certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
-    return certain and unseen <= goals[1] and widest(bounds, n_labels) <= goals[0]
+    return certain and unseen <= goals[1] and widest_interval(bounds, n_labels) <= goals[0]
 
 
 @njit(**FAST)
-def _probability(odds, factors, members, work):
+def _chain_probability(odds, factors, members, work):
     """Return P(y) in one chain; `members` are y's labels.
 
     The odds of each label are a product of one factor for each earlier member (1 for the later
@@ -124,12 +124,12 @@ def mixture_probability(members, odds, factors, work):
     """Return the mean over the chains of P(y); `members` are y's labels."""
     total = 0.0
     for m in range(odds.shape[0]):
-        total += _probability(odds[m], factors[m], members, work)
+        total += _chain_probability(odds[m], factors[m], members, work)
     return total / odds.shape[0]
 
 
 @njit(**PLAIN)
-def _slot(key, keys, slots):
+def _find_slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
     half, spread = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
@@ -209,7 +209,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             prefix[depth] = one
             continue
         if j == n_labels:
-            at = _slot(key, keys, slots)
+            at = _find_slot(key, keys, slots)
             if slots[at] < 0:
                 if n_found == P.size:
                     return n_found, -1.0
@@ -244,7 +244,7 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     keys, P
         (budget, n_words) and (budget,), written.
     bounds
-        (N_BOUNDS,) written by `certify`.
+        (N_BOUNDS,) written by `write_bounds`.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     bound = 1.0
     n_found = 0
     threshold = FIRST_THRESHOLD
-    certify(P[:0], bound, n_labels, bounds)
+    write_bounds(P[:0], bound, n_labels, bounds)
     while threshold > LAST_THRESHOLD:
         total = 0.0
         for m in range(n_chains):
@@ -268,12 +268,12 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
             )
             if left_alone < 0.0:
                 # Cut short: what was found counts, the bound is that of the last finished round.
-                certify(P[:n_found], bound, n_labels, bounds)
+                write_bounds(P[:n_found], bound, n_labels, bounds)
                 return n_found
             total += left_alone
         bound = total / n_chains
-        certify(P[:n_found], bound, n_labels, bounds)
-        if meets(bounds, n_labels, goals):
+        write_bounds(P[:n_found], bound, n_labels, bounds)
+        if meets_goals(bounds, n_labels, goals):
             break
         threshold *= SHRINK
     return n_found
@@ -303,11 +303,11 @@ def draw_rows(start, stop, odds, factors, order, uniforms, draws):
                 one = uniforms[i, s, j] * (1.0 + work[label]) < work[label]
                 draws[i, s, label] = one
                 if one:
-                    _multiply(work, factors[label])
+                    _multiply_odds(work, factors[label])
 
 
 @njit(**FAST)
-def _multiply(values, factors):
+def _multiply_odds(values, factors):
     for j in range(values.size):
         values[j] *= factors[j]
 
@@ -355,7 +355,7 @@ def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
             for m in range(n_chains):
                 work[:] = odds[i, m]
                 for member in members[:n_members]:
-                    _multiply(work, factors[m, member])
+                    _multiply_odds(work, factors[m, member])
                 total = -_log_product(work)
                 for member in members[:n_members]:
                     total += np.log(work[member])

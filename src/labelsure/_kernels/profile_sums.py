@@ -54,7 +54,7 @@ def sum_xlogx(values, mantissa_bits, exponents):
 
 
 @njit(**FAST)
-def largest(values):
+def find_largest(values):
     """Return the largest of non-negative values. Their bits, as integers, order the same way."""
     bits = values.view(np.int64)
     best = bits[0]
@@ -81,7 +81,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
             for j in range(block):
                 values[j] = row[j]
                 squares += values[j] * values[j]
-            if largest(values) > runner_up:  # seldom true after the first few blocks
+            if find_largest(values) > runner_up:  # seldom true after the first few blocks
                 for j in range(block):
                     if values[j] > top:
                         runner_up = top

@@ -24,9 +24,9 @@ def n_threads() -> int:
     """
     if getattr(_here, "is_worker", False):
         return 1
-    told = os.environ.get("LABELSURE_NUM_THREADS", "")
-    if told.isdigit() and int(told) > 0:
-        return int(told)
+    setting = os.environ.get("LABELSURE_NUM_THREADS", "")
+    if setting.isdigit() and int(setting) > 0:
+        return int(setting)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,5 +1,8 @@
 """A classifier with its accuracy estimator and its policy, behind one scikit-learn estimator."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.accuracy_aware._aware_classifier import AccuracyAwareClassifier, Assessment
 
 __all__ = ["AccuracyAwareClassifier", "Assessment"]
+
+name_classes_publicly(__name__)

@@ -1,8 +1,9 @@
 """Classifiers that predict distributions over labelsets, and adapters for scikit-learn's."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution
-from labelsure.classifiers._binary_relevance import BinaryRelevance
 from labelsure.classifiers._chain_classifiers import (
+    BinaryRelevance,
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
@@ -25,3 +26,5 @@ __all__ = [
     "read_label_names",
     "read_targets",
 ]
+
+name_classes_publicly(__name__)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure import distributions
 from labelsure._typing import Floats, Names
-from labelsure.classifiers._base_learners import column_of_ones
+from labelsure.classifiers._base_learners import read_positive_column
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
 from labelsure.distributions import (
     ChainMixture,
@@ -141,10 +141,10 @@ def _from_chain(
                 f"The learners of a ClassifierChain must have `predict_proba`, which {name} has "
                 f"not. Fit the chain on e.g. `CalibratedClassifierCV({name}())`."
             )
-        column_of_ones(np.empty((0, len(learner.classes_))), learner.classes_, label)
+        read_positive_column(np.empty((0, len(learner.classes_))), learner.classes_, label)
     X = validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float64)
     order = np.asarray(model.order_)
-    # Whether labels are set in the probes hardly matters; half of them are.
+    # The labels of the probes may be anything; half of them are 1.
     labels = np.indices((X.shape[0], len(order))).sum(axis=0).astype(np.int8) % 2
     linear = read_linear_weights(model.estimators_, X, labels)
     return ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
@@ -154,7 +154,7 @@ def _from_multi_output(
     model: MultiOutputClassifier, X: Any, kind: str | None, label_names: Names
 ) -> IndependentLabels:
     _check_no_kind(model, kind)
-    marginals = _columns_of_ones(model.predict_proba(X), model.classes_)
+    marginals = _read_marginals(model.predict_proba(X), model.classes_)
     return IndependentLabels(marginals, label_names)
 
 
@@ -194,14 +194,14 @@ def _forest_marginals(
 ) -> IndependentLabels:
     probabilities = model.predict_proba(X)
     pairs = [probabilities] if model.n_outputs_ == 1 else probabilities
-    return IndependentLabels(_columns_of_ones(pairs, classes), label_names)
+    return IndependentLabels(_read_marginals(pairs, classes), label_names)
 
 
 def _forest_votes(model: Any, X: Any, classes: Sequence[Any], label_names: Names) -> LabelsetTable:
     X = validate_data(
         model, X, reset=False, accept_sparse="csr", dtype=np.float32, ensure_all_finite=False
     )
-    values = [column_of_ones(np.eye(len(known)), known, j) for j, known in enumerate(classes)]
+    values = [read_positive_column(np.eye(len(known)), known, j) for j, known in enumerate(classes)]
     votes = np.empty((X.shape[0], len(model.estimators_), len(classes)), dtype=np.int8)
     for t, tree in enumerate(model.estimators_):
         # The trees of a forest predict the indices of the classes.
@@ -230,10 +230,10 @@ _READERS: dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistributio
 """Models by their class. A new one is a function and an entry here."""
 
 
-def _columns_of_ones(pairs: Sequence[Any], classes: Sequence[Any]) -> Floats:
+def _read_marginals(pairs: Sequence[Any], classes: Sequence[Any]) -> Floats:
     return np.column_stack(
         [
-            column_of_ones(pair, known, j)
+            read_positive_column(pair, known, j)
             for j, (pair, known) in enumerate(zip(pairs, classes, strict=True))
         ]
     )

@@ -117,7 +117,7 @@ def _fit_learner(
     if unset:
         seeds = np.random.RandomState(task.seed).randint(MAX_SEED, size=len(unset))
         learner.set_params(**dict(zip(unset, seeds.tolist(), strict=True)))
-    argument = weight_argument(learner)
+    argument = find_weight_argument(learner)
     weights = {} if sample_weight is None or argument is None else {argument: sample_weight}
     with one_blas_thread():  # again, because this may be another process
         return learner.fit(
@@ -151,10 +151,10 @@ def fit_smoothed_prior(
 
 def positive_probability(learner: Any, features: Features) -> Floats:
     """Return P(label = 1) by the learner's own `predict_proba`, (n,)."""
-    return column_of_ones(learner.predict_proba(features), learner.classes_)
+    return read_positive_column(learner.predict_proba(features), learner.classes_)
 
 
-def column_of_ones(probabilities: Any, classes: Any, label: int = 0) -> Floats:
+def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Floats:
     """Return the column that belongs to the class 1; a class that never occurred has none.
 
     Parameters
@@ -174,7 +174,7 @@ def column_of_ones(probabilities: Any, classes: Any, label: int = 0) -> Floats:
         )
     if 1 not in known:
         return np.zeros(len(probabilities))
-    # Means over trees or folds can be a hair above one.
+    # Means over trees or folds can exceed one by rounding.
     return np.clip(np.asarray(probabilities)[:, known.index(1)].astype(np.float64), 0.0, 1.0)
 
 
@@ -205,7 +205,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> Floats:
     return weights
 
 
-def weight_argument(estimator: Any) -> str | None:
+def find_weight_argument(estimator: Any) -> str | None:
     """Return the argument of `fit` that takes sample weights; None where there is none.
 
     A pipeline hands them to its last step, or where metadata routing says.
@@ -217,13 +217,13 @@ def weight_argument(estimator: Any) -> str | None:
     if get_config()["enable_metadata_routing"]:
         return "sample_weight"
     name, last = estimator.steps[-1]
-    inner = weight_argument(last)
+    inner = find_weight_argument(last)
     return None if inner is None else f"{name}__{inner}"
 
 
 def check_takes_weights(estimator: Any) -> None:
     """Refuse sample weights that the base learner could not use."""
-    if weight_argument(estimator) is None:
+    if find_weight_argument(estimator) is None:
         raise InputError(
             "`sample_weight` must be None, because the base learner "
             f"{type(estimator).__name__} does not take weights. Use one whose `fit` does, or "

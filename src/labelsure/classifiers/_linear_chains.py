@@ -36,7 +36,7 @@ N_PROBES = 8  # rows on which a linear form is compared with the learner itself
 
 LinearWeights = tuple[Floats, Floats, Floats]
 """Of each position: the weights of the features (L, d), of the earlier positions (L, L), and the
-intercept (L,). Plain arrays, because fitted models keep them."""
+intercept (L,). A tuple of arrays, because fitted models are saved with it."""
 
 
 class ChainConditional:
@@ -60,7 +60,7 @@ class ChainConditional:
         Parameters
         ----------
         position
-            Which learner is asked.
+            Which learner predicts.
         rows
             (m,) indices of instances.
         prefixes
@@ -118,7 +118,8 @@ def expand_chain(
     if linear is None:
         return PrefixChain(order, ChainConditional(learners, X), X.shape[0])
     of_features, of_labels, intercepts = linear
-    return LinearChain(order, np.asarray(X @ of_features.T) + intercepts, of_labels)
+    base = np.asarray(X @ of_features.T) + intercepts
+    return LinearChain.from_fitted(order.astype(np.intp), base, of_labels)
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
     probes
         A few rows of features to compare on.
     """
-    form = _read(learner)
+    form = _read_form(learner)
     if form is None or form.weights.shape != (probes.shape[1],):
         return None
     probabilities = positive_probability(learner, probes)
@@ -153,7 +154,7 @@ def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
     return form if (difference <= TOLERANCE).all() else None
 
 
-def _read(learner: Any) -> LinearForm | None:
+def _read_form(learner: Any) -> LinearForm | None:
     if isinstance(learner, Pipeline):
         return _read_pipeline(learner)
     # The class that `predict_proba` comes from: a subclass may have changed it.
@@ -162,14 +163,15 @@ def _read(learner: Any) -> LinearForm | None:
 
 
 def _read_pipeline(pipeline: Pipeline) -> LinearForm | None:
-    form = _read(pipeline[-1])
+    form = _read_form(pipeline[-1])
     for step in reversed(pipeline[:-1]):
         if form is None:
             return None
         if step in (None, "passthrough"):
             continue
-        maps = _AFFINE.get(type(step), _not_affine)(step)
-        form = None if maps is None else form.after(*maps)
+        reader = _AFFINE.get(type(step))
+        affine = None if reader is None else reader(step)
+        form = None if affine is None else form.after(*affine)
     return form
 
 
@@ -205,42 +207,39 @@ AffineMap = tuple[Floats, Floats]
 """Scale and shift of each column: the transformed z is ``z * scale + shift``."""
 
 
-def _not_affine(step: Any) -> AffineMap | None:
-    return None
+def _read_standard(step: StandardScaler) -> AffineMap:
+    return _make_centred(step.mean_ if step.with_mean else None, step.scale_, step.n_features_in_)
 
 
-def _standard(step: StandardScaler) -> AffineMap:
-    return _centred(step.mean_ if step.with_mean else None, step.scale_, step.n_features_in_)
+def _read_robust(step: RobustScaler) -> AffineMap:
+    return _make_centred(step.center_, step.scale_, step.n_features_in_)
 
 
-def _robust(step: RobustScaler) -> AffineMap:
-    return _centred(step.center_, step.scale_, step.n_features_in_)
-
-
-def _max_abs(step: MaxAbsScaler) -> AffineMap | None:
+def _read_max_abs(step: MaxAbsScaler) -> AffineMap | None:
     # `clip` came with scikit-learn 1.8.
-    return None if getattr(step, "clip", False) else _centred(None, step.scale_, len(step.scale_))
+    clips = getattr(step, "clip", False)
+    return None if clips else _make_centred(None, step.scale_, len(step.scale_))
 
 
-def _min_max(step: MinMaxScaler) -> AffineMap | None:
+def _read_min_max(step: MinMaxScaler) -> AffineMap | None:
     return None if step.clip else (step.scale_, step.min_)
 
 
-def _identity(step: FunctionTransformer) -> AffineMap | None:
-    return _centred(None, None, step.n_features_in_) if step.func is None else None
+def _read_identity(step: FunctionTransformer) -> AffineMap | None:
+    return _make_centred(None, None, step.n_features_in_) if step.func is None else None
 
 
-def _centred(centre: Floats | None, scale: Floats | None, n_features: int) -> AffineMap:
+def _make_centred(centre: Floats | None, scale: Floats | None, n_features: int) -> AffineMap:
     centre = np.zeros(n_features) if centre is None else centre
     factor = np.ones(n_features) if scale is None else 1 / scale
     return factor, -centre * factor
 
 
 _AFFINE: dict[type, Callable[[Any], AffineMap | None]] = {
-    FunctionTransformer: _identity,
-    MaxAbsScaler: _max_abs,
-    MinMaxScaler: _min_max,
-    RobustScaler: _robust,
-    StandardScaler: _standard,
+    FunctionTransformer: _read_identity,
+    MaxAbsScaler: _read_max_abs,
+    MinMaxScaler: _read_min_max,
+    RobustScaler: _read_robust,
+    StandardScaler: _read_standard,
 }
 """Transformers that map each column by itself and linearly. None where an option forbids it."""

@@ -248,7 +248,7 @@ class Targets:
 
 
 def read_targets(Y: Any) -> Targets:
-    """Return Y as labelsets, or say why it is none.
+    """Return Y as labelsets, or raise an error that says why it cannot be.
 
     Parameters
     ----------

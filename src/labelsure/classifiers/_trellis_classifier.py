@@ -53,7 +53,7 @@ DENSITIES: dict[int, Callable[[int, int], list[tuple[int, int]]]] = {
     1: _left_and_upper,
     2: _left_upper_and_diagonal,
 }
-"""For each density the neighbours that a place depends on, before the border is taken off."""
+"""For each density the neighbours that a place depends on, those outside of the grid included."""
 
 
 def choose_width(n_labels: int) -> int:
@@ -104,14 +104,14 @@ def mutual_information(Y: Labelsets, sample_weight: Floats | None = None) -> Flo
 
 
 def _cell_information(joint: Floats, apart: Floats) -> Floats:
-    # Differences of equal shares leave rounding of either sign; a share of 1e-15 is no row.
+    # Where no row belongs, rounding leaves a tiny share of either sign, which must not count.
     seen = (joint > 1e-14) & (apart > 0)
     ratio = np.divide(joint, apart, out=np.ones_like(joint), where=seen)
     return np.where(seen, joint * np.log(ratio), 0.0)
 
 
 def place_by_information(information: Floats, parents: Parents, corner: int) -> Indices:
-    """Return the label at each position: the one that its parents say most about.
+    """Return the label at each position: the one that shares most information with its parents.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def place_by_information(information: Floats, parents: Parents, corner: int) -> 
     """
     order = [corner]
     unused = [label for label in range(len(information)) if label != corner]
-    for above in parents[1:]:
-        placed = [order[position] for position in above]
-        # On a tie the lowest index, and rounding must not make one.
+    for positions in parents[1:]:
+        placed = [order[position] for position in positions]
+        # Rounded, so that gains which are equal in theory tie: the lowest index then wins.
         gains = np.round(information[np.ix_(unused, placed)].sum(axis=1), 12)
         order.append(unused.pop(int(gains.argmax())))
     return np.array(order, dtype=np.intp)
@@ -222,8 +222,8 @@ class ClassifierTrellis(LabelsetClassifier):
         self.order_ = self._place(Y, sample_weight, generator)
         seeds = generator.randint(MAX_SEED, size=Y.shape[1])
         tasks = [
-            LabelTask(label, [int(self.order_[i]) for i in above], seed)
-            for label, above, seed in zip(self.order_, self.parents_, seeds, strict=True)
+            LabelTask(label, [int(self.order_[i]) for i in parents], seed)
+            for label, parents, seed in zip(self.order_, self.parents_, seeds, strict=True)
         ]
         self.estimators_ = fit_learners(
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
@@ -244,13 +244,13 @@ class ClassifierTrellis(LabelsetClassifier):
     def distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
         conditionals = [
-            _conditional_table(learner, X, len(above))
-            for learner, above in zip(self.estimators_, self.parents_, strict=True)
+            _make_conditional_table(learner, X, len(parents))
+            for learner, parents in zip(self.estimators_, self.parents_, strict=True)
         ]
         return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
 
 
-def _conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
+def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
     """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
     if n_parents == 0:
         return positive_probability(learner, X)[:, np.newaxis]

@@ -3,6 +3,6 @@
 Nothing heavy is imported before a command needs it, so that ``labelsure --help`` is there at once.
 """
 
-from labelsure.cli._main import main
+from labelsure.cli._app import main
 
 __all__ = ["main"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._codes import CHECK_FAILED, FINE
+from labelsure.cli._console import CHECK_FAILED, FINE
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure.report import PaperCheck
+    from labelsure.paper import PaperCheck
 
 
 class Reference(StrEnum):
@@ -45,12 +45,12 @@ def check(
 
     labelsure check runs/paper --strict --json
     """
-    from labelsure.report import check_against_paper
+    from labelsure.paper import check_against_paper
 
     checks = {name: check_against_paper(folder) for name, folder in _names(folders).items()}
     if as_json:
-        told = {name: found.to_dict() for name, found in checks.items()}
-        print(json.dumps(told if len(told) > 1 else next(iter(told.values())), indent=2))
+        results = {name: found.to_dict() for name, found in checks.items()}
+        print(json.dumps(results if len(results) > 1 else results.popitem()[1], indent=2))
     else:
         print(_as_markdown(checks))
     missed = any(found.misses for found in checks.values())
@@ -69,7 +69,7 @@ def _names(folders: list[Path]) -> dict[str, Path]:
 
 
 def _as_markdown(checks: dict[str, PaperCheck]) -> str:
-    from labelsure.report import side_by_side
+    from labelsure.paper import side_by_side
 
     if len(checks) == 1:
         return next(iter(checks.values())).to_markdown()

@@ -1,4 +1,4 @@
-"""``labelsure study``: plan to cells to score table to tables and figures."""
+"""``labelsure study``: from a plan to a score table, its tables and figures, and a summary."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure.cli._codes import CELLS_FAILED, FINE, WRONG_INPUT
+from labelsure.cli._console import CELLS_FAILED, FINE, WRONG_INPUT, CellLines
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
     from labelsure.study import StudyRun
+
+CORRELATIONS = "tables/values_kendall.csv"
 
 
 def study(
@@ -53,46 +58,35 @@ def study(
 
     labelsure study my-plan.toml --out runs/mine --jobs 4
     """
-    from labelsure.cli._progress import CellLines
-    from labelsure.report import write_report_files
-    from labelsure.study import load_plan, run_study
+    from labelsure.study import RunFolder, load_plan, run_study
 
     chosen = load_plan(plan)
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
-
-    problems: list[str] = []
-
-    def write_report(run: StudyRun) -> None:
-        if run.scores.empty:
-            return
-        lines.note("Writing tables and figures")
-        try:
-            write_report_files(
-                run.scores,
-                run.features,
-                run.plan.to_dict(),
-                run.folder,
-                by_instance=run.plan.by_instance,
-                n_replicates=run.plan.replicates,
-                n_jobs=jobs,
-            )
-        except LabelsureError as error:  # the scores are there all the same
-            problems.append(f"Not all tables and figures could be made: {error}")
-
-    with CellLines(quiet=as_json) as lines:
-        run = run_study(
-            chosen, out, data_dir=data, n_jobs=jobs, progress=lines, finish=write_report
-        )
+    with RunFolder(out).locked() as folder, CellLines(quiet=as_json) as lines:
+        run = run_study(chosen, folder, data_dir=data, n_jobs=jobs, progress=lines)
+        problem = _write_report(run, lines, jobs)
     if as_json:
         print(json.dumps(_as_dict(run), indent=2))
     else:
-        from labelsure.cli._summary import print_summary
-
-        print_summary(run)
-    for problem in problems:
+        _print_summary(run)
+    if problem:
         print(f"labelsure: {problem}", file=sys.stderr)
-    raise typer.Exit(CELLS_FAILED if run.failures else WRONG_INPUT if problems else FINE)
+    raise typer.Exit(CELLS_FAILED if run.failures else WRONG_INPUT if problem else FINE)
+
+
+def _write_report(run: StudyRun, lines: CellLines, n_jobs: int | None) -> str:
+    """Write tables and figures; return what kept some of them from being made, or nothing."""
+    from labelsure.report import write_report
+
+    if run.scores.empty:
+        return ""
+    lines.note("Writing tables and figures")
+    try:
+        write_report(run, n_jobs=n_jobs)
+    except LabelsureError as error:  # the scores are there all the same
+        return f"Not all tables and figures could be made: {error}"
+    return ""
 
 
 def _as_dict(run: StudyRun) -> dict[str, Any]:
@@ -110,3 +104,66 @@ def _as_dict(run: StudyRun) -> dict[str, Any]:
             if path.is_file() and "cells" not in path.parts and not path.name.startswith(".")
         ),
     }
+
+
+def _print_summary(run: StudyRun) -> None:
+    """Print accuracies, expected accuracies and where the files are."""
+    import pandas as pd
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    if len(run.scores):
+        console.print(_accuracy_table(_mean_accuracies(run), run.plan.metrics))
+    if (run.folder / CORRELATIONS).is_file():
+        console.print(_correlation_table(pd.read_csv(run.folder / CORRELATIONS)))
+    for name, failure in run.failures.items():
+        console.print(f"FAILED {name}: {failure['message'].splitlines()[0]}", markup=False)
+    cells = f"Cells: {run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
+    console.print(f"{cells}; {run.seconds:.0f} s.")
+    console.print(f"Scores   {run.folder / 'scores.parquet'}", markup=False)
+    for name in ("tables", "figures"):
+        n_files = sum(path.is_file() for path in (run.folder / name).glob("*"))
+        console.print(f"{name.capitalize():<8} {run.folder / name} ({n_files} files)", markup=False)
+    if run.failures:
+        console.print(f"Failures {run.folder / 'failures.json'}", markup=False)
+
+
+def _mean_accuracies(run: StudyRun) -> pd.DataFrame:
+    """Return the mean actual and expected accuracy of the mode, by data set and classifier."""
+    import pandas as pd
+
+    from labelsure.score_table import ScoreTable
+
+    table, columns = ScoreTable(run.scores), {}
+    for metric in run.plan.metrics:
+        columns[metric] = table.accuracy(metric, run.plan.empty)
+        columns[f"expected {metric}"] = table.expected(metric, run.plan.empty)
+    keys = [run.scores["dataset"], run.scores["classifier"]]
+    return pd.DataFrame(columns).groupby(keys, sort=False).mean()
+
+
+def _accuracy_table(means: pd.DataFrame, metrics: tuple[str, ...]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Mean accuracy of the most probable labelset: actual (expected)")
+    for name in ("data set", "classifier"):
+        table.add_column(name, no_wrap=True)
+    for metric in metrics:
+        table.add_column(metric, justify="right", no_wrap=True)
+    for names, row in zip(means.index, means.to_numpy(), strict=True):
+        pairs = row.reshape(-1, 2)
+        table.add_row(*names, *(f"{actual:.3f} ({expected:.3f})" for actual, expected in pairs))
+    return table
+
+
+def _correlation_table(values: pd.DataFrame) -> Table:
+    """Return how well each candidate ranks predictions, over all cells."""
+    from rich.table import Table
+
+    means = values.pivot_table("correlation", "candidate", "metric", sort=False)
+    table = Table("candidate", title="Mean rank correlation of candidates and accuracy")
+    for metric in means.columns:
+        table.add_column(str(metric), justify="right")
+    for candidate, row in zip(means.index, means.to_numpy(), strict=True):
+        table.add_row(str(candidate), *(f"{value:.3f}" for value in row))
+    return table

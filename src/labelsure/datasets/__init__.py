@@ -1,5 +1,6 @@
 """Data sets: any file that people have, the paper's, and some that need no download."""
 
+from labelsure._storage import name_classes_publicly
 from labelsure.datasets._built_in import make_labelsets
 from labelsure.datasets._catalogue import catalogue, list_datasets, load_dataset
 from labelsure.datasets._dataset import Dataset, split_dataset, split_rows
@@ -15,3 +16,5 @@ __all__ = [
     "split_dataset",
     "split_rows",
 ]
+
+name_classes_publicly(__name__)

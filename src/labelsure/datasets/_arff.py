@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._storage import decode
 from labelsure._typing import Floats, Integers
 from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
 from labelsure.datasets._columns import (
@@ -26,7 +27,6 @@ from labelsure.datasets._columns import (
     read_labelsets,
 )
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import decode
 from labelsure.errors import DataError
 
 _MEKA_COUNT = re.compile(r"(?:^|[\s:])-C\s++(-?[0-9]{1,9})(?![0-9])")
@@ -79,17 +79,17 @@ def read_arff(
     header = read_header(lines, where)
     names = [attribute.name for attribute in header.attributes]
     if labels is None:
-        labels = _meka_count(header, where)
+        labels = _read_meka_count(header, where)
     if isinstance(labels, frozenset):
-        chosen = _in_column_order(labels, names, where)
+        chosen = _find_xml_labels(labels, names, where)
     else:
         chosen = choose_labels(labels, names, what="column")
     table = _read_rows(lines, header, where)
-    build = _from_sparse if table.is_sparse else _from_dense
+    build = _make_sparse_dataset if table.is_sparse else _make_dense_dataset
     return build(table, chosen, nominal)
 
 
-def _in_column_order(labels: frozenset[str], names: list[str], where: str) -> list[int]:
+def _find_xml_labels(labels: frozenset[str], names: list[str], where: str) -> list[int]:
     unknown = sorted(labels.difference(names))
     if unknown:
         near = get_close_matches(unknown[0], names, n=1)
@@ -101,7 +101,7 @@ def _in_column_order(labels: frozenset[str], names: list[str], where: str) -> li
     return [j for j, name in enumerate(names) if name in labels]
 
 
-def _meka_count(header: Header, where: str) -> int:
+def _read_meka_count(header: Header, where: str) -> int:
     match = _MEKA_COUNT.search(header.relation)
     if not match:
         raise DataError(
@@ -127,27 +127,27 @@ def _read_rows(lines: list[str], header: Header, where: str) -> ArffRows:
             yield f"@attribute a{j} {'numeric' if attribute.kind == 'numeric' else 'string'}"
         yield "@data"
         for number, line in enumerate(lines[header.n_lines :], start=header.n_lines + 1):
-            row = _without_comment(line)
+            row = _strip_comment(line)
             if row:
                 line_numbers.append(number)
                 yield row
 
-    is_sparse = _first_row(lines, header, where).startswith("{")
+    is_sparse = _find_first_row(lines, header, where).startswith("{")
     kind = arff.LOD_GEN if is_sparse else arff.DENSE_GEN
     try:
         rows = list(arff.ArffDecoder().decode(prepared(), return_type=kind)["data"])
     except (arff.ArffException, csv.Error, ValueError, IndexError, RuntimeError) as error:
         number = line_numbers[-1]
-        raise _bad_row(error, lines[number - 1], number, header, where) from error
+        raise _make_row_error(error, lines[number - 1], number, header, where) from error
     if is_sparse:
-        _refuse_repeats(lines, rows, line_numbers, where)
+        _check_repeats(lines, rows, line_numbers, where)
     return ArffRows(header.attributes, rows, line_numbers, is_sparse, where)
 
 
-def _refuse_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], where: str) -> None:
+def _check_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], where: str) -> None:
     """Refuse sparse rows that give one attribute two values: liac-arff takes the last."""
     for row, number in zip(rows, line_numbers, strict=True):
-        text = _without_comment(lines[number - 1])
+        text = _strip_comment(lines[number - 1])
         is_plain = "'" not in text and '"' not in text
         if is_plain and row and text.count(",") + 1 != len(row):
             raise DataError(
@@ -156,7 +156,7 @@ def _refuse_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], 
             )
 
 
-def _without_comment(line: str) -> str:
+def _strip_comment(line: str) -> str:
     row = line.strip()
     if "%" not in row:
         return row
@@ -166,15 +166,17 @@ def _without_comment(line: str) -> str:
     return comment[1].strip() if comment else row
 
 
-def _first_row(lines: list[str], header: Header, where: str) -> str:
+def _find_first_row(lines: list[str], header: Header, where: str) -> str:
     for line in lines[header.n_lines :]:
-        row = _without_comment(line)
+        row = _strip_comment(line)
         if row:
             return row
     raise DataError(f"{where} must have rows after `@data`, it has none. Is it cut off?")
 
 
-def _bad_row(error: Exception, line: str, number: int, header: Header, where: str) -> DataError:
+def _make_row_error(
+    error: Exception, line: str, number: int, header: Header, where: str
+) -> DataError:
     n_columns = len(header.attributes)
     if isinstance(error, arff.BadDataFormat):
         came = "" if re.search(r"['\"{]", line) else f", it has {line.count(',') + 1}"
@@ -186,10 +188,10 @@ def _bad_row(error: Exception, line: str, number: int, header: Header, where: st
     return DataError(f"Line {number} of {where} {problem}. Mend or drop that line.")
 
 
-def _from_dense(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
+def _make_dense_dataset(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
     values = zip(*table.rows, strict=True)
     columns = {
-        attribute.name: _column(attribute, column, table)
+        attribute.name: _make_column(attribute, column, table)
         for attribute, column in zip(table.attributes, values, strict=True)
     }
     frame = pd.DataFrame(columns)
@@ -199,16 +201,16 @@ def _from_dense(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
     return Dataset(X, Y, tuple(names))
 
 
-def _column(attribute: Attribute, values: tuple[Any, ...], table: ArffRows) -> Any:
+def _make_column(attribute: Attribute, values: tuple[Any, ...], table: ArffRows) -> Any:
     if attribute.kind == "numeric":
         return np.array(values, dtype=np.float64)  # None becomes NaN
     if attribute.kind == "text":
         return pd.Series(values, dtype=object)
-    codes = _codes(attribute, values, table.line_numbers, table.where)
+    codes = _read_codes(attribute, values, table.line_numbers, table.where)
     return pd.Categorical.from_codes(codes, categories=pd.Index(attribute.values))
 
 
-def _codes(attribute: Attribute, values: Any, line_numbers: list[int], where: str) -> Integers:
+def _read_codes(attribute: Attribute, values: Any, line_numbers: list[int], where: str) -> Integers:
     """Return the positions of values in their declaration, -1 for None."""
     code_of: dict[str | None, int] = {value: code for code, value in enumerate(attribute.values)}
     code_of[None] = -1
@@ -222,19 +224,19 @@ def _codes(attribute: Attribute, values: Any, line_numbers: list[int], where: st
     return np.array(codes, dtype=np.int64)
 
 
-def _from_sparse(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
-    matrix = _sparse_matrix(table)
+def _make_sparse_dataset(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
+    matrix = _make_sparse_matrix(table)
     labels = pd.DataFrame(
-        {table.attributes[j].name: _dense_column(table, matrix, j) for j in chosen}
+        {table.attributes[j].name: _make_dense_column(table, matrix, j) for j in chosen}
     )
     Y = read_labelsets(labels, table.where)
     label_set = set(chosen)
     features = [j for j in range(len(table.attributes)) if j not in label_set]
-    X, names = _sparse_features(table, matrix, features, nominal)
+    X, names = _make_sparse_features(table, matrix, features, nominal)
     return Dataset(X, Y, tuple(labels.columns), tuple(names))
 
 
-def _sparse_matrix(table: ArffRows) -> Any:
+def _make_sparse_matrix(table: ArffRows) -> Any:
     """Return numbers, and codes of nominal values; a value left out is 0, the first code."""
     by_column: list[tuple[list[int], list[Any]]] = [([], []) for _ in table.attributes]
     for i, row in enumerate(table.rows):
@@ -245,7 +247,7 @@ def _sparse_matrix(table: ArffRows) -> Any:
     data = np.empty(sum(counts))
     ends = np.cumsum(counts)
     for attribute, (rows, values), end in zip(table.attributes, by_column, ends, strict=True):
-        data[end - len(rows) : end] = _sparse_values(attribute, rows, values, table)
+        data[end - len(rows) : end] = _read_sparse_values(attribute, rows, values, table)
     indices = np.array([i for rows, _ in by_column for i in rows], dtype=np.int32)
     indptr = np.concatenate([[0], ends]).astype(np.int32)
     shape = (len(table.rows), len(table.attributes))
@@ -254,14 +256,14 @@ def _sparse_matrix(table: ArffRows) -> Any:
     return matrix
 
 
-def _sparse_values(
+def _read_sparse_values(
     attribute: Attribute, rows: list[int], values: list[Any], table: ArffRows
 ) -> Floats:
     if attribute.kind == "numeric":
         return np.array(values, dtype=np.float64)
     if attribute.kind == "nominal":
         line_numbers = [table.line_numbers[i] for i in rows]
-        codes = _codes(attribute, values, line_numbers, table.where)
+        codes = _read_codes(attribute, values, line_numbers, table.where)
         return np.where(codes < 0, np.nan, codes)
     raise DataError(
         f"Sparse ARFF has no strings, but {attribute.name!r} in {table.where} is one. "
@@ -269,30 +271,30 @@ def _sparse_values(
     )
 
 
-def _dense_column(table: ArffRows, matrix: Any, j: int) -> Any:
+def _make_dense_column(table: ArffRows, matrix: Any, j: int) -> Any:
     values = matrix[:, [j]].toarray().ravel()
     attribute = table.attributes[j]
     if attribute.kind == "numeric":
         return values
-    return pd.Categorical.from_codes(_codes_of(values), categories=pd.Index(attribute.values))
+    return pd.Categorical.from_codes(_restore_codes(values), categories=pd.Index(attribute.values))
 
 
-def _codes_of(values: Floats) -> Integers:
+def _restore_codes(values: Floats) -> Integers:
     return np.where(np.isnan(values), -1, values).astype(np.int64)
 
 
-def _sparse_features(
+def _make_sparse_features(
     table: ArffRows, matrix: Any, features: list[int], nominal: str
 ) -> tuple[Any, list[str]]:
     blocks, names = [], []
-    run: list[int] = []  # neighbouring columns that stay as they are go over together
+    run: list[int] = []  # neighbouring columns that need no encoding are copied together
     for j in features:
         attribute = table.attributes[j]
-        if _stays(attribute, nominal):
+        if _keeps_codes(attribute, nominal):
             run.append(j)
             names.append(attribute.name)
             continue
-        codes = _codes_of(matrix[:, [j]].toarray().ravel())
+        codes = _restore_codes(matrix[:, [j]].toarray().ravel())
         encoded = encode_codes(attribute.name, codes, attribute.values, nominal)
         blocks += [matrix[:, run], *(sparse.csc_matrix(column[:, None]) for _, column in encoded)]
         names += [name for name, _ in encoded]
@@ -301,7 +303,7 @@ def _sparse_features(
     return sparse.hstack([*blocks, matrix[:, run]], format="csr"), names
 
 
-def _stays(attribute: Attribute, nominal: str) -> bool:
+def _keeps_codes(attribute: Attribute, nominal: str) -> bool:
     """Whether the codes of a column are its numbers already."""
     if attribute.kind == "numeric":
         return True

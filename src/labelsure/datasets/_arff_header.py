@@ -1,4 +1,4 @@
-"""The header of an ARFF file, as the field writes it.
+"""The header of an ARFF file, with all that occurs in files in use.
 
 liac-arff refuses tabs, comments behind a declaration, dates and escaped names, and needs
 exponential time for some broken lists of values. So declarations are read here, without
@@ -72,13 +72,13 @@ def read_header(lines: list[str], where: str) -> Header:
     for number, line in enumerate(lines, start=1):
         keyword = _KEYWORD.match(line)
         if not keyword:
-            _refuse_values(line, number, where)
+            _check_declaration(line, number, where)
             continue
         word, rest = keyword[1].lower(), keyword[2].strip()
         if word == "relation":
-            relation = _relation(rest)
+            relation = _read_relation(rest)
         elif word == "attribute":
-            attribute = _attribute(rest, number, where)
+            attribute = _read_attribute(rest, number, where)
             if attribute.name in first_line:
                 raise DataError(
                     f"Attributes in {where} must have different names, but {attribute.name!r} is "
@@ -87,7 +87,7 @@ def read_header(lines: list[str], where: str) -> Header:
             first_line[attribute.name] = number
             attributes.append(attribute)
         elif word == "data":
-            return _complete(Header(relation, attributes, number), where)
+            return _check_attributes(Header(relation, attributes, number), where)
         else:
             raise DataError(
                 f"The header of {where} must have only @relation, @attribute and @data, got "
@@ -96,63 +96,64 @@ def read_header(lines: list[str], where: str) -> Header:
     raise DataError(f"{where} must have a line `@data` before its rows, it has none. Is it ARFF?")
 
 
-def _refuse_values(line: str, number: int, where: str) -> None:
+def _check_declaration(line: str, number: int, where: str) -> None:
     if line.strip() and not line.lstrip().startswith("%"):
         raise DataError(
-            f"The header of {where} must consist of declarations and comments, got {_short(line)} "
-            f"in line {number}. Is it an ARFF file, and is there a line `@data` before the rows?"
+            f"The header of {where} must consist of declarations and comments, got "
+            f"{_shorten(line)} in line {number}. Is it an ARFF file, and is there a line `@data` "
+            "before the rows?"
         )
 
 
-def _complete(header: Header, where: str) -> Header:
+def _check_attributes(header: Header, where: str) -> Header:
     if not header.attributes:
         raise DataError(f"{where} must declare its columns with @attribute, it has none.")
     return header
 
 
-def _relation(text: str) -> str:
+def _read_relation(text: str) -> str:
     quoted = re.match(QUOTED, text)
     name = quoted[0] if quoted else text.partition("%")[0].strip()
     try:
-        return unquoted([name])[0]
-    except _Unreadable:
+        return unquote([name])[0]
+    except _UnknownEscape:
         return name  # an odd name does no harm
 
 
-def _attribute(text: str, number: int, where: str) -> Attribute:
+def _read_attribute(text: str, number: int, where: str) -> Attribute:
     match = _ATTRIBUTE.fullmatch(text)
     if not match:
         raise DataError(
-            f"An attribute must be declared like {EXAMPLES}, got {_short(text)} in line {number} "
+            f"An attribute must be declared like {EXAMPLES}, got {_shorten(text)} in line {number} "
             f"of {where}."
         )
     try:
-        name, kind = unquoted([match[1]])[0], match[2]
+        name, kind = unquote([match[1]])[0], match[2]
         if _NUMERIC.fullmatch(kind):
             return Attribute(name, "numeric")
         if _TEXT.fullmatch(kind):
             return Attribute(name, "text")
         nominal = _NOMINAL.fullmatch(kind)
-        values = unquoted(re.findall(_VALUE, nominal[1])) if nominal else []
-    except _Unreadable as error:
+        values = unquote(re.findall(_VALUE, nominal[1])) if nominal else []
+    except _UnknownEscape as error:
         raise DataError(
             f"Quoted text in line {number} of {where} must have only escapes that ARFF knows, got "
             f"{error}."
         ) from error
     if not nominal or len(set(values)) < len(values):
         raise DataError(
-            f"The type of attribute {_short(name)} in line {number} of {where} must be numeric, "
+            f"The type of attribute {_shorten(name)} in line {number} of {where} must be numeric, "
             f"real, integer, string, date or a list of different values like {{a, b}}, got "
-            f"{_short(kind)}. Quote values that have blanks or commas in them."
+            f"{_shorten(kind)}. Quote values that have blanks or commas in them."
         )
     return Attribute(name, "nominal", tuple(values))
 
 
-class _Unreadable(Exception):
+class _UnknownEscape(Exception):
     """Quoted text with an escape that ARFF does not have."""
 
 
-def unquoted(tokens: Iterable[str]) -> list[str]:
+def unquote(tokens: Iterable[str]) -> list[str]:
     """Return tokens without their quotes, with escapes resolved as liac-arff does in rows."""
     tokens = list(tokens)
     if not any(token[:1] in ("'", '"') for token in tokens):
@@ -166,10 +167,10 @@ def unquoted(tokens: Iterable[str]) -> list[str]:
         ]
         "".join(values).encode()  # an escape can make half a character, which no name may have
     except (arff.ArffException, ValueError, IndexError) as error:
-        raise _Unreadable(_short(",".join(tokens))) from error
+        raise _UnknownEscape(_shorten(",".join(tokens))) from error
     return values
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     """Quote a piece of a file for a message: its beginning is enough."""
     return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -6,7 +6,7 @@ In a simulated one label j depends on the features and on label j - 1:
         = (1 - noise) SIGNAL w_j.x + c_j + shift + dependence (2 y_{j-1} - 1)
 
 with unit vectors w_j, offsets c_j that make labels differ in frequency, and the one shift that
-gives the cardinality that is asked for. The first label has no predecessor, so no last term.
+gives the wanted cardinality. The first label has no predecessor, so no last term.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from labelsure._storage import decompress, read_bytes
 from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._dataset import Dataset, checksum_values
-from labelsure.datasets._files import decompress, read_bytes
 from labelsure.datasets._reading import read_csv
 from labelsure.distributions import LabelsetDistribution, TrellisDistribution, make_generator
 from labelsure.errors import DataError, InputError

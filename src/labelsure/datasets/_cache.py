@@ -52,13 +52,13 @@ class CacheFolder:
                 open(self.path / f"{key}.npz", "rb") as file,
                 np.load(file, allow_pickle=False) as arrays,
             ):
-                return _from_arrays(dict(arrays))
+                return _make_dataset(dict(arrays))
         except Exception:  # whatever is wrong with the file, its source can be read again
             return None
 
     def save(self, key: str, data: Dataset) -> None:
         """Keep a data set. Other processes see the whole file or none."""
-        arrays = _to_arrays(data)
+        arrays = _make_arrays(data)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.path / f"{key}.npz", lambda path: _save_arrays(path, arrays))
@@ -131,12 +131,12 @@ def _save_arrays(path: Path, arrays: Arrays) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def _to_arrays(data: Dataset) -> Arrays:
+def _make_arrays(data: Dataset) -> Arrays:
     fields = {
         field: getattr(data, field)
         for field in ("label_names", "feature_names", "name", "source", "checksum")
     }
-    arrays = {"Y": data.Y, "fields": _bytes(json.dumps(fields))}
+    arrays = {"Y": data.Y, "fields": _encode(json.dumps(fields))}
     if sparse.issparse(data.X):
         X = data.X
         return arrays | {
@@ -152,11 +152,11 @@ def _to_arrays(data: Dataset) -> Arrays:
     return arrays | {
         "numbers": numbers,
         "is_number": np.array(is_number, dtype=bool),
-        "texts": _bytes(json.dumps(written)),
+        "texts": _encode(json.dumps(written)),
     }
 
 
-def _from_arrays(arrays: Arrays) -> Dataset:
+def _make_dataset(arrays: Arrays) -> Dataset:
     fields = json.loads(arrays["fields"].tobytes())
     fields["label_names"] = tuple(fields["label_names"])
     fields["feature_names"] = tuple(fields["feature_names"])
@@ -176,5 +176,5 @@ def _from_arrays(arrays: Arrays) -> Dataset:
     return Dataset(pd.DataFrame(columns), arrays["Y"], **fields)
 
 
-def _bytes(text: str) -> NDArray[np.uint8]:
+def _encode(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode(), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""The data sets that have a name, and where each is to be had."""
+"""The data sets that have a name: their sizes, and how each is loaded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._storage import COMPRESSIONS, first_line, stem_of, suffix_of
 from labelsure._typing import AnyPath
 from labelsure.datasets._built_in import load_digits, load_simulated, load_yeast
 from labelsure.datasets._cache import CacheFolder, cache_folder, cache_key
@@ -24,7 +25,6 @@ from labelsure.datasets._columns import (
     read_labelsets,
 )
 from labelsure.datasets._dataset import Dataset, checksum_values
-from labelsure.datasets._files import COMPRESSIONS, first_line, stem_of, suffix_of
 from labelsure.datasets._reading import read_dataset
 from labelsure.errors import DataError, unknown_name
 
@@ -91,7 +91,7 @@ def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
     >>> [name for name in list_datasets() if name.startswith("s")]
     ['simulated', 'scene', 'stare', 'slashdot']
     """
-    folder = _data_folder(data_dir)
+    folder = _find_data_folder(data_dir)
     return list(dict.fromkeys([*ENTRIES, *(_find_arff_files(folder) if folder else {})]))
 
 
@@ -132,8 +132,8 @@ def load_dataset(
         A folder with ``name.arff``, also as .gz or .bz2, and the .xml of the same name where the
         labels are named in one. If it is given, the data set must be there.
     labels
-        Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are, as far as
-        can be told, the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
+        Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are
+        probably the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
     source
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
     nominal
@@ -150,7 +150,7 @@ def load_dataset(
     check_nominal(nominal)
     if source is not None and source not in SOURCES:
         raise unknown_name("source", source, SOURCES)
-    folder = _data_folder(data_dir)
+    folder = _find_data_folder(data_dir)
     files = (
         {stem.lower(): path for stem, path in _find_arff_files(folder).items()} if folder else {}
     )
@@ -160,7 +160,7 @@ def load_dataset(
     if key in files and source in (None, "file"):
         data = read_dataset(files[key], nominal=nominal, cache=cache)
     elif source == "file" or (source is None and data_dir is not None):
-        raise _not_in_folder(key, folder)
+        raise _make_absence_error(key, folder)
     else:
         data = _load_elsewhere(ENTRIES.get(key, NamedDataset(key, "")), source, nominal, cache)
     return data if labels is None else data.select_labels(labels)
@@ -182,14 +182,14 @@ def _load_elsewhere(
     )
 
 
-def _data_folder(data_dir: AnyPath | None) -> Path | None:
+def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
     if data_dir is not None:
         return Path(data_dir).expanduser()
     return Path(os.environ[DATA_VARIABLE]).expanduser() if os.environ.get(DATA_VARIABLE) else None
 
 
 def _find_arff_files(folder: Path) -> dict[str, Path]:
-    """Return the ARFF files of a folder by their names; as it is comes before compressed."""
+    """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
     try:
         paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
     except OSError as error:
@@ -203,7 +203,7 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _not_in_folder(name: str, folder: Path | None) -> DataError:
+def _make_absence_error(name: str, folder: Path | None) -> DataError:
     if folder is None:
         return DataError(
             f"{name!r} must be read from a folder, but none is named. Pass `data_dir`, or set the "
@@ -233,7 +233,7 @@ def load_openml(name: str, data_id: int, nominal: str, folder: CacheFolder | Non
     key = cache_key(name, "openml", data_id, nominal)
     data = folder.load(key) if folder else None
     if data is None:
-        data = _from_bunch(_fetch(name, data_id, folder), name, data_id, nominal)
+        data = _make_dataset(_fetch(name, data_id, folder), name, data_id, nominal)
         if folder:
             folder.save(key, data)
     return data
@@ -252,7 +252,7 @@ def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
                 data_home=None if home is None else str(home),
                 cache=home is not None,
                 as_frame="auto",
-                parser="liac-arff",  # the other one trips over TRUE and FALSE with pandas 3
+                parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
             )
     except (OSError, HTTPException) as error:  # URLError, timeouts and lost connections among them
         reason = first_line(getattr(error, "reason", None) or error)
@@ -268,9 +268,9 @@ def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
         ) from error
 
 
-def _from_bunch(bunch: Any, name: str, data_id: int, nominal: str) -> Dataset:
+def _make_dataset(bunch: Any, name: str, data_id: int, nominal: str) -> Dataset:
     where = f"OpenML data set {data_id}"
-    labels = _label_columns(bunch, where)
+    labels = _find_label_columns(bunch, where)
     Y = read_labelsets(labels, where)
     if sparse.issparse(bunch.data):
         X, feature_names = bunch.data, tuple(map(str, bunch.feature_names))
@@ -290,7 +290,7 @@ def _from_bunch(bunch: Any, name: str, data_id: int, nominal: str) -> Dataset:
     )
 
 
-def _label_columns(bunch: Any, where: str) -> pd.DataFrame:
+def _find_label_columns(bunch: Any, where: str) -> pd.DataFrame:
     target = bunch.target
     if target is None or np.size(target) == 0:
         raise DataError(f"{where} must say which columns are labels, it names none.")

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.distributions import make_generator
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, code_keys, names_in
 
@@ -66,7 +65,7 @@ class Dataset:
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "Y", Y)
         object.__setattr__(self, "label_names", check_label_names(label_names, Y.shape[1]))
-        object.__setattr__(self, "feature_names", _names_of_features(X, self.feature_names))
+        object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 
     @property
     def n_samples(self) -> int:
@@ -167,22 +166,22 @@ def _check_features(X: Features, feature_names: Any) -> Features:
         )
     columns = list(feature_names) or [f"x{j}" for j in range(array.shape[1])]
     if len(columns) != array.shape[1]:
-        raise _wrong_names(array.shape[1], len(columns))
+        raise _make_names_error(array.shape[1], len(columns))
     return pd.DataFrame(array, columns=[str(column) for column in columns])
 
 
-def _names_of_features(X: Features, feature_names: Any) -> tuple[str, ...]:
+def _read_feature_names(X: Features, feature_names: Any) -> tuple[str, ...]:
     default = names_in(X) or [f"x{j}" for j in range(X.shape[1])]
     names = tuple(str(name) for name in (feature_names or default))
     if len(names) != X.shape[1]:
-        raise _wrong_names(X.shape[1], len(names))
+        raise _make_names_error(X.shape[1], len(names))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"The names of features must be distinct, got {twice!r} twice. Rename it.")
     return names
 
 
-def _wrong_names(n_features: int, n_names: int) -> InputError:
+def _make_names_error(n_features: int, n_names: int) -> InputError:
     return InputError(
         f"`feature_names` must have one name for each of the {n_features} columns of `X`, "
         f"got {n_names}. Name every column, in order."
@@ -248,6 +247,8 @@ def split_rows(
     """
     rows = check_labelsets(Y)
     n_test = _count_test_rows(test_size, len(rows))
+    from labelsure.distributions import make_generator  # reading a file needs no kernels
+
     seed = int(make_generator(random_state).integers(2**32))
     split = _split_stratified if stratified else _split_shuffled
     return split(rows, n_test, seed)

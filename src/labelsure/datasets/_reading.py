@@ -11,6 +11,15 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from labelsure._storage import (
+    checksum_bytes,
+    decode,
+    decompress,
+    first_line,
+    read_bytes,
+    stem_of,
+    suffix_of,
+)
 from labelsure._typing import AnyPath
 from labelsure.datasets._arff import read_arff
 from labelsure.datasets._cache import cache_folder, cache_key
@@ -22,15 +31,6 @@ from labelsure.datasets._columns import (
     read_xml_labels,
 )
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._files import (
-    checksum_bytes,
-    decode,
-    decompress,
-    first_line,
-    read_bytes,
-    stem_of,
-    suffix_of,
-)
 from labelsure.errors import DataError, InputError, unknown_name
 
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
@@ -103,7 +103,7 @@ def _read_cached_arff(
     cache: bool | AnyPath,
     origin: dict[str, Any],
 ) -> Dataset:
-    labels = _named_by_xml(path, labels)
+    labels = _resolve_labels(path, labels)
     folder = cache_folder(cache)
     spelled = sorted(labels) if isinstance(labels, frozenset) else repr(labels)
     key = cache_key(origin["name"], origin["checksum"], spelled, nominal)
@@ -116,8 +116,8 @@ def _read_cached_arff(
     return data
 
 
-def _named_by_xml(path: Path, labels: Any) -> Any:
-    """Return the set of names in the xml that is asked for or stands beside, or `labels`."""
+def _resolve_labels(path: Path, labels: Any) -> Any:
+    """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
     xml = path.with_name(stem_of(path) + ".xml")
     if labels is None and xml.exists():
         return frozenset(read_xml_labels(read_bytes(xml), xml.name))
@@ -167,12 +167,12 @@ def read_csv(
         )
     except (pa.ArrowException, OSError, ValueError) as error:
         if bad_rows:
-            raise _wrong_length(bad_rows[0], text, where) from error
+            raise _make_length_error(bad_rows[0], text, where) from error
         raise DataError(f"{where} cannot be read as CSV: {first_line(error)}.") from error
     return _read_table(table, labels, where)
 
 
-def _wrong_length(row: Any, text: bytes, where: str) -> DataError:
+def _make_length_error(row: Any, text: bytes, where: str) -> DataError:
     # Arrow counts rows with the header and without blank lines.
     filled = [number for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     number = filled[row.number - 1] if row.number and row.number <= len(filled) else row.number
@@ -221,7 +221,7 @@ def _read_table(table: pa.Table, labels: LabelChoice | None, where: str) -> Data
 def _make_frame(table: pa.Table, where: str) -> pd.DataFrame:
     try:
         frame: pd.DataFrame = table.to_pandas().reset_index(drop=True)
-    except Exception as error:  # pandas trusts its notes in the file, and trips over wrong ones
+    except Exception as error:  # pandas relies on its metadata in the file, which may be wrong
         raise DataError(
             f"The columns of {where} cannot become a DataFrame ({first_line(error)}). Write the "
             "file again, without an index."

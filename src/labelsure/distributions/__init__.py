@@ -1,8 +1,19 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
+from labelsure._storage import name_classes_publicly
+from labelsure.distributions._answers import (
+    Expected,
+    Profile,
+    Summary,
+    Support,
+    TopLabelsets,
+)
 from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._bridge import LabelsetDistribution, make_generator
+from labelsure.distributions._bridge import (
+    LabelsetDistribution,
+    check_distribution,
+    make_generator,
+)
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
@@ -24,8 +35,12 @@ __all__ = [
     "PrefixChain",
     "Profile",
     "Summary",
+    "Support",
     "TopLabelsets",
     "TrellisDistribution",
     "as_distribution",
+    "check_distribution",
     "make_generator",
 ]
+
+name_classes_publicly(__name__)

@@ -1,10 +1,10 @@
-"""The profile: the four numbers of a distribution that give all candidates."""
+"""What distributions answer: profiles, expected accuracies with bounds, the best labelsets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,8 @@ from labelsure._typing import Floats, Indices, Labelsets
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure._typing import Labelsets
+    from labelsure.distributions._bridge import LabelsetDistribution
+    from labelsure.metrics import Metric
 
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
@@ -171,7 +172,15 @@ class TopLabelsets:
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected accuracies with bounds; each of shape (n,), all equal where they are exact."""
+    """Expected accuracies with bounds, which are the values themselves where these are exact.
+
+    Parameters
+    ----------
+    value
+        (n,) one for each instance; or (n, g), one for each of g guesses.
+    low, high
+        Bounds of the same shape.
+    """
 
     value: Floats
     low: Floats
@@ -181,6 +190,35 @@ class Expected:
     def exactly(cls, value: Floats) -> Expected:
         """Wrap exact values."""
         return cls(value, value, value)
+
+    @classmethod
+    def stack(cls, columns: Sequence[Expected]) -> Expected:
+        """Put the values of g guesses, (n,) each, beside each other: (n, g)."""
+        names = ("value", "low", "high")
+        arrays = [np.stack([getattr(one, name) for one in columns], axis=1) for name in names]
+        return cls(*arrays)
+
+
+@dataclass(frozen=True)
+class Support:
+    """The labelsets that are known of some instances, and what all the others have at most.
+
+    Parameters
+    ----------
+    table
+        The known labelsets with their probabilities, divided by the sum of these.
+    seen_mass
+        (n,) that sum.
+    unseen_mass
+        (n,) the most that all others can have together.
+    largest_unseen
+        (n,) the most that a single other one can have.
+    """
+
+    table: LabelsetDistribution
+    seen_mass: Floats
+    unseen_mass: Floats
+    largest_unseen: Floats
 
 
 @dataclass(frozen=True)
@@ -211,6 +249,17 @@ class Summary:
                 object.__setattr__(self, name, self.expected)
 
     @classmethod
+    def of_mode(cls, profile: Profile, mode: Labelsets, expected: dict[str, Expected]) -> Summary:
+        """Put together what was found for the mode, by the names of the metrics."""
+        return cls(
+            profile,
+            mode,
+            {name: found.value for name, found in expected.items()},
+            {name: found.low for name, found in expected.items()},
+            {name: found.high for name, found in expected.items()},
+        )
+
+    @classmethod
     def assemble(cls, parts: Sequence[tuple[Indices, Summary]]) -> Summary:
         """Put summaries of some rows each, themselves in order, together in the order of rows."""
         if len(parts) == 1:
@@ -233,3 +282,28 @@ class Summary:
             joined("expected_low"),
             joined("expected_high"),
         )
+
+
+class View(Protocol):
+    """What answers for some instances of a batch: all labelsets, the likely ones, or draws."""
+
+    def profile(self) -> Profile:
+        """Return the four numbers."""
+
+    def mode(self) -> Labelsets:
+        """Return the most probable labelsets, as far as they are known, (n, L)."""
+
+    def top(self, k: int) -> TopLabelsets:
+        """Return the k most probable labelsets, as far as they are known."""
+
+    def marginals(self) -> Floats:
+        """Return P(y_j = 1), (n, L)."""
+
+    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
+        """Return the expected accuracy of given labelsets with bounds."""
+
+    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        """Return profile, mode and the mode's expected accuracies."""
+        mode = self.mode()
+        expected = {metric.name: self.expected(metric, mode, empty=empty) for metric in metrics}
+        return Summary.of_mode(self.profile(), mode, expected)

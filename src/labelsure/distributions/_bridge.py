@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, Self, Unpack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES, check_size
-from labelsure._typing import Floats, Labelsets, RandomState, Rows
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
-from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure._typing import Floats, Indices, Labelsets, RandomState, Rows
+from labelsure.distributions._answers import Expected, Profile, Summary, Support, TopLabelsets
+from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, check_labelsets
-from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric, MetricLike, check_empty, get_metric
+from labelsure.labelsets import check_guesses, check_label_names, check_labelsets
+from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
 
-
-class PartialTable(Protocol):
-    """Some labelsets of each instance, and what all the others have at most."""
-
-    @property
-    def table(self) -> LabelsetDistribution:
-        """The labelsets that were seen; their probabilities need not sum to one."""
-
-    @property
-    def given_seen(self) -> LabelsetDistribution:
-        """The same, divided by their sum: what decisions, which assume a sum of one, can ask."""
-
-    @property
-    def unseen_mass(self) -> Floats:
-        """The most that all others can have together, (n,)."""
-
-    @property
-    def largest_unseen(self) -> Floats:
-        """The most that a single other one can have, (n,)."""
+PRIMITIVES: dict[str, tuple[str, ...]] = {
+    "__getitem__": ("_take",),
+    "marginals": ("_marginals",),
+    "log_prob": ("_log_prob",),
+    "sample": ("_sample",),
+    "top": ("_top",),
+    "mode": ("_mode",),
+    "profile": ("_summary",),
+    "summary": ("_summary",),
+    "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
+    "size_marginals": ("_size_marginals",),
+    "probabilities": ("_probabilities",),
+    "best": ("_best",),
+    "support": ("_support",),
+    "with_engine": ("_with_engine",),
+}
+"""Each public question and the primitives that answer it. A new kind implements the abstract ones,
+and those with a default where it has a better way."""
 
 
 class LabelsetDistribution(ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
-    Each kind answers the same questions in its own best way. Public methods check what they are
-    given and ask the underscored ones, which a new kind implements.
+    Each kind answers the same questions in its own best way. Public methods check their arguments
+    and ask the underscored ones, which a new kind implements: `PRIMITIVES` lists both.
 
     Parameters
     ----------
@@ -107,11 +106,11 @@ class LabelsetDistribution(ABC):
         Y
             (n, L) zeros and ones.
         """
-        return self._log_prob(self._check_labelsets(Y, "Y"))
+        return self._log_prob(_check_rows(self, Y, "Y"))
 
     def mode(self) -> Labelsets:
         """Return the most probable labelsets, (n, L); on a tie the lowest code."""
-        return self._profile_and_mode()[1]
+        return self._mode()
 
     def profile(self, **settings: Unpack[EngineSettings]) -> Profile:
         """Return the four numbers that give all candidates.
@@ -122,7 +121,7 @@ class LabelsetDistribution(ABC):
             engine, tolerance, mass, budget: how a `ChainMixture` computes and when it stops, see
             `labelsure.distributions.Engine`. The other kinds are always exact.
         """
-        return self._told(settings)._profile_and_mode()[0]
+        return self.with_engine(**settings)._summary([], 1.0).profile
 
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
         """Return the same distributions, computed in another way.
@@ -132,7 +131,7 @@ class LabelsetDistribution(ABC):
         **settings
             As for `profile`. They hold for every question that the new object is asked.
         """
-        return self._told(settings)
+        return self._with_engine(settings)
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -173,35 +172,55 @@ class LabelsetDistribution(ABC):
         )
         return self._sample(int(size), make_generator(random_state))
 
-    def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Floats:
-        """Return the expected accuracy of given labelsets under the distribution, (n,).
+    def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
+        """Return the expected accuracy of given labelsets under the distribution, with bounds.
 
         `labelsure.expected_accuracy` is the function for users.
+
+        Parameters
+        ----------
+        metric
+            A name or a function of (tp, fp, fn, tn).
+        Y_pred
+            (n, L) zeros and ones; or (n, g, L), g guesses for each instance.
+        empty
+            The Jaccard and F1 of two empty labelsets.
+
+        Returns
+        -------
+        Values and bounds of shape (n,), or (n, g)
         """
-        return self.expected_with_bounds(metric, Y_pred, empty=empty).value
+        metric, empty = get_metric(metric), check_empty(empty)
+        if _n_axes(Y_pred) == 3:
+            guesses = check_guesses(
+                Y_pred, name="Y_pred", n_samples=len(self), n_labels=self.n_labels
+            )
+            return self._expected_of_guesses(metric, guesses, empty)
+        return self._expected(metric, _check_rows(self, Y_pred, "Y_pred"), empty)
 
-    def expected_with_bounds(
-        self,
-        metric: MetricLike,
-        Y_pred: Any,
-        *,
-        empty: float = 1.0,
-        **settings: Unpack[EngineSettings],
-    ) -> Expected:
-        """Return the expected accuracy of given labelsets and bounds on it.
-
-        `labelsure.expected_accuracy` is the function for users; for the engine see `profile`.
-        """
-        rows = self._check_labelsets(Y_pred, "Y_pred")
-        told = self._told(settings)
-        return told._bounded(get_metric(metric), rows, check_empty(empty))
-
-    def optimum(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
-        """Return the labelsets with the highest expected accuracy, where this kind has a way.
+    def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
+        """Return the labelsets with the highest expected accuracy, where this kind has its own way.
 
         `labelsure.decide` is the function for users: it also knows the ways that all kinds share.
+
+        Parameters
+        ----------
+        metric, empty
+            As for `expected`.
+
+        Returns
+        -------
+        (n, L) labelsets, on a tie the lowest code; None where there is no such way
         """
-        return self._optimum(get_metric(metric), check_empty(empty))
+        return self._best(get_metric(metric), check_empty(empty))
+
+    def support(self) -> Iterator[tuple[Indices, Support]] | None:
+        """Return the labelsets that decisions have to go by, where this kind cannot see all.
+
+        None where the distribution itself can be asked everything; otherwise some instances at a
+        time, each with what is known of them.
+        """
+        return self._support()
 
     def summary(
         self,
@@ -232,7 +251,7 @@ class LabelsetDistribution(ABC):
                 f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
                 "`Metric(name, function)` of `labelsure.metrics`."
             )
-        return self._told(settings)._summary(chosen, check_empty(empty))
+        return self.with_engine(**settings)._summary(chosen, check_empty(empty))
 
     def size_marginals(self) -> Floats:
         """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
@@ -272,13 +291,14 @@ class LabelsetDistribution(ABC):
     def _log_prob(self, Y: Labelsets) -> Floats: ...
 
     @abstractmethod
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]: ...
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets: ...
 
     @abstractmethod
     def _top(self, k: int) -> TopLabelsets: ...
 
     @abstractmethod
-    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets: ...
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        """Return profile, mode and the mode's expected accuracies under these metrics."""
 
     @abstractmethod
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
@@ -290,73 +310,68 @@ class LabelsetDistribution(ABC):
     @abstractmethod
     def _probabilities(self) -> Floats: ...
 
-    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+    # What has a default, for kinds that have no better way.
+
+    def _mode(self) -> Labelsets:
+        return self._summary([], 1.0).mode
+
+    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        if metric in _EXPECTATIONS:
+            return Expected.exactly(_EXPECTATIONS[metric](self, Y_pred))
+        return Expected.exactly(self._expected_by_counts(metric, Y_pred, empty))
+
+    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
+        columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
+        return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
+
+    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
 
-    def _told(self, settings: EngineSettings) -> Self:
-        """Return the distribution with other settings of its engine; most kinds have none."""
-        Engine().told(settings)  # wrong settings are wrong for all kinds
+    def _support(self) -> Iterator[tuple[Indices, Support]] | None:
+        return None
+
+    def _with_engine(self, settings: EngineSettings) -> Self:
+        if settings:
+            DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
         return self
 
-    def jaccard_of_guesses(self, guesses: Labelsets, *, empty: float = 1.0) -> Floats:
-        """Return the expected Jaccard of g labelsets for each instance: (n, g, L) to (n, g)."""
-        return self._jaccard_of_guesses(np.ascontiguousarray(guesses), check_empty(empty))
 
-    def jaccard_of_flips(self, Y_pred: Labelsets, *, empty: float = 1.0) -> Floats:
-        """Return the expected Jaccard of each labelset with one label flipped, (n, L)."""
-        return self._jaccard_of_flips(self._check_labelsets(Y_pred, "Y_pred"), check_empty(empty))
-
-    def _jaccard_of_guesses(self, guesses: Labelsets, empty: float) -> Floats:
-        columns = [self._expected(JACCARD, guess, empty) for guess in np.swapaxes(guesses, 0, 1)]
-        return np.column_stack(columns)
-
-    def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
-        flips = Y_pred[:, np.newaxis, :] ^ np.eye(self.n_labels, dtype=np.int8)
-        return self._jaccard_of_guesses(flips, empty)
-
-    def _bounded(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        return Expected.exactly(self._expected(metric, Y_pred, empty))
-
-    @property
-    def decision_bytes(self) -> int:
-        """About how much memory a decision takes for each instance, beyond 2**L arrays."""
-        return 8 * self.n_labels**2
-
-    def partial_table(self) -> PartialTable | None:
-        """Return the labelsets that decisions have to go by, where they cannot see all.
-
-        None where the distribution itself can be asked everything.
-        """
-        return None
-
-    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        if metric in _EXPECTATIONS:
-            return _EXPECTATIONS[metric](self, Y_pred)
-        return self._expected_by_counts(metric, Y_pred, empty)
-
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        profile, mode = self._profile_and_mode()
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary(profile, mode, expected)
-
-    def _check_labelsets(self, Y: Any, name: str) -> Labelsets:
-        return check_labelsets(Y, name=name, n_samples=len(self), n_labels=self.n_labels)
-
-
-def _point_probability(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+def expect_exact(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+    """Return the expected exact match: the probability of the prediction."""
     return np.exp(dist._log_prob(Y_pred))
 
 
-def _mean_agreement(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+def _expect_hamming(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
     marginals = dist._marginals()
     return np.where(Y_pred == 1, marginals, 1 - marginals).mean(axis=1)
 
 
 _EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]] = {
-    EXACT: _point_probability,
-    HAMMING: _mean_agreement,
+    EXACT: expect_exact,
+    HAMMING: _expect_hamming,
 }
 """Metrics whose expectation every kind has from simpler answers than the counts."""
+
+
+def _check_rows(dist: LabelsetDistribution, Y: Any, name: str) -> Labelsets:
+    return check_labelsets(Y, name=name, n_samples=len(dist), n_labels=dist.n_labels)
+
+
+def _n_axes(values: Any) -> int:
+    try:
+        return np.ndim(values)
+    except ValueError:  # lists of different lengths, which the check of labelsets refuses
+        return 2
+
+
+def check_distribution(dist: Any) -> LabelsetDistribution:
+    """Return the argument if it is a distribution over labelsets, or say how to make one."""
+    if not isinstance(dist, LabelsetDistribution):
+        raise InputError(
+            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
+            "Wrap probabilities with `as_distribution`."
+        )
+    return dist
 
 
 def make_generator(random_state: RandomState) -> np.random.Generator:

@@ -129,6 +129,14 @@ class _Links:
         return np.asarray(np.abs(self.weights).sum(axis=1))
 
 
+def _check_finite(values: Floats, name: str) -> None:
+    if not np.isfinite(values).all():
+        raise InputError(
+            f"`{name}` must be finite, got a value that is not in row "
+            f"{np.argwhere(~np.isfinite(values))[0][0]}."
+        )
+
+
 class LinearChain(Chain):
     """A chain whose conditionals are the logistic of a linear function.
 
@@ -163,13 +171,25 @@ class LinearChain(Chain):
             raise InputError(
                 f"`weights` must have shape ({n_labels}, {n_labels}), got {self.weights.shape}."
             )
-        for name, values in (("base", self.base), ("weights", self.weights)):
-            if not np.isfinite(values).all():
-                raise InputError(
-                    f"`{name}` must be finite, got a value that is not in row "
-                    f"{np.argwhere(~np.isfinite(values))[0][0]}."
-                )
+        _check_finite(self.base, "base")
+        _check_finite(self.weights, "weights")
         self._links = _Links(self.order, self.weights)
+
+    @classmethod
+    def from_fitted(cls, order: Indices, base: Floats, weights: Floats) -> Self:
+        """Return the chain of a fitted model, whose order and weights were checked with it.
+
+        Parameters
+        ----------
+        order, base, weights
+            As for the class; `weights` are 0 but below the diagonal. Logits may overflow where
+            features are extreme, so these are still looked at.
+        """
+        _check_finite(base, "base")
+        new = cls.__new__(cls)
+        new.order, new.base, new.weights = order, base, weights
+        new._links = _Links(order, weights)
+        return new
 
     @property
     def n_samples(self) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from typing import Any, Self, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
@@ -12,47 +12,29 @@ from scipy.special import logsumexp
 from labelsure import _limits
 from labelsure._kernels.chain_joints import BLOCK_LABELS, joint_rows
 from labelsure._kernels.threads import for_rows, map_rows, n_threads
+from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._answers import (
+    Expected,
+    Profile,
+    Summary,
+    Support,
+    TopLabelsets,
+    View,
+)
+from labelsure.distributions._bridge import LabelsetDistribution, expect_exact
 from labelsure.distributions._chain_links import Chain, LinearChain
-from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._dense import DenseDistribution, has_dense_best
+from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
 from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
-from labelsure.metrics import EXACT, JACCARD, Metric
+from labelsure.metrics import EXACT, Metric
 
 DENSE_PER_ENUMERATED = 256
 """How many dense probabilities cost as much as one labelset found by the search, roughly."""
 
 
-@dataclass(frozen=True)
-class _Dense:
-    """All labelsets of some instances: the view that is always exact."""
-
-    dist: DenseDistribution
-
-    def profile(self) -> Profile:
-        return self.summary([], 1.0).profile
-
-    def mode(self) -> Labelsets:
-        return self.dist.mode()
-
-    def marginals(self) -> Floats:
-        return self.dist.marginals()
-
-    def top(self, k: int) -> TopLabelsets:
-        return self.dist.top(k)
-
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        return Expected.exactly(self.dist._expected_by_counts(metric, Y_pred, empty))
-
-    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
-        return self.dist._summary(list(metrics), empty)
-
-
-View = _Dense | Enumeration | Sampled
 Views = Iterator[tuple[Indices, View]]
 
 ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
@@ -65,7 +47,8 @@ class ChainMixture(LabelsetDistribution):
     and throws them away. *certified* looks for the likely labelsets and bounds all others.
     *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
     ("auto") a mixture takes the cheapest that meets the tolerance and says which in
-    `profile().method`. Log-probabilities and samples need no engine.
+    `profile().method`. Log-probabilities and samples need no engine. Beyond dense computation the
+    mode is the best that the search found: `profile().high.top` says what another could have.
 
     Parameters
     ----------
@@ -75,10 +58,11 @@ class ChainMixture(LabelsetDistribution):
         One for each label.
     max_exact_labels
         Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
-    engine, tolerance, mass, budget
-        Settings of the engine, see `labelsure.distributions.Engine`; each call can replace them.
     random_state
         Seed of the sampled engine.
+    **settings
+        engine, tolerance, mass, budget: how it computes and when it stops, see
+        `labelsure.distributions.Engine`; each call can replace them.
 
     Examples
     --------
@@ -96,11 +80,8 @@ class ChainMixture(LabelsetDistribution):
         label_names: Iterable[Any] | None = None,
         *,
         max_exact_labels: int | None = None,
-        engine: str = "auto",
-        tolerance: float = 1e-3,
-        mass: float | None = None,
-        budget: int = 20_000,
         random_state: int = 0,
+        **settings: Unpack[EngineSettings],
     ) -> None:
         chains = list(chains)
         if not chains:
@@ -116,7 +97,7 @@ class ChainMixture(LabelsetDistribution):
         super().__init__(*shapes.pop(), label_names)
         self._chains = chains
         self._max_exact_labels = max_exact_labels
-        self._engine = Engine(engine, tolerance, mass, budget)
+        self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
 
     @property
@@ -132,23 +113,16 @@ class ChainMixture(LabelsetDistribution):
         # Each thread holds a joint and, for some questions, as much again to work with.
         return (_limits.DENSE_WORK_BYTES // (16 * n_threads())).bit_length() - 1
 
-    def _told(self, settings: EngineSettings) -> Self:
-        return self._copy(self._chains, self._engine.told(settings)) if settings else self
+    def _with_engine(self, settings: EngineSettings) -> Self:
+        return self._copy(self._chains, self._engine.replace(settings)) if settings else self
 
     def _take(self, rows: Rows) -> Self:
         return self._copy([chain.take(rows) for chain in self._chains], self._engine)
 
     def _copy(self, chains: list[Chain], engine: Engine) -> Self:
-        return type(self)(
-            chains,
-            self.label_names,
-            max_exact_labels=self._max_exact_labels,
-            engine=engine.name,
-            tolerance=engine.tolerance,
-            mass=engine.mass,
-            budget=engine.budget,
-            random_state=self._random_state,
-        )
+        new = copy(self)  # what was checked need not be checked again
+        new._chains, new._engine, new._n_samples = chains, engine, chains[0].n_samples
+        return new
 
     # What needs no engine.
 
@@ -259,20 +233,18 @@ class ChainMixture(LabelsetDistribution):
 
     def _seen_blocks(self, budget: int) -> Iterator[Indices]:
         drawn = 8 * self.n_chains * self._engine.budget
-        step = max(
-            1, _limits.SEEN_LABELSETS_BYTES // ((self.n_labels + 32) * max(budget, 1) + drawn)
-        )
-        for first in range(0, len(self), step):
-            yield np.arange(first, min(first + step, len(self)))
+        enumerated = (self.n_labels + 32) * max(budget, 1)
+        for some in cut_rows(len(self), enumerated + drawn, _limits.SEEN_LABELSETS_BYTES):
+            yield np.arange(len(self))[some]
 
-    def _dense_views(self, rows: Indices) -> Views:
+    def _dense_views(self, rows: Indices) -> Iterator[tuple[Indices, DenseDistribution]]:
         step = min(len(rows), max(n_threads(), _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3)))
         # One array for all: memory that the system gives anew is as slow as filling it.
         P = np.empty((step, 2**self.n_labels))
         for first in range(0, len(rows), max(step, 1)):
             some = rows[first : first + step]
             self._write_joint(some, P[: len(some)])
-            yield some, _Dense(DenseDistribution._trusted(P[: len(some)], self.label_names))
+            yield some, DenseDistribution.from_trusted(P[: len(some)], self.label_names)
 
     def _write_joint(self, rows: Indices, P: Floats) -> None:
         """Write the mean of the chains' joints: linear ones in one kernel, others one by one."""
@@ -293,15 +265,9 @@ class ChainMixture(LabelsetDistribution):
 
     def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
         self._check_affordable()
-        for rows, view in self._dense_views(np.arange(len(self))):
-            assert isinstance(view, _Dense)
-            yield rows, view.dist
+        yield from self._dense_views(np.arange(len(self)))
 
     # Answers, put together from those of the views.
-
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        summary = self._summary([], 1.0)
-        return summary.profile, summary.mode
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         def summarise(views: Views) -> list[tuple[Indices, Summary]]:
@@ -329,18 +295,14 @@ class ChainMixture(LabelsetDistribution):
         marginals = np.empty((len(self), self.n_labels))
         if self._is_affordable and self._engine.name in ("auto", "dense"):
             for rows, dense in self._exact_blocks():
-                marginals[rows] = dense._marginals()
+                marginals[rows] = dense.marginals()
             return marginals
         goals = self._goals(width=ANY, unseen=self._engine.tolerance)
         for rows, view in self._views(goals):
             marginals[rows] = view.marginals()
         return marginals
 
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, (n, L); on a tie the lowest code.
-
-        Beyond dense computation the best that the search found, see `profile().high.top`.
-        """
+    def _mode(self) -> Labelsets:
         mode = np.empty((len(self), self.n_labels), dtype=np.int8)
         for rows, view in self._views(self._goals(width=ANY, certain=True), draw=False):
             mode[rows] = view.mode()
@@ -355,54 +317,66 @@ class ChainMixture(LabelsetDistribution):
             high[rows] = best.high
         return TopLabelsets(labelsets, probabilities, high)
 
-    def _bounded(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        if metric == EXACT:
-            return Expected.exactly(np.exp(self._log_prob(Y_pred)))
-        value, low, high = (np.empty(len(self)) for _ in range(3))
+    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+        found = self._expected_of_guesses(metric, Y_pred[:, np.newaxis], empty)
+        return Expected(found.value[:, 0], found.low[:, 0], found.high[:, 0])
+
+    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
+        if metric in _WITHOUT_ENGINE:
+            columns = np.swapaxes(guesses, 0, 1)
+            values = [_WITHOUT_ENGINE[metric](self, Y_pred) for Y_pred in columns]
+            return Expected.exactly(np.column_stack(values))
+        value, low, high = (np.empty(guesses.shape[:2]) for _ in range(3))
         goals = self._goals(width=ANY, unseen=self._engine.tolerance)
         for rows, view in self._views(goals):
-            part = view.expected(metric, Y_pred[rows], empty)
-            value[rows], low[rows], high[rows] = part.value, part.low, part.high
+            for g in range(guesses.shape[1]):
+                part = view.expected(metric, guesses[rows, g], empty=empty)
+                value[rows, g], low[rows, g], high[rows, g] = part.value, part.low, part.high
         return Expected(value, low, high)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._bounded(metric, Y_pred, empty).value
+        return self._expected(metric, Y_pred, empty).value
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
     @property
-    def decision_bytes(self) -> int:
-        """About how much memory a decision takes for each instance, beyond 2**L arrays."""
-        seen = self._engine.budget * (8 * self.n_labels + 32)
-        return max(super().decision_bytes, seen if self._goes_by_part else 0)
-
-    @property
-    def _goes_by_part(self) -> bool:
+    def _goes_by_support(self) -> bool:
         return not self._is_affordable or self._engine.name == "certified"
 
-    def partial_table(self) -> Enumeration | None:
-        """Return the enumerated labelsets where there are too many labels to see all."""
-        if not self._goes_by_part:
-            return None
+    def _support(self) -> Iterator[tuple[Indices, Support]] | None:
+        return self._enumerated_blocks() if self._goes_by_support else None
+
+    def _enumerated_blocks(self) -> Iterator[tuple[Indices, Support]]:
         goals = self._goals(width=ANY, unseen=self._engine.tolerance, certain=True)
-        return enumerate_chains(self._chains, goals, self._engine.budget)
+        bytes_each = max(1, self._engine.budget) * (8 * self.n_labels + 32)
+        for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
+            rows = np.arange(len(self))[some]
+            found = self._search(rows, goals, self._engine.budget)
+            yield rows, found.support(self.label_names)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
         for rows, dense in self._exact_blocks():
-            by_size[rows] = dense._size_marginals()
+            by_size[rows] = dense.size_marginals()
         return by_size
 
     def _probabilities(self) -> Floats:
         P = np.empty((len(self), 2**self.n_labels))
         for rows, dense in self._exact_blocks():
-            P[rows] = dense._P
+            P[rows] = dense.probabilities()
         return P
 
-    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
-        if metric != JACCARD:
+    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+        if self._goes_by_support or not has_dense_best(metric, self.n_labels):
             return None
         best = np.empty((len(self), self.n_labels), dtype=np.int8)
         for rows, dense in self._exact_blocks():
-            best[rows] = dense._best_jaccard(empty)
+            found = dense.best(metric, empty=empty)
+            if found is None:
+                return None
+            best[rows] = found
         return best
+
+
+_WITHOUT_ENGINE: dict[Metric, Callable[[ChainMixture, Labelsets], Floats]] = {EXACT: expect_exact}
+"""Metrics whose expectation every mixture has exactly, whatever its engine."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure import _limits
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import dense_profile_rows
@@ -18,7 +19,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
 from labelsure.labelsets import codes_of, from_codes
-from labelsure.metrics import JACCARD, Metric, MetricLike, check_empty, get_metric
+from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
 
 class DenseDistribution(LabelsetDistribution):
@@ -67,8 +68,21 @@ class DenseDistribution(LabelsetDistribution):
         self._P = P / totals[:, np.newaxis] if normalise else P
 
     @classmethod
-    def _trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None) -> Self:
-        """Wrap rows that are known to be distributions, without a sweep to check them."""
+    def from_trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None = None) -> Self:
+        """Wrap rows that are known to be distributions, without a sweep to check them.
+
+        Parameters
+        ----------
+        P
+            (n, 2**L) probabilities in one piece, used as they are.
+        label_names
+            One for each label.
+
+        Examples
+        --------
+        >>> DenseDistribution.from_trusted(np.full((3, 4), 0.25))
+        DenseDistribution(n_samples=3, n_labels=2)
+        """
         new = cls.__new__(cls)
         LabelsetDistribution.__init__(new, len(P), P.shape[1].bit_length() - 1, label_names)
         new._P = P
@@ -76,7 +90,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _take(self, rows: Rows) -> Self:
         # In one piece, as kernels are compiled for: every other row would compile them anew.
-        return self._trusted(np.ascontiguousarray(self._P[rows]), self.label_names)
+        return self.from_trusted(np.ascontiguousarray(self._P[rows]), self.label_names)
 
     def _marginals(self) -> Floats:
         marginals = np.empty((len(self), self.n_labels))
@@ -86,12 +100,14 @@ class DenseDistribution(LabelsetDistribution):
     def _log_prob(self, Y: Labelsets) -> Floats:
         return log(self._P[np.arange(len(self)), codes_of(Y)])
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        values, mode = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
-        for_rows(dense_profile_rows, len(self), self._P, values, mode)
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        values, codes = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
+        for_rows(dense_profile_rows, len(self), self._P, values, codes)
         top, runner_up, entropy, collision = values.T.copy()
         profile = Profile.from_values(top, runner_up, entropy, collision, self.n_labels)
-        return profile, from_codes(mode, self.n_labels)
+        mode = from_codes(codes, self.n_labels)
+        expected = self._expected_of_all(metrics, mode, empty)
+        return Summary(profile, mode, {m.name: e for m, e in zip(metrics, expected, strict=True)})
 
     def _top(self, k: int) -> TopLabelsets:
         codes = np.empty((len(self), k), dtype=np.int64)
@@ -114,15 +130,12 @@ class DenseDistribution(LabelsetDistribution):
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
         return self._expected_of_all([metric], Y_pred, empty)[0]
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        profile, mode = self._profile_and_mode()
-        expected = self._expected_of_all(metrics, mode, empty)
-        return Summary(profile, mode, {m.name: e for m, e in zip(metrics, expected, strict=True)})
-
     def _expected_of_all(
         self, metrics: list[Metric], Y_pred: Labelsets, empty: float
     ) -> list[Floats]:
         """Return several metrics' expectations from one table P(tp = a, fn = b) an instance."""
+        if not metrics:
+            return []
         overlap = np.empty((len(self), self.n_labels + 1, self.n_labels + 1))
         for_rows(kernels.overlap_rows, len(self), self._P, codes_of(Y_pred), overlap)
         n_predicted = Y_pred.sum(axis=1)
@@ -143,24 +156,39 @@ class DenseDistribution(LabelsetDistribution):
     def _probabilities(self) -> Floats:
         return self._P.astype(np.float64, copy=False)
 
-    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
-        return self._best_jaccard(empty) if metric == JACCARD else None
-
-    def _best_jaccard(self, empty: float) -> Labelsets:
+    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+        if not has_dense_best(metric, self.n_labels):
+            return None
         best = np.empty(len(self), dtype=np.int64)
-        nodes, weights = unit_interval(self.n_labels - 1)
-        for_rows(kernels.best_jaccard_rows, len(self), self._P, empty, nodes, weights, best)
+        kernel, arguments = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
+        for_rows(kernel, len(self), self._P, *arguments, best)
         return from_codes(best, self.n_labels)
 
-    def optimum_by_pairs(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets:
-        """Return the best labelsets under any metric, from all 4**L pairs of labelsets.
 
-        `labelsure.decide` is the function for users: it knows when this takes too long.
-        """
-        values = _metric_of_every_count(get_metric(metric), self.n_labels, check_empty(empty))
-        best = np.empty(len(self), dtype=np.int64)
-        for_rows(kernels.best_by_pairs_rows, len(self), self._P, values, best)
-        return from_codes(best, self.n_labels)
+Kernel = tuple[Callable[..., None], tuple[Any, ...]]
+"""A kernel and its arguments between the probabilities and the codes that it writes."""
+
+
+def _transform_jaccard(metric: Metric, n_labels: int, empty: float) -> Kernel:
+    return kernels.best_jaccard_rows, (empty, *unit_interval(n_labels - 1))
+
+
+def _compare_all_pairs(metric: Metric, n_labels: int, empty: float) -> Kernel:
+    return kernels.best_by_pairs_rows, (_metric_of_every_count(metric, n_labels, empty),)
+
+
+_BEST_ROWS: dict[Metric, Callable[[Metric, int, float], Kernel]] = {JACCARD: _transform_jaccard}
+"""Metrics whose best labelset is found for any number of labels; others need all pairs."""
+
+_BEST_WITHOUT_PAIRS = frozenset({EXACT, HAMMING, F1})
+"""Metrics whose best labelset follows from the mode, the marginals or `size_marginals`, in far less
+time than from all pairs: `labelsure.decide` finds it so for all kinds."""
+
+
+def has_dense_best(metric: Metric, n_labels: int) -> bool:
+    """Whether `DenseDistribution.best` has its own way for a metric and a number of labels."""
+    by_pairs = metric not in _BEST_WITHOUT_PAIRS and n_labels <= _limits.ALL_PAIRS_LABELS
+    return metric in _BEST_ROWS or by_pairs
 
 
 def _metric_of_every_count(metric: Metric, n_labels: int, empty: float) -> Floats:

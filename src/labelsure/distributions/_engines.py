@@ -1,4 +1,4 @@
-"""Engines: how a distribution that can be computed in several ways is told which one to use."""
+"""Engines: the ways in which a distribution of chains can be computed, and their settings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Engine:
         if not isinstance(self.budget, (int, np.integer)) or self.budget < 0:
             raise InputError(f"`budget` must be a whole number >= 0, got {self.budget!r}.")
 
-    def told(self, settings: EngineSettings) -> Engine:
+    def replace(self, settings: EngineSettings) -> Engine:
         """Return the engine with some of its settings replaced."""
         unknown = [name for name in settings if name not in EngineSettings.__annotations__]
         if unknown:
@@ -76,3 +76,7 @@ def _check_number(name: str, value: Any, low: float, high: float) -> None:
         within = False
     if not within:
         raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {value!r}.")
+
+
+DEFAULT_ENGINE = Engine()
+"""What computes where nobody asks for another."""

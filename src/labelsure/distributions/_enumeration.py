@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,14 @@ from scipy.special import logsumexp
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import (
+    Expected,
+    Profile,
+    Support,
+    TopLabelsets,
+    View,
+    log,
+)
 from labelsure.distributions._chain_links import CALL_ROWS, Chain, LinearStack
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.metrics import Metric
@@ -23,7 +30,7 @@ BLOCK_ROWS = 32  # instances whose prefixes are expanded together
 
 
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(View):
     """The labelsets that were seen, and bounds on everything else.
 
     Parameters
@@ -32,18 +39,18 @@ class Enumeration:
         With their probabilities under the mixture, which sum to less than one where some labelsets
         are unseen.
     bounds
-        (n, N_BOUNDS) as `_kernels.labelset_search.certify` writes them.
+        (n, N_BOUNDS) as `_kernels.labelset_search.write_bounds` writes them.
     """
 
     seen: WeightedLabelsets
     bounds: Floats
 
     @classmethod
-    def certify(cls, seen: WeightedLabelsets, largest_unseen: Floats) -> Enumeration:
+    def from_seen(cls, seen: WeightedLabelsets, largest_unseen: Floats) -> Enumeration:
         """Work out the bounds when no other labelset has more than `largest_unseen`, (n,)."""
         bounds = np.empty((len(seen), search.N_BOUNDS))
         for i, row in enumerate(bounds):
-            search.certify(seen.weights_of(i), largest_unseen[i], seen.n_labels, row)
+            search.write_bounds(seen.weights_of(i), largest_unseen[i], seen.n_labels, row)
         return cls(seen, bounds)
 
     def __getitem__(self, rows: Indices) -> Enumeration:
@@ -59,15 +66,10 @@ class Enumeration:
         """The most that a single unseen labelset can have, (n,)."""
         return self.bounds[:, search.LARGEST_UNSEEN]
 
-    @property
-    def table(self) -> LabelsetTable:
-        """The labelsets that were seen; their probabilities need not sum to one."""
-        return LabelsetTable.from_weighted(self.seen)
-
-    @property
-    def given_seen(self) -> LabelsetTable:
-        """The distribution if it is one of the labelsets seen."""
-        return LabelsetTable.from_weighted(self.seen.normalise())
+    def support(self, label_names: Iterable[Any] | None) -> Support:
+        """Return the labelsets seen as a distribution of their own, and what the others have."""
+        table = LabelsetTable.from_weighted(self.seen.normalise(), label_names)
+        return Support(table, self.seen.totals(), self.unseen_mass, self.largest_unseen)
 
     def top_is_certain(self, k: int) -> Mask:
         """Whether no unseen labelset can be more probable than the k best seen, (n,)."""
@@ -76,7 +78,9 @@ class Enumeration:
     def meets(self, goals: Floats) -> Mask:
         """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
         n_labels = self.seen.n_labels
-        return np.array([search.meets(row, n_labels, goals) for row in self.bounds], dtype=bool)
+        return np.array(
+            [search.meets_goals(row, n_labels, goals) for row in self.bounds], dtype=bool
+        )
 
     def mode(self) -> Labelsets:
         """Return the best labelsets seen, (n, L); the empty one where none was."""
@@ -122,37 +126,12 @@ class Enumeration:
         total = self.seen.totals()[:, np.newaxis]
         return np.where(total > 0, self.seen.marginals() / np.where(total > 0, total, 1), 0.5)
 
-    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
-        """Return profile, mode and the mode's expected accuracies with bounds."""
-        return summarise(self, metrics, empty)
-
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
         """Return the middle and the ends of the interval of an expected accuracy."""
         seen = expect_over(self.seen, metric, Y_pred, empty)
         least, most = metric_range(metric, Y_pred, empty)
         low, high = seen + self.unseen_mass * least, seen + self.unseen_mass * most
         return Expected((low + high) / 2, low, high)
-
-
-class View(Protocol):
-    """What answers for some instances: everything seen, part of it, or draws."""
-
-    def profile(self) -> Profile: ...
-    def mode(self) -> Labelsets: ...
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected: ...
-
-
-def summarise(view: View, metrics: Sequence[Metric], empty: float) -> Summary:
-    """Return profile, mode and the mode's expected accuracies with bounds."""
-    mode = view.mode()
-    found = {metric.name: view.expected(metric, mode, empty) for metric in metrics}
-    return Summary(
-        view.profile(),
-        mode,
-        {name: expected.value for name, expected in found.items()},
-        {name: expected.low for name, expected in found.items()},
-        {name: expected.high for name, expected in found.items()},
-    )
 
 
 def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:
@@ -238,7 +217,7 @@ def _deepen(
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     bounds = np.empty((n_samples, search.N_BOUNDS))
     for row in bounds:
-        search.certify(np.empty(0), 1.0, n_labels, row)
+        search.write_bounds(np.empty(0), 1.0, n_labels, row)
     kept: list[tuple[Labelsets, Floats]] = [
         (np.empty((0, n_labels), dtype=np.int8), np.empty(0)) for _ in range(n_samples)
     ]
@@ -253,8 +232,8 @@ def _deepen(
             mine = instance == i
             at = active[i]
             kept[at] = rows[mine], weights[mine]
-            search.certify(weights[mine], left_alone[i], n_labels, bounds[at])
-            if not search.meets(bounds[at], n_labels, goals):
+            search.write_bounds(weights[mine], left_alone[i], n_labels, bounds[at])
+            if not search.meets_goals(bounds[at], n_labels, goals):
                 goes_on.append(at)
         active = np.array(goes_on, dtype=np.intp)
         threshold *= search.SHRINK

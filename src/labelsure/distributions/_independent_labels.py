@@ -14,7 +14,7 @@ from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
@@ -79,19 +79,17 @@ class IndependentLabels(LabelsetDistribution):
         p = self._p.astype(np.float64, copy=False)
         return log(np.where(Y == 1, p, 1 - p)).sum(axis=1)
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         values = np.empty((len(self), 4))
         for_rows(independent_profile_rows, len(self), self._p, values)
         log_top, flip_odds, entropy, log_collision = values.T.copy()
         profile = Profile(log_top, log_top + log(flip_odds), entropy, log_collision, self.n_labels)
-        return profile, self._mode()
+        mode = self._mode()
+        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
+        return Summary.of_mode(profile, mode, expected)
 
     def _mode(self) -> Labelsets:
         return (self._p > 0.5).astype(np.int8)
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, (n, L); on a tie the lowest code."""
-        return self._mode()
 
     def _top(self, k: int) -> TopLabelsets:
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
@@ -151,7 +149,7 @@ class IndependentLabels(LabelsetDistribution):
             P[:, :half] *= 1 - p
         return P
 
-    def _optimum(self, metric: Metric, empty: float) -> Labelsets | None:
+    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""
         if metric not in _BY_SIZE_ROWS:
             return None

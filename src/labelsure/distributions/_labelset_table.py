@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._kernels import guess_values as kernels
+from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Profile, TopLabelsets, log
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets, codes_of
-from labelsure.metrics import Metric
+from labelsure.metrics import JACCARD, Metric
 from labelsure.weighted_labelsets import WeightedLabelsets
+
+_GUESS_ROWS: dict[Metric, Callable[..., None]] = {JACCARD: jaccard_rows}
+"""Metrics that have a kernel for many guesses of an instance at a time."""
 
 
 class LabelsetTable(LabelsetDistribution):
@@ -153,7 +156,7 @@ class LabelsetTable(LabelsetDistribution):
         same = (self._seen.rows == Y[self._seen.instance]).all(axis=1)
         return log(self._seen.sum(self._seen.weights * same))
 
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         best = self._top(2)
         weights = self._seen.weights
         profile = Profile.from_values(
@@ -167,7 +170,12 @@ class LabelsetTable(LabelsetDistribution):
             times = np.rint(weights * self._n_draws)
             counts = DrawCounts(times, self._seen.instance, self._n_draws, len(self))
             profile = estimate_profile(profile, counts, self._estimator)
-        return profile, best.labelsets[:, 0]
+        mode = best.labelsets[:, 0]
+        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
+        return Summary.of_mode(profile, mode, expected)
+
+    def _mode(self) -> Labelsets:
+        return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
         return TopLabelsets(*self._seen.top(k))
@@ -186,17 +194,13 @@ class LabelsetTable(LabelsetDistribution):
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
         return expect_over(self._seen, metric, Y_pred, empty)
 
-    def _jaccard_of_guesses(self, guesses: Labelsets, empty: float) -> Floats:
+    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
+        if metric not in _GUESS_ROWS:
+            return super()._expected_of_guesses(metric, guesses, empty)
         values = np.empty(guesses.shape[:2])
         arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
-        for_rows(kernels.jaccard_of_guesses_rows, len(self), *arrays, guesses, empty, values)
-        return values
-
-    def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
-        values = np.empty(Y_pred.shape)
-        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
-        for_rows(kernels.jaccard_of_flips_rows, len(self), *arrays, Y_pred, empty, values)
-        return values
+        for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, values)
+        return Expected.exactly(values)
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,9 @@ from scipy.stats import norm
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import Expected, Profile, TopLabelsets, View, log
 from labelsure.distributions._chain_links import Chain, LinearStack
-from labelsure.distributions._enumeration import Enumeration, summarise
+from labelsure.distributions._enumeration import Enumeration
 from labelsure.distributions._labelset_table import expect_over
 from labelsure.metrics import Metric, counts
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
@@ -31,7 +32,7 @@ MIN_NEW_DRAWS = 30  # fewer give no interval
 
 
 @dataclass(frozen=True)
-class Sampled:
+class Sampled(View):
     """Draws of each instance, and what was enumerated before they were made.
 
     Parameters
@@ -73,8 +74,7 @@ class Sampled:
 
     def profile(self) -> Profile:
         """Return unbiased entropy and collision; intervals of 95% within the certified bounds."""
-        seen = self._with_draws()
-        certain = seen.profile()
+        certain = self.with_draws.profile()
         known = self.enumeration.seen
         surprise = np.where(self.is_new, -self.log_prob, 0.0)
         # Unseen labelsets have at least this surprise.
@@ -101,29 +101,25 @@ class Sampled:
 
     def mode(self) -> Labelsets:
         """Return the best labelsets that were enumerated or drawn."""
-        return self._with_draws().mode()
+        return self.with_draws.mode()
 
     def top(self, k: int) -> TopLabelsets:
         """Return the best labelsets that were enumerated or drawn."""
-        return self._with_draws().top(k)
-
-    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
-        """Return profile, mode and the mode's expected accuracies with bounds."""
-        return summarise(self, metrics, empty)
+        return self.with_draws.top(k)
 
     def marginals(self) -> Floats:
         """Return unbiased estimates of P(y_j = 1), kept within [0, 1]."""
         rest = np.where(self.is_new[..., np.newaxis], self.draws, 0).mean(axis=(1, 2))
         return np.clip(self.enumeration.seen.marginals() + rest, 0.0, 1.0)
 
-    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
         """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
         flat = self.draws.reshape(-1, self.draws.shape[-1])
         predicted = np.repeat(Y_pred, self.draws.shape[1] * self.draws.shape[2], axis=0)
         values = metric.values(*counts(flat, predicted), empty=empty)
         rest, error = self.mean_of_rest(values.reshape(self.log_prob.shape))
         value = expect_over(self.enumeration.seen, metric, Y_pred, empty) + rest
-        certain = self._with_draws().expected(metric, Y_pred, empty)
+        certain = self.with_draws.expected(metric, Y_pred, empty=empty)
         return Expected(value, *self._interval(value, error, certain.low, certain.high))
 
     def _interval(
@@ -143,8 +139,9 @@ class Sampled:
         some = self.enumeration.seen.lengths > 0
         return np.where(some, "certified+sampled", "sampled")
 
-    def _with_draws(self) -> Enumeration:
-        """Return the enumeration with the draws added: they were seen, and their P is known."""
+    @cached_property
+    def with_draws(self) -> Enumeration:
+        """The enumeration with the draws added: they were seen, and their P is known."""
         known = self.enumeration.seen
         new = self.is_new.ravel()
         instance = np.repeat(np.arange(len(known)), self.is_new[0].size if len(known) else 0)[new]
@@ -153,7 +150,7 @@ class Sampled:
         drawn = WeightedLabelsets.merge(
             rows[once], np.exp(log_prob[once]), instance[once], len(known)
         )
-        return Enumeration.certify(known.join(drawn), self.enumeration.largest_unseen)
+        return Enumeration.from_seen(known.join(drawn), self.enumeration.largest_unseen)
 
 
 def _mean_where(chosen: Mask, values: Floats, guess: Floats | float) -> Floats:

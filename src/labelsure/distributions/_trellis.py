@@ -18,7 +18,7 @@ from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
+from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, TooLargeError
@@ -124,33 +124,24 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(kernels.mode_rows, len(self), self._network, mode, logs)
         return self._by_label(mode), logs
 
-    def _sweep(self) -> tuple[Profile, Labelsets, Floats]:
-        """Return the profile, the mode and the marginals."""
+    def _marginals(self) -> Floats:
+        return self._sums()[0]
+
+    def _mode(self) -> Labelsets:
+        return self._maxima()[0]
+
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         mode, logs = self._maxima()
         marginals, values = self._sums()
         (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
         profile = Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels)
-        return profile, mode, marginals
-
-    def _marginals(self) -> Floats:
-        return self._sums()[0]
-
-    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        return self._sweep()[:2]
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, (n, L); on a tie the lowest code."""
-        return self._maxima()[0]
-
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        profile, mode, marginals = self._sweep()
         agreement = np.where(mode == 1, marginals, 1 - marginals).mean(axis=1)
-        known = {EXACT: profile.top, HAMMING: agreement}
+        known = {EXACT: Expected.exactly(profile.top), HAMMING: Expected.exactly(agreement)}
         expected = {
             metric.name: known[metric] if metric in known else self._expected(metric, mode, empty)
             for metric in metrics
         }
-        return Summary(profile, mode, expected)
+        return Summary.of_mode(profile, mode, expected)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         values = Y[:, self._order]

@@ -1,16 +1,30 @@
 """Estimated accuracy: what a fitted model says a prediction is worth, and how far to trust it."""
 
+from labelsure._storage import name_classes_publicly
+from labelsure.estimation._design import Layout
 from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._inputs import FEATURE_SETS
-from labelsure.estimation._interval import Estimate
-from labelsure.estimation._models import ACCURACY_MODELS
-from labelsure.estimation._reliability import Reliability, reliability
+from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
+from labelsure.estimation._models import (
+    ACCURACY_MODELS,
+    IsotonicModel,
+    PluginModel,
+    RidgeModel,
+)
+from labelsure.estimation._reliability import Dispersion, Estimate, Reliability, reliability
 
 __all__ = [
     "ACCURACY_MODELS",
     "FEATURE_SETS",
     "AccuracyEstimator",
+    "Dispersion",
     "Estimate",
+    "GroupLevels",
+    "IsotonicModel",
+    "Layout",
+    "PluginModel",
     "Reliability",
+    "RidgeModel",
     "reliability",
 ]
+
+name_classes_publicly(__name__)

@@ -24,6 +24,26 @@ BLOCK_ROWS = 2**12  # so that a block with all folds fits a core's cache
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """What a model predicts from.
+
+    Parameters
+    ----------
+    features
+        (n, number of features)
+    slope, offset
+        (n,) numbers of each instance's groups, 0 where there are none.
+    """
+
+    features: Floats
+    slope: Indices
+    offset: Indices
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True)
 class Layout:
     """Where each coefficient is: slopes by group, offsets of these groups, offsets, intercept.
 

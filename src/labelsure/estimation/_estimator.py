@@ -12,25 +12,24 @@ from sklearn.exceptions import NotFittedError
 
 from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._design import check_values, choose_response
+from labelsure.estimation._design import Inputs, check_values, choose_response
 from labelsure.estimation._inputs import (
-    EXPECTED,
-    Inputs,
-    Levels,
+    GroupLevels,
     as_score_table,
     check_features,
     check_groups,
     feature_matrix,
 )
-from labelsure.estimation._interval import Dispersion, Estimate, mean_interval
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
+    EXPECTED,
     FitSettings,
     Model,
     Outcomes,
     RidgeModel,
     coefficient_table,
 )
+from labelsure.estimation._reliability import Dispersion, Estimate, mean_interval
 from labelsure.metrics import MetricLike, check_empty, get_metric
 from labelsure.score_table import ScoreTable
 
@@ -146,8 +145,8 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         _check_size(len(table))
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
-        self.slope_levels_ = Levels("slope_groups", slope)
-        self.offset_levels_ = Levels("offset_groups", offset)
+        self.slope_levels_ = GroupLevels("slope_groups", slope)
+        self.offset_levels_ = GroupLevels("offset_groups", offset)
         inputs = self._make_inputs(table, names, slope, offset)
         values = check_values(metric.values(*counts, empty=empty), metric)
         settings = FitSettings(
@@ -265,8 +264,8 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         offset: NDArray[Any] | None,
     ) -> Inputs:
         features = feature_matrix(table, names, get_metric(self.metric), check_empty(self.empty))
-        slope_levels = getattr(self, "slope_levels_", Levels("slope_groups", None))
-        offset_levels = getattr(self, "offset_levels_", Levels("offset_groups", None))
+        slope_levels = getattr(self, "slope_levels_", GroupLevels("slope_groups", None))
+        offset_levels = getattr(self, "offset_levels_", GroupLevels("offset_groups", None))
         return Inputs(
             features,
             slope_levels.encode(slope, len(table)),

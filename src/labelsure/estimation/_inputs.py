@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,28 +12,9 @@ from labelsure._typing import Floats, Indices
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._models import EXPECTED
 from labelsure.metrics import Metric, MetricLike
 from labelsure.score_table import ScoreTable
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a model predicts from.
-
-    Parameters
-    ----------
-    features
-        (n, number of features)
-    slope, offset
-        (n,) numbers of each instance's groups, 0 where there are none.
-    """
-
-    features: Floats
-    slope: Indices
-    offset: Indices
-
-    def __len__(self) -> int:
-        return len(self.features)
 
 
 def as_score_table(
@@ -77,7 +57,6 @@ def as_score_table(
     return source if isinstance(source, ScoreTable) else ScoreTable(source)
 
 
-EXPECTED = "expected"
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
 
@@ -139,7 +118,7 @@ def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empt
     return matrix
 
 
-class Levels:
+class GroupLevels:
     """The groups of one kind that a model was fitted with.
 
     Parameters

@@ -15,6 +15,7 @@ from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError
 from labelsure.estimation._design import (
     RESPONSES,
+    Inputs,
     Layout,
     Response,
     column_scales,
@@ -22,7 +23,6 @@ from labelsure.estimation._design import (
     make_blocks,
     scale_columns,
 )
-from labelsure.estimation._inputs import EXPECTED, Inputs, Levels
 from labelsure.estimation._ridge import (
     Problem,
     covariance,
@@ -33,6 +33,11 @@ from labelsure.estimation._ridge import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.estimation._inputs import GroupLevels
+
+EXPECTED = "expected"
+"""The feature that is the expected accuracy of the decision itself."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +270,7 @@ _CLASS_NAMES = {2: ("correct",), 4: ("tp", "fp", "fn", "tn")}
 
 
 def coefficient_table(
-    model: RidgeModel, features: tuple[str, ...], slopes: Levels, offsets: Levels
+    model: RidgeModel, features: tuple[str, ...], slopes: GroupLevels, offsets: GroupLevels
 ) -> pd.DataFrame:
     """Return one row for each coefficient, in the features' own units."""
     import pandas as pd
@@ -283,7 +288,7 @@ def coefficient_table(
 
 
 def _coefficient_names(
-    features: tuple[str, ...], slopes: Levels, offsets: Levels
+    features: tuple[str, ...], slopes: GroupLevels, offsets: GroupLevels
 ) -> Iterator[tuple[str, str, str]]:
     for group in slopes.names or [""]:
         for feature in features:

@@ -1,4 +1,4 @@
-"""What people look at: tables, figures, and a study beside the paper."""
+"""What people look at: the tables and figures of a study, and figures of estimators."""
 
 from __future__ import annotations
 
@@ -6,34 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelsure.report.comparison import (
-        PaperCheck,
-        check_against_paper,
-        compare_with_paper,
-        side_by_side,
-    )
-    from labelsure.report.files import write_report_files
-    from labelsure.report.tables import study_tables
+    from labelsure.report.study_files import write_report
+    from labelsure.report.study_tables import make_study_tables
 
-# Figures of an estimator should not load the study.
-_HOMES = {
-    "comparison": ["PaperCheck", "check_against_paper", "compare_with_paper", "side_by_side"],
-    "files": ["write_report_files"],
-    "tables": ["study_tables"],
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = ["make_study_tables", "write_report"]
 
-__all__ = [
-    "PaperCheck",
-    "check_against_paper",
-    "compare_with_paper",
-    "side_by_side",
-    "study_tables",
-    "write_report_files",
-]
+# Loaded when they are first used: figures of an estimator should not load the study.
+_HOMES = {"make_study_tables": "study_tables", "write_report": "study_files"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
+    if name not in _HOMES:
         raise AttributeError(f"module 'labelsure.report' has no attribute {name!r}")
-    return getattr(import_module(f"labelsure.report.{_HOME_OF[name]}"), name)
+    return getattr(import_module(f"labelsure.report.{_HOMES[name]}"), name)

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
-from labelsure._typing import Labelsets
+from labelsure import _limits
+from labelsure._kernels.threads import one_blas_thread
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.metrics import METRICS, counts
+from labelsure.metrics import METRICS
+from labelsure.score_table import ScoreTable
 from labelsure.study._plan import Plan
-from labelsure.study._sources import StudyData
+from labelsure.study._plan_parts import StudyData
 
 CELL_FORMAT = 3
 """Raised when cells of an older version must be computed again."""
 
-COUNTS = ("tp", "fp", "fn", "tn")
+EXPECTED_METRICS = ("exact", "hamming", "jaccard", "f1")
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
-"""Metrics whose best labelset need not be the mode."""
+"""The metrics in every table: with the mode's expected accuracy, with its true expected accuracy,
+and with a best decision, found by a rule of its own, that need not be the mode."""
 
 BEST_BUDGET = 1000
 """Labelsets that stand for all where there are too many of them to decide by."""
@@ -68,7 +68,7 @@ def plan_cells(plan: Plan) -> list[Cell]:
         Cell(source.key, classifier, repeat)
         for source in plan.datasets
         for classifier in plan.classifiers
-        for repeat in range(plan.repeats)
+        for repeat in range(plan.n_repeats)
     ]
 
 
@@ -88,7 +88,7 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData, version: str) -> str:
     version
         Of labelsure.
     """
-    relevant = {
+    relevant: dict[str, Any] = {
         "format": CELL_FORMAT,
         "labelsure": version,
         "cell": cell.name,
@@ -98,7 +98,34 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData, version: str) -> str:
         "scaler": None if plan.scaler is None else plan.scaler.to_dict(),
         "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
     }
+    # Only where there are any, so that cells of earlier versions stay valid.
+    if more := _more_metrics(plan, data.data.n_labels):
+        relevant["metrics"] = more
     return sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _true_metrics(plan: Plan) -> list[str]:
+    return list(dict.fromkeys([*TRUE_METRICS, *plan.metrics]))
+
+
+def _best_metrics(plan: Plan, n_labels: int) -> list[str]:
+    with_rule = ("exact", *BEST_METRICS)  # the mode is the best decision for exact match
+    others = [metric for metric in plan.metrics if metric not in with_rule]
+    return [*BEST_METRICS, *(others if n_labels <= _limits.ALL_PAIRS_LABELS else ())]
+
+
+def _more_metrics(plan: Plan, n_labels: int) -> dict[str, list[str]]:
+    """Return the metrics that this table has columns for, and not every table."""
+    columns = {
+        "expected": (METRICS, EXPECTED_METRICS),
+        "true": (_true_metrics(plan), TRUE_METRICS),
+        "best": (_best_metrics(plan, n_labels), BEST_METRICS),
+    }
+    more = {
+        name: [metric for metric in here if metric not in everywhere]
+        for name, (here, everywhere) in columns.items()
+    }
+    return {name: metrics for name, metrics in more.items() if metrics}
 
 
 def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
@@ -118,20 +145,19 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
     """
     train, test = _split(plan, cell.dataset, cell.repeat, data.data)
     # Sums in BLAS depend on its number of threads, and so on how many cells run at a time.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         X_train, X_test = _features(plan, data.data.take(train).X, data.data.take(test).X)
         model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
         model.fit(X_train, data.data.Y[train])
         dist = model.predict_distribution(X_test)
-        columns = dict(_score_columns(plan, dist, data, test))
+        scores = _score(plan, dist, data, test).to_frame()
     identity = {
         "dataset": cell.dataset,
         "classifier": cell.classifier,
         "repeat": cell.repeat,
         "instance": test,
-        "n_labels": dist.n_labels,
     }
-    return pd.DataFrame({**identity, **columns})
+    return pd.concat([pd.DataFrame(identity, index=scores.index), scores], axis=1)
 
 
 def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
@@ -146,7 +172,7 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     """
     rows = []
     for source in plan.datasets:
-        for repeat in range(plan.repeats):
+        for repeat in range(plan.n_repeats):
             data = sets[source.key].data
             train = data.take(_split(plan, source.key, repeat, data)[0])
             described = train.describe()
@@ -179,53 +205,14 @@ def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
     return scaler.fit_transform(X_train), scaler.transform(X_test)
 
 
-def _score_columns(
-    plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any
-) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of the score table that come after those that name the row."""
+def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
+    """Return the score table of the test part: the mode, the best decisions, the truth if known."""
     Y = data.data.Y[test]
-    summary = dist.summary(list(METRICS), empty=0.0, engine=plan.engine)
-    nothing = np.zeros_like(summary.mode)
-    yield "decision", _as_text(summary.mode)
-    yield "method", summary.profile.method
-    profile = summary.profile.to_frame()
-    for name in profile.columns.drop("method"):
-        yield name, profile[name].to_numpy()
-    yield from zip(COUNTS, counts(Y, summary.mode), strict=True)
-    yield "p_empty", np.exp(dist.log_prob(nothing))
-    for metric, values in summary.expected.items():
-        yield f"expected_{metric}", values
-    yield from _best_columns(plan, dist, Y)
-    yield from _true_columns(data, test, summary.mode)
-
-
-def _best_columns(
-    plan: Plan, dist: LabelsetDistribution, Y: Labelsets
-) -> Iterator[tuple[str, Any]]:
-    """Yield each metric's best decision, and how it compares with the truth."""
+    table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y)
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
-    for metric in BEST_METRICS:
+    for metric in _best_metrics(plan, dist.n_labels):
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
-        yield f"best_{metric}_decision", _as_text(best)
-        yield f"best_{metric}_gap", gap
-        for name, values in zip(COUNTS, counts(Y, best), strict=True):
-            yield f"best_{metric}_{name}", values
-
-
-def _true_columns(data: StudyData, test: Any, mode: Labelsets) -> Iterator[tuple[str, Any]]:
-    """Yield the expected accuracy of the mode under the true distribution, where it is known."""
-    names = [*(f"true_expected_{metric}" for metric in TRUE_METRICS), "true_p_empty"]
-    if data.truth is None:
-        yield from ((name, np.full(len(test), np.nan)) for name in names)
-        return
-    truth = data.truth[test]
-    for metric in TRUE_METRICS:
-        yield f"true_expected_{metric}", truth.expected(metric, mode, empty=0.0)
-    yield "true_p_empty", np.exp(truth.log_prob(np.zeros_like(mode)))
-
-
-def _as_text(labelsets: Labelsets) -> list[str]:
-    """Return each labelset as a string of zeros and ones, label 0 first."""
-    digits = (labelsets + ord("0")).astype(np.uint8)
-    return [row.tobytes().decode("ascii") for row in digits]
+        table = table.with_best(metric, best, gap, Y)
+    truth = None if data.truth is None else data.truth[test]
+    return table.with_true_distribution(truth, _true_metrics(plan))

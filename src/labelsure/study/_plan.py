@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
@@ -15,13 +15,14 @@ from labelsure.candidates import CANDIDATES
 from labelsure.distributions import Engine
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.metrics import METRICS, check_empty
-from labelsure.study._classes import CLASSIFIERS, ClassSpec
-from labelsure.study._sources import DataSource
+from labelsure.study._plan_parts import CLASSIFIERS, ClassSpec, DataSource
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 """Names of data sets and classifiers become parts of file names."""
 
 REQUIRED = ("datasets", "classifiers", "base")
+RENAMED_KEYS = {"repeats": "n_repeats", "replicates": "n_replicates"}
+"""Keys of plans in the folders of older runs, and what they are called today."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,15 @@ class Plan:
     scaler
         Fitted to the features of each training part and put before the classifier; None for
         features as they are.
-    repeats
+    n_repeats
         How often the data is split anew.
     test_share
         The share of instances that is scored.
     seed
         Together with the name of a cell it seeds all that is random in it.
     metrics, candidates
-        What the analyses are about. The score table always holds all of them.
+        What the analyses are about. The score table holds the candidates and the expected accuracy
+        of all metrics that are registered, and more about these metrics.
     empty
         The Jaccard and F1 of two empty labelsets.
     engine
@@ -56,7 +58,7 @@ class Plan:
     best_labels
         Up to how many labels chains look for a metric's best decision among all labelsets. Beyond,
         they go by their likely ones, and the score table says how far from the best that can be.
-    replicates
+    n_replicates
         Splits of the mixture analysis.
     by_instance
         Whether these splits keep an instance, seen through several classifiers, on one side.
@@ -69,7 +71,7 @@ class Plan:
     classifiers: Mapping[str, ClassSpec]
     base: ClassSpec
     scaler: ClassSpec | None = None
-    repeats: int = 5
+    n_repeats: int = 5
     test_share: float = 0.4
     seed: int = 0
     metrics: tuple[str, ...] = ("exact", "hamming", "jaccard")
@@ -77,15 +79,15 @@ class Plan:
     empty: float = 1.0
     engine: str = "auto"
     best_labels: int = 16
-    replicates: int = 20
+    n_replicates: int = 20
     by_instance: bool = False
     description: str = ""
 
     def __post_init__(self) -> None:
-        _check_whole("repeats", self.repeats, 1)
+        _check_whole("n_repeats", self.n_repeats, 1)
         _check_whole("seed", self.seed, 0)
         _check_whole("best_labels", self.best_labels, 0)
-        _check_whole("replicates", self.replicates, 1)
+        _check_whole("n_replicates", self.n_replicates, 1)
         if not isinstance(self.by_instance, bool):
             raise InputError(f"`by_instance` must be true or false, got {self.by_instance!r}.")
         if not _is_number(self.test_share) or not 0 < self.test_share < 1:
@@ -131,6 +133,31 @@ class Plan:
                 read[key] = tuple(read[key])
         return cls(**read)
 
+    @classmethod
+    def from_record(
+        cls, settings: Mapping[str, Any], datasets: Iterable[str], classifiers: Iterable[str]
+    ) -> Plan:
+        """Return the plan of a run that is there already, as far as its file says.
+
+        Keys that older versions wrote are read under their names of today. Data sets, classifiers
+        and a base learner that the file leaves out have a name alone: an analysis needs no more.
+
+        Parameters
+        ----------
+        settings
+            The content of the run's plan.toml.
+        datasets, classifiers
+            Their names in its score table.
+        """
+        unknown = {"class": "labelsure.unknown"}
+        names_alone: dict[str, Any] = {
+            "datasets": {name: {} for name in datasets},
+            "classifiers": dict.fromkeys(classifiers, unknown),
+            "base": unknown,
+        }
+        renamed = {RENAMED_KEYS.get(key, key): value for key, value in settings.items()}
+        return cls.from_dict({**names_alone, **renamed})
+
     def to_dict(self) -> dict[str, Any]:
         """Return all settings, such that `from_dict` gives the same plan."""
         plain = {
@@ -146,9 +173,9 @@ class Plan:
         plain["datasets"] = {source.key: dict(source.settings) for source in self.datasets}
         return plain
 
-    def with_repeats(self, repeats: int) -> Plan:
+    def with_repeats(self, n_repeats: int) -> Plan:
         """Return the plan with another number of repeats."""
-        return replace(self, repeats=repeats)
+        return replace(self, n_repeats=n_repeats)
 
     def classifier(self, name: str, random_state: int) -> Any:
         """Return a new classifier with its base learner.
@@ -205,7 +232,7 @@ def load_plan(plan: AnyPath) -> Plan:
     Examples
     --------
     >>> plan = load_plan("paper")
-    >>> plan.repeats, list(plan.classifiers)
+    >>> plan.n_repeats, list(plan.classifiers)
     (5, ['Indep', 'CT', 'ECC'])
     """
     shipped = shipped_plans()

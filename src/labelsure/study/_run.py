@@ -1,31 +1,28 @@
-"""`run_study`: compute what is missing of a plan, and put the score table together."""
+"""A `StudyRun`: `run_study` computes what is missing of it, `open_run` reads what is there."""
 
 from __future__ import annotations
 
-import os
+import hashlib
+import json
 import time
-import traceback
-import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+import tomli_w
 
 from labelsure._kernels.threads import n_threads
+from labelsure._storage import write_whole
 from labelsure._typing import AnyPath
+from labelsure.analyses import Analyses, AnalysisSettings, run_analyses
 from labelsure.errors import InputError
-from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells, score_cell
-from labelsure.study._folder import RunFolder
-from labelsure.study._manifest import Manifest, labelsure_version
+from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
 from labelsure.study._plan import Plan
-from labelsure.study._sources import StudyData
-from labelsure.study._toml import to_toml
-from labelsure.study._workers import WorkerSettings
+from labelsure.study._plan_parts import StudyData
+from labelsure.study._run_folder import Manifest, RunFolder, labelsure_version
+from labelsure.study._workers import Outcome, compute_cells
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
@@ -61,7 +58,7 @@ Progress = Callable[[CellEvent], None]
 
 @dataclass(frozen=True)
 class StudyRun:
-    """What a run gave.
+    """A study that was run: what `run_study` returns and `open_run` reads.
 
     Parameters
     ----------
@@ -77,39 +74,79 @@ class StudyRun:
         For each failed cell its error, message and traceback.
     n_computed, n_kept
         Cells computed by this run, and taken from an earlier one.
-    seconds
-        How long this run took.
     """
 
     plan: Plan
     folder: Path
     scores: pd.DataFrame
     features: pd.DataFrame
-    failures: dict[str, dict[str, str]]
-    n_computed: int
-    n_kept: int
-    seconds: float = 0.0
+    failures: dict[str, dict[str, str]] = field(default_factory=dict)
+    n_computed: int = 0
+    n_kept: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long the last run in the folder took, its report included; NaN until it is over."""
+        manifest = RunFolder(self.folder).read_json("manifest.json") or {}
+        return float(manifest.get("seconds", "nan"))
+
+    def analyses(self, n_jobs: int | None = None) -> Analyses:
+        """Return all analyses; the mixture's fits are kept in the folder and used again.
+
+        Parameters
+        ----------
+        n_jobs
+            Processes for the mixture; None means as many as there are cores.
+        """
+        settings = AnalysisSettings.from_plan(self.plan)
+        kept = _KeptReplicates(RunFolder(self.folder), self.scores, asdict(settings))
+        replicates = kept.read()
+        analyses = run_analyses(
+            self.scores,
+            self.features,
+            settings,
+            replicates=replicates,
+            n_jobs=n_threads() if n_jobs is None else n_jobs,
+        )
+        if replicates is None:
+            kept.write(analyses.replicates)
+        return analyses
 
 
-@dataclass
-class _Outcome:
-    """What came back for a cell: rows, or why there are none."""
+class _KeptReplicates:
+    """The mixture's fits in a run folder, with a fingerprint of what they were made from."""
 
-    cell: Cell
-    seconds: float = 0.0
-    scores: pd.DataFrame | None = None
-    warnings: dict[str, int] = field(default_factory=dict)
-    failure: dict[str, str] = field(default_factory=dict)
+    NOTE = "analyses/mixture.json"
+
+    def __init__(self, folder: RunFolder, scores: pd.DataFrame, settings: dict[str, Any]) -> None:
+        self.folder = folder
+        self.file = folder.path / "analyses" / "mixture_replicates.parquet"
+        hashes = pd.util.hash_pandas_object(scores, index=False).to_numpy()
+        fingerprint = hashlib.sha256(hashes.tobytes()).hexdigest()
+        # As JSON gives it back, where tuples are lists.
+        self.made_from = json.loads(json.dumps({"scores": fingerprint, "settings": settings}))
+
+    def read(self) -> pd.DataFrame | None:
+        """Return the fits; None where there are none of these scores and settings."""
+        if not self.file.is_file() or self.folder.read_json(self.NOTE) != self.made_from:
+            return None
+        return pd.read_parquet(self.file)
+
+    def write(self, replicates: pd.DataFrame) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        # The note vouches for the file beside it, so it must not stay beside another one.
+        (self.folder.path / self.NOTE).unlink(missing_ok=True)
+        write_whole(self.file, replicates.to_parquet)
+        self.folder.write_json(self.NOTE, self.made_from)
 
 
 def run_study(
     plan: Plan,
-    out: AnyPath,
+    out: AnyPath | RunFolder,
     *,
     data_dir: AnyPath | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    finish: Callable[[StudyRun], None] | None = None,
 ) -> StudyRun:
     """Run a study, or what is left of it.
 
@@ -122,15 +159,14 @@ def run_study(
         What to compute.
     out
         The run folder. It gets plan.toml, manifest.json, cells/, failures.json, scores.parquet
-        and features.parquet.
+        and features.parquet. To do more before the run counts as complete, such as writing a
+        report, lock a `RunFolder`, pass it and write within the lock.
     data_dir
         The folder that data sets with a name are looked for in.
     n_jobs
         How many cells are computed at a time; None means as many as there are cores.
     progress
         Called with a `CellEvent` for each cell.
-    finish
-        Called with the run while the folder is still locked, e.g. to write a report into it.
 
     Examples
     --------
@@ -143,23 +179,45 @@ def run_study(
     """
     started = time.monotonic()
     n_jobs = _check_jobs(n_jobs)
-    folder = RunFolder(Path(out).expanduser())
-    folder.create()
-    with folder.locked():
+    with (out if isinstance(out, RunFolder) else RunFolder(out)).locked() as folder:
         sets = {source.key: source.load(data_dir) for source in plan.datasets}
-        folder.write_text("plan.toml", to_toml(plan.to_dict()))
-        manifest = Manifest.start(folder, plan, sets, n_jobs)
-        run = _Run(plan, sets, folder, manifest, progress or (lambda event: None))
-        result = run.compute(n_jobs)
-        if finish is not None:
-            finish(result)
-        result = replace(result, seconds=time.monotonic() - started)
-        manifest.complete(result.failures, result.seconds)
-        return result
+        folder.write_text("plan.toml", tomli_w.dumps(plan.to_dict()))
+        manifest = folder.start_manifest(plan, sets, n_jobs, started)
+        execution = _Execution(plan, sets, folder, manifest, progress or (lambda event: None))
+        return execution.compute(n_jobs)
 
 
-class _Run:
-    """One execution: what is finished, and what is missing."""
+def open_run(out: AnyPath) -> StudyRun:
+    """Open the folder of a run that is finished, or as far as it has a score table.
+
+    Nothing that its plan names has to be installed.
+
+    Parameters
+    ----------
+    out
+        The run folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from labelsure.study import load_plan
+    >>> with TemporaryDirectory() as folder:
+    ...     run = run_study(load_plan("quick").with_repeats(1), folder, n_jobs=1)
+    ...     opened = open_run(folder)
+    >>> opened.plan == run.plan, opened.scores.equals(run.scores)
+    (True, True)
+    """
+    folder = RunFolder(out)
+    scores, features = folder.read_table("scores"), folder.read_table("features")
+    settings = folder.read_plan_settings()
+    cells = scores.reindex(columns=["dataset", "classifier", "repeat"]).drop_duplicates()
+    plan = Plan.from_record(settings, cells["dataset"].unique(), cells["classifier"].unique())
+    failures = folder.read_json("failures.json") or {}
+    return StudyRun(plan, folder.path, scores, features, failures, n_kept=len(cells))
+
+
+class _Execution:
+    """One execution of a plan: what is finished, and what is missing."""
 
     def __init__(
         self,
@@ -180,7 +238,7 @@ class _Run:
         n_kept = len(self.frames)
         # The longest first, so that no core is left with one of them at the end.
         missing.sort(key=lambda cell: -_cost(self.sets[cell.dataset]))
-        for outcome in _outcomes(missing, self.plan, self.sets, n_jobs):
+        for outcome in compute_cells(missing, self.plan, self.sets, n_jobs):
             self._store(outcome)
         self.folder.write_json("failures.json", self.failures)
         return self._assemble(n_kept)
@@ -200,10 +258,11 @@ class _Run:
             self._report(cell, "kept", notes["seconds"])
         return missing
 
-    def _store(self, outcome: _Outcome) -> None:
+    def _store(self, outcome: Outcome) -> None:
         cell = outcome.cell
         if outcome.scores is None:
             self.failures[cell.name] = outcome.failure
+            self.manifest.note_failure(cell.name)
             self.folder.write_json("failures.json", self.failures)
             self._report(cell, "failed", outcome.seconds, outcome.failure["message"])
             return
@@ -231,55 +290,6 @@ class _Run:
         return StudyRun(
             self.plan, self.folder.path, scores, features, self.failures, n_computed, n_kept
         )
-
-
-def _outcomes(
-    cells: list[Cell], plan: Plan, sets: dict[str, StudyData], n_jobs: int
-) -> Iterator[_Outcome]:
-    """Yield what comes of each cell, in the order in which they finish."""
-    n_jobs = min(n_jobs, max(len(cells), 1))
-    # Twice as many threads as cores: the last long cells do not leave the others' cores idle.
-    threads = max(1, min(n_threads(), 2 * n_threads() // n_jobs))
-    worker = None if n_jobs == 1 else WorkerSettings(os.getpid(), threads)
-    # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
-    left = {cell.name: cell for cell in cells}
-    try:
-        for outcome in parallel(
-            delayed(_try_cell)(cell, plan, sets[cell.dataset], worker) for cell in cells
-        ):
-            del left[outcome.cell.name]
-            yield outcome
-    except TerminatedWorkerError:
-        reason = (
-            "A worker process was ended from outside, often for lack of memory. Run again with "
-            "fewer jobs: finished cells are kept."
-        )
-        for cell in left.values():
-            failure = {"error": "TerminatedWorkerError", "message": reason, "traceback": ""}
-            yield _Outcome(cell, failure=failure)
-
-
-def _try_cell(cell: Cell, plan: Plan, data: StudyData, worker: WorkerSettings | None) -> _Outcome:
-    """Compute a cell; whatever goes wrong in it stops no other."""
-    if worker is not None:
-        worker.apply()
-    started = time.monotonic()
-    outcome = _Outcome(cell)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            outcome.scores = score_cell(cell, plan, data)
-        except Exception as error:
-            outcome.failure = {
-                "error": type(error).__name__,
-                "message": str(error),
-                "traceback": traceback.format_exc(),
-            }
-    spoken = Counter(f"{entry.category.__name__}: {entry.message}" for entry in caught)
-    outcome.warnings = dict(sorted(spoken.items()))
-    outcome.seconds = time.monotonic() - started
-    return outcome
 
 
 def _cost(data: StudyData) -> float:

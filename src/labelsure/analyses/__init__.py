@@ -1,0 +1,42 @@
+"""The analyses of a study: functions of the score table and of the frames they return."""
+
+from labelsure._storage import name_classes_publicly
+from labelsure.analyses._all_analyses import (
+    Analyses,
+    AnalysisSettings,
+    CorrelationAnalyses,
+    describe_datasets,
+    run_analyses,
+)
+from labelsure.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
+from labelsure.analyses._correlations import kendall, pearson
+from labelsure.analyses._linear_models import effects, fit_statistics, levels, robustness
+from labelsure.analyses._mixture_intervals import (
+    interval_table,
+    mark_intervals,
+    mixture,
+    mixture_replicates,
+)
+
+__all__ = [
+    "Analyses",
+    "AnalysisSettings",
+    "CorrelationAnalyses",
+    "describe_datasets",
+    "effects",
+    "fit_statistics",
+    "interval_table",
+    "kendall",
+    "levels",
+    "mark_intervals",
+    "mixture",
+    "mixture_replicates",
+    "optimal_decisions",
+    "pearson",
+    "robustness",
+    "run_analyses",
+    "spread",
+    "true_accuracy",
+]
+
+name_classes_publicly(__name__)

@@ -1,8 +1,0 @@
-"""``python -m labelsure.cli`` is ``labelsure``."""
-
-import sys
-
-from labelsure.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,0 @@
-"""Exit codes."""
-
-FINE = 0
-CHECK_FAILED = 1
-WRONG_INPUT = 2
-CELLS_FAILED = 3
-INTERRUPTED = 130

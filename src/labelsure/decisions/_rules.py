@@ -1,0 +1,277 @@
+"""Decisions: the expected accuracy of a labelset, and the labelset that has the highest.
+
+Section numbers are those of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Unpack, overload
+
+import numpy as np
+
+from labelsure import _limits
+from labelsure._limits import TIE, cut_rows
+from labelsure._typing import Floats, Labelsets
+from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
+from labelsure.distributions import (
+    DenseDistribution,
+    EngineSettings,
+    LabelsetDistribution,
+    Support,
+    check_distribution,
+)
+from labelsure.errors import TooLargeError
+from labelsure.metrics import (
+    EXACT,
+    F1,
+    HAMMING,
+    JACCARD,
+    Metric,
+    MetricLike,
+    check_empty,
+    get_metric,
+)
+
+
+@overload
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = ...,
+    *,
+    metric: MetricLike,
+    empty: float = ...,
+    return_bounds: Literal[False] = ...,
+    **settings: Unpack[EngineSettings],
+) -> Floats: ...
+@overload
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = ...,
+    *,
+    metric: MetricLike,
+    empty: float = ...,
+    return_bounds: Literal[True],
+    **settings: Unpack[EngineSettings],
+) -> tuple[Floats, Floats, Floats]: ...
+def expected_accuracy(
+    dist: LabelsetDistribution,
+    Y_pred: Any = None,
+    *,
+    metric: MetricLike,
+    empty: float = 1.0,
+    return_bounds: bool = False,
+    **settings: Unpack[EngineSettings],
+) -> Floats | tuple[Floats, Floats, Floats]:
+    """Return the mean accuracy of given labelsets under the distribution itself.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    Y_pred
+        (n, L) zeros and ones; None means the mode.
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    return_bounds
+        Also return lower and upper bounds: the values themselves where the engine is exact.
+    **settings
+        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
+        `labelsure.distributions.Engine`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n,), or a tuple of three of them
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels
+    >>> expected_accuracy(IndependentLabels([[0.9, 0.2]]), metric="hamming")
+    array([0.85])
+    """
+    dist = check_distribution(dist).with_engine(**settings)
+    Y_pred = dist.mode() if Y_pred is None else Y_pred
+    expected = dist.expected(metric, Y_pred, empty=empty)
+    return (expected.value, expected.low, expected.high) if return_bounds else expected.value
+
+
+@overload
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = ...,
+    return_gap: Literal[False] = ...,
+    **settings: Unpack[EngineSettings],
+) -> Labelsets: ...
+@overload
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = ...,
+    return_gap: Literal[True],
+    **settings: Unpack[EngineSettings],
+) -> tuple[Labelsets, Floats]: ...
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = 1.0,
+    return_gap: bool = False,
+    **settings: Unpack[EngineSettings],
+) -> Labelsets | tuple[Labelsets, Floats]:
+    """Return the labelset with the highest expected accuracy for each instance.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn). A function needs
+        all pairs of labelsets and so at most 12 labels.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    return_gap
+        Also return by how much, at most, each decision's expected accuracy is below the best
+        possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
+        than a dense array holds, and for chains that the certified engine computes or that have
+        more labels than can be enumerated.
+    **settings
+        Of the engine, as for `expected_accuracy`.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps
+
+    Examples
+    --------
+    >>> from labelsure import DenseDistribution
+    >>> dist = DenseDistribution([[0.0, 0.25, 0.25, 1 / 6, 1 / 3, 0.0, 0.0, 0.0]])
+    >>> decide(dist, "exact"), decide(dist, "jaccard")
+    (array([[0, 0, 1]], dtype=int8), array([[1, 1, 0]], dtype=int8))
+    """
+    metric, empty = get_metric(metric), check_empty(empty)
+    dist = check_distribution(dist).with_engine(**settings)
+    support = dist.support()
+    if support is None:
+        decisions, gaps = _decide_in_blocks(dist, metric, empty)
+        return (decisions, gaps) if return_gap else decisions
+    decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
+    gaps = np.empty(len(dist))
+    widen = _SUPPORT_GAPS.get(metric, _add_unseen_spread)
+    for rows, known in support:
+        decisions[rows], by_known = _decide_in_blocks(known.table, metric, empty)
+        gaps[rows] = widen(known, decisions[rows], by_known, metric, empty)
+    return (decisions, gaps) if return_gap else decisions
+
+
+def _decide_in_blocks(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    """Decide for as many instances at a time as leave the work arrays small."""
+    decide_block = RULES.get(metric, _decide_from_pairs)
+    decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
+    gaps = np.empty(len(dist))
+    for rows in cut_rows(len(dist), 8 * dist.n_labels**2, _limits.DECISION_BYTES):
+        decisions[rows], gaps[rows] = decide_block(dist[rows], metric, empty)
+    return decisions, gaps
+
+
+# One rule for each metric: labelsets, and how far below the best they can be.
+
+Rule = Callable[[LabelsetDistribution, Metric, float], tuple[Labelsets, Floats]]
+
+
+def _take_mode(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    return dist.mode(), np.zeros(len(dist))
+
+
+def _take_majority(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    return (dist.marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
+
+
+def _choose_by_size(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    best = dist.best(metric, empty=empty)
+    if best is None:
+        best = choose_f1(dist, empty)
+    return best, np.zeros(len(dist))
+
+
+def _transform_or_search(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    best = dist.best(metric, empty=empty)
+    if best is None and dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        best = _best_of_dense_copy(dist, metric, empty)
+    return search_jaccard(dist, empty) if best is None else (best, np.zeros(len(dist)))
+
+
+def _decide_from_pairs(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    best = dist.best(metric, empty=empty)
+    if best is None and dist.n_labels <= _limits.ALL_PAIRS_LABELS:
+        best = _best_of_dense_copy(dist, metric, empty)
+    if best is None:
+        raise TooLargeError(
+            f"The best labelset under the metric {metric.name!r} is only known by comparing all "
+            f"pairs of labelsets, for at most {_limits.ALL_PAIRS_LABELS} labels, got "
+            f"{dist.n_labels}. Compare your own proposals with `expected_accuracy`, which works "
+            "for any number."
+        )
+    return best, np.zeros(len(dist))
+
+
+RULES: dict[Metric, Rule] = {
+    EXACT: _take_mode,
+    HAMMING: _take_majority,
+    F1: _choose_by_size,
+    JACCARD: _transform_or_search,
+}
+"""The rule for each metric that has one; any other is decided from all pairs of labelsets."""
+
+
+def _best_of_dense_copy(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> Labelsets | None:
+    best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
+    for rows in cut_rows(len(dist), 8 * 2**dist.n_labels, _limits.DECISION_BYTES):
+        dense = DenseDistribution.from_trusted(dist[rows].probabilities(), dist.label_names)
+        found = dense.best(metric, empty=empty)
+        if found is None:
+            return None
+        best[rows] = found
+    return best
+
+
+# Decisions that go by a support: what the labelsets that were not seen add to the gap.
+
+WidenGaps = Callable[[Support, Labelsets, Floats, Metric, float], Floats]
+
+
+def _add_unseen_spread(
+    known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
+) -> Floats:
+    """Whatever the unseen labelsets add differs between two decisions by no more than this."""
+    return gaps + known.unseen_mass * metric.spread(known.table.n_labels, empty=empty)
+
+
+def _compare_with_largest_unseen(
+    known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
+) -> Floats:
+    """Only a single unseen labelset can match exactly what the decision does not."""
+    of_decisions = known.seen_mass * np.exp(known.table.log_prob(decisions))
+    return np.maximum(known.largest_unseen - of_decisions, 0.0)
+
+
+_SUPPORT_GAPS: dict[Metric, WidenGaps] = {EXACT: _compare_with_largest_unseen}
+"""Metrics whose gap is smaller than the spread of the unseen mass."""

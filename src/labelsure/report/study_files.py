@@ -1,0 +1,153 @@
+"""All tables and figures of a study as files in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from labelsure._storage import write_text, write_whole
+from labelsure.analyses import Analyses, AnalysisSettings
+from labelsure.report.figures import (
+    plot_accepted,
+    plot_calibration,
+    plot_candidates,
+    plot_example_distributions,
+)
+from labelsure.report.study_tables import make_study_tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from labelsure.study import Plan, StudyRun
+
+__all__ = ["flatten_settings", "write_report"]
+
+FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
+FIGURE_FORMATS = ("png", "svg")
+LONGEST_SETTING = 400
+FOOTER = ("name", "n_repeats", "empty", "by_instance")
+"""The settings that stand in a figure itself; all are in its file's metadata."""
+
+
+def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
+    """Write every table (tables/*.md, *.tex, *.csv) and figure (figures/*.png, *.svg) of a run.
+
+    Parameters
+    ----------
+    run
+        Of `labelsure.study.run_study` or `labelsure.study.open_run`; its folder gets the files.
+    n_jobs
+        Processes for the mixture, unless its fits are in the folder; None means all cores.
+
+    Returns
+    -------
+    list of pathlib.Path
+        What was written.
+    """
+    analyses, shown = run.analyses(n_jobs), flatten_settings(run.plan)
+    written = _write_tables(analyses, shown, run.folder / "tables")
+    return written + _write_figures(analyses, shown, run.folder / "figures")
+
+
+def flatten_settings(plan: Plan) -> dict[str, str]:
+    """Return the settings that are printed: the plan's and those of the analyses, as text.
+
+    Parameters
+    ----------
+    plan
+        Of the study.
+
+    Examples
+    --------
+    >>> from labelsure.study import load_plan
+    >>> shown = flatten_settings(load_plan("paper"))
+    >>> shown["name"], shown["base.C"], shown["empty"], shown["response"]
+    ('paper', '0.1', '0.0', 'rates')
+    """
+    shown = dict(_flatten(plan.to_dict()))
+    for name, value in asdict(AnalysisSettings.from_plan(plan)).items():
+        shown[name] = _write_value(value)
+    return shown
+
+
+def _flatten(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    flat = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            flat += _flatten(value, f"{prefix}{name}.")
+        else:
+            flat.append((f"{prefix}{name}", _write_value(value)))
+    return flat
+
+
+def _write_value(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."
+
+
+def _write_tables(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in make_study_tables(analyses, settings):
+        for suffix, method in FORMATS.items():
+            path = folder / f"{table.name}.{suffix}"
+            write_text(path, getattr(table, method)())
+            written.append(path)
+    for name, frame in _frames(analyses, settings).items():
+        path = folder / f"{name}.csv"
+        write_text(path, frame.to_csv(index=False))
+        written.append(path)
+    return written
+
+
+def _frames(analyses: Analyses, settings: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+    """Return the numbers behind the tables in full, for programs."""
+    pairs = list(settings.items())
+    return {
+        "settings": pd.DataFrame(pairs, columns=["setting", "value"]),
+        "values_kendall": analyses.kendall.correlations,
+        "values_kendall_effects": analyses.kendall.effects,
+        "values_kendall_robustness": analyses.kendall.robustness,
+        "values_pearson": analyses.pearson.correlations,
+        "values_pearson_effects": analyses.pearson.effects,
+        "values_pearson_robustness": analyses.pearson.robustness,
+        "values_intervals": analyses.intervals,
+    }
+
+
+def _write_figures(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    metrics = analyses.settings.metrics
+    figures = {
+        "example_distributions": plot_example_distributions(),
+        "candidates": plot_candidates(),
+        "calibration": plot_calibration(analyses.intervals),
+        "accepted": plot_accepted(
+            analyses.scores,
+            candidates=analyses.settings.rank_candidates,
+            metric="jaccard" if "jaccard" in metrics else metrics[0],
+            empty=analyses.settings.empty,
+        ),
+    }
+    line = "; ".join(f"{name} {value}" for name, value in settings.items())
+    shown = [f"{name} {settings[name]}" for name in FOOTER if name in settings]
+    written = []
+    for name, figure in figures.items():
+        figure.text(0.003, 0.003, "; ".join(shown), fontsize=5, color="0.4")
+        for suffix in FIGURE_FORMATS:
+            path = folder / f"{name}.{suffix}"
+            _save(figure, path, line)
+            written.append(path)
+    return written
+
+
+def _save(figure: Figure, path: Path, settings: str) -> None:
+    """Write a figure with its settings in the file's metadata, and without a date."""
+    kind = path.suffix[1:]
+    metadata = {"Description": settings} | ({"Date": None} if kind == "svg" else {})
+    write_whole(path, lambda to: figure.savefig(to, format=kind, dpi=150, metadata=metadata))

@@ -1,0 +1,376 @@
+"""The paper's tables in its layout, row for row, from the frames of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labelsure.analyses import (
+    Analyses,
+    describe_datasets,
+    fit_statistics,
+    levels,
+    optimal_decisions,
+    spread,
+    true_accuracy,
+)
+from labelsure.candidates import CANDIDATES, group_by_rank
+from labelsure.datasets import catalogue
+from labelsure.distributions import DenseDistribution
+from labelsure.metrics import METRICS, get_metric
+from labelsure.report._formats import MISSING, Heading, PrintedTable, Row, TableEntry
+
+__all__ = ["make_study_tables"]
+
+SHORT_TITLES = {
+    "HP": "High Prob",
+    "exact": "Exact",
+    "Indep": "Independent",
+    "n_labels": "Label Count",
+    "n_labelsets": "Label Comb",
+    "cardinality": "Label Card",
+    "n_features": "Feature Count",
+}
+"""What the paper prints where a term has no title of its own, or a longer one."""
+
+FIT_ROWS = {"r_squared": "R2", "adjusted_r_squared": "Adj. R2", "n": "Num. obs.", "rmse": "RMSE"}
+FEATURE = "feature"
+EFFECT_SECTIONS = {
+    "candidate": "Expected Accuracy Function Bias (Baseline: {})",
+    "dataset": "Data Bias (Baseline: {})",
+    "classifier": "Classifier Bias (Baseline: {})",
+}
+ROBUSTNESS_SECTIONS = {
+    FEATURE: "Data Features Expected Gradient (Zero gradient means no effect)",
+    "classifier": "Classifier Bias (Baseline: {})",
+    "metric": "Similarity Function Bias (Baseline: {})",
+}
+STARS = "*** p < 0.01, ** p < 0.05, * p < 0.1"
+ARROWS = (
+    "Mean over repeats. Arrows: different from HP at 0.1 (one), 0.05 (two) and 0.01 (three) in the "
+    "first repeat, by the influence-function test."
+)
+PRINTED_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC", "CT", "Indep")}
+"""The order in which the paper prints them, which is not that of its regressions."""
+
+
+def make_study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[PrintedTable]:
+    """Return every table of the paper, then those beyond it.
+
+    Parameters
+    ----------
+    analyses
+        Of a study.
+    settings
+        What is printed below each table.
+    """
+    tables = [worked_example_table(), datasets_table(analyses)]
+    ranks, values = analyses.kendall, analyses.pearson
+    metrics = analyses.settings.metrics
+    tables += [correlation_table(ranks.correlations, m, "kendall") for m in metrics]
+    tables += [
+        effects_table(ranks.effects, "kendall", spelled=True),
+        robustness_table(ranks.robustness, "kendall", below=False),
+        effects_table(values.effects, "pearson", spelled=False),
+        robustness_table(values.robustness, "pearson", below=True),
+    ]
+    tables += [interval_tables(analyses.intervals, m) for m in metrics]
+    tables += [correlation_table(values.correlations, m, "pearson") for m in metrics]
+    tables += [clustered_table(getattr(analyses, name).robustness, name) for name in ASSOCIATIONS]
+    tables += [spread_table(ranks.correlations), holm_table(ranks.correlations)]
+    tables += _tables_beyond(analyses)
+    return [_with_settings(table, settings) for table in tables]
+
+
+ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
+
+
+def _with_settings(table: PrintedTable, settings: Mapping[str, str]) -> PrintedTable:
+    return replace(table, settings=settings)
+
+
+def worked_example_table() -> PrintedTable:
+    """Return the paper's example: a distribution over three labels with its expectations."""
+    codes = np.arange(8)
+    # The paper counts with its first label as the highest bit.
+    labelsets = (codes[:, np.newaxis] >> np.array([2, 1, 0])) & 1
+    probabilities = np.zeros(8)
+    for code, probability in ((1, 1 / 3), (2, 1 / 4), (4, 1 / 4), (6, 1 / 6)):
+        probabilities[code] = probability
+    ours = labelsets @ (1 << np.arange(3))
+    joint = np.zeros(8)
+    joint[ours] = probabilities
+    dist = DenseDistribution(np.tile(joint, (8, 1)))
+    names = ("hamming", "exact", "jaccard")
+    expected = {name: dist.expected(name, labelsets, empty=0.0).value for name in names}
+    rows: list[Row] = []
+    for i, labelset in enumerate(labelsets):
+        cells = [
+            TableEntry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
+            for m in names
+        ]
+        rows.append([str(i + 1), *map(str, labelset), f"{probabilities[i]:.3f}", *cells])
+    marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
+    rows.append(["P(y_j|x)", *marginals, "", "", "", ""])
+    columns = ["i", "y1", "y2", "y3", "P(Y=y_i|x)", "E[HS]", "E[EM]", "E[JS]"]
+    return PrintedTable(
+        "worked_example", "A distribution and its expected accuracies", columns, rows
+    )
+
+
+def datasets_table(analyses: Analyses) -> PrintedTable:
+    """Return the data sets: instances, labels, features, cardinality, kind."""
+    described = describe_datasets(analyses).groupby("dataset", sort=False).mean(numeric_only=True)
+    domains = catalogue()["domain"]
+    rows = [
+        [
+            str(name).capitalize(),
+            *(_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
+            _number(row["cardinality"], 2),
+            str(domains.get(name, "")),
+        ]
+        for name, row in described.loc[_ordered(described.index, "dataset")].iterrows()
+    ]
+    note = "LC: mean number of labels of an instance, in the training parts."
+    return PrintedTable("datasets", "Data sets", ["", "N", "L", "M", "LC", "Type"], rows, note)
+
+
+def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
+    """Return the correlations of a metric by data set and classifier, with arrows."""
+    part = correlations[correlations["metric"] == metric]
+    candidates = list(dict.fromkeys(part["candidate"]))
+    first = part[part["repeat"] == part["repeat"].min()]
+    keys = ["dataset", "classifier", "candidate"]
+    means = part.groupby(keys)["correlation"].mean()
+    marks = first.set_index(keys)["arrows"]
+    rows: list[Row] = []
+    for dataset in _ordered(part["dataset"], "dataset"):
+        rows.append(Heading(dataset.capitalize()))
+        of_dataset = part[part["dataset"] == dataset]
+        for classifier in _ordered(of_dataset["classifier"], "classifier"):
+            cells = [
+                TableEntry(
+                    _number(means.get((dataset, classifier, name), np.nan), 4),
+                    str(marks.get((dataset, classifier, name), "")),
+                )
+                for name in candidates
+            ]
+            rows.append([classifier, *cells])
+    title_of = _rank_title if association == "kendall" else str
+    columns = ["Method", *map(title_of, candidates)]
+    title = f"{ASSOCIATIONS[association]} with {get_metric(metric).title} accuracy"
+    return PrintedTable(f"{association}_{metric}", title, columns, rows, ARROWS)
+
+
+def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> PrintedTable:
+    """Return Analysis 1 or 3: a column for each metric, candidates spelled out or not."""
+    metrics = _ordered(effects["metric"], "metric")
+    names: dict[str, Callable[[str], str]] = {} if spelled else {"candidate": str}
+    rows = _model_rows(effects, "metric", metrics, EFFECT_SECTIONS, names)
+    columns = ["", *map(_term_title, metrics)]
+    title = f"Effects on Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
+    return PrintedTable(f"{association}_effects", title, columns, rows, STARS)
+
+
+def robustness_table(robustness: pd.DataFrame, association: str, *, below: bool) -> PrintedTable:
+    """Return Analysis 2 or 4: a column for each candidate, errors beside estimates or below."""
+    candidates = list(dict.fromkeys(robustness["candidate"]))
+    rows = _model_rows(robustness, "candidate", candidates, ROBUSTNESS_SECTIONS, {}, below=below)
+    title = f"What moves Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
+    return PrintedTable(f"{association}_robustness", title, ["", *candidates], rows, STARS)
+
+
+def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
+    """Return what the ordinary standard errors of Analysis 2 or 4 hide."""
+    rows: list[Row] = []
+    for candidate, part in robustness.groupby("candidate", sort=False):
+        rows.append(Heading(str(candidate)))
+        for row in part.itertuples(index=False):
+            numbers = (row.estimate, row.standard_error, row.clustered_standard_error)
+            rows.append(
+                [
+                    _term_title(str(row.term)),
+                    *(_number(value, 4) for value in numbers),
+                    *(_number(value, 3) for value in (row.p_value, row.clustered_p_value)),
+                    _number(row.variance_inflation, 1),
+                ]
+            )
+    columns = ["", "estimate", "s.e.", "clustered s.e.", "p", "clustered p", "variance inflation"]
+    note = (
+        "Clustered by data set: six data sets leave one degree of freedom beside four features of "
+        "the data, so that only large and stable gradients mean anything."
+    )
+    title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
+    return PrintedTable(f"{association}_robustness_clustered", title, columns, rows, note)
+
+
+def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
+    """Return Analysis 5 of a metric: actual accuracy for each interval of estimates."""
+    part = intervals[intervals["metric"] == metric]
+    models = list(dict.fromkeys(part["model"]))
+    rows: list[Row] = []
+    for (low, high), group in part.groupby(["predicted_low", "predicted_high"]):
+        by_model = group.set_index("model").to_dict("index")
+        cells = [_interval(by_model[name]) for name in models]
+        rows.append([f"({low:g},{high:g}]", *cells])
+    note = (
+        "95% interval over random halvings. Bold: closest to the interval of estimates; "
+        "underlined: its low end is below; NA: no estimate fell there."
+    )
+    title = f"Actual {get_metric(metric).title} accuracy for each interval of estimates"
+    return PrintedTable(f"intervals_{metric}", title, ["Exp Acc", *models], rows, note)
+
+
+def spread_table(correlations: pd.DataFrame) -> PrintedTable:
+    """Return how far each correlation moves from one split to the next."""
+    frame = spread(correlations)
+    rows = [
+        [
+            f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
+            str(row.n_repeats),
+            *(_number(v, 4) for v in (row.mean, row.standard_deviation, row.least, row.most)),
+        ]
+        for row in frame.itertuples(index=False)
+    ]
+    columns = ["", "repeats", "mean", "standard deviation", "least", "most"]
+    return PrintedTable("kendall_spread", "Kendall's tau over repeats of the split", columns, rows)
+
+
+def holm_table(correlations: pd.DataFrame) -> PrintedTable:
+    """Return the tests behind the arrows of the first repeat, corrected for their number."""
+    first = correlations[correlations["repeat"] == correlations["repeat"].min()]
+    tested = first[first["p_value"].notna()]
+    rows: list[Row] = [
+        [
+            f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
+            TableEntry(_number(row.difference, 4), str(row.arrows)),
+            _number(row.standard_error, 4),
+            _number(row.p_value, 4),
+            _number(row.p_value_holm, 4),
+        ]
+        for row in tested.itertuples(index=False)
+    ]
+    columns = ["", "difference from HP", "s.e.", "p", "p (Holm)"]
+    return PrintedTable("kendall_tests", f"{len(rows)} tests against HP", columns, rows)
+
+
+def _tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
+    settings = analyses.settings
+    truth = true_accuracy(
+        analyses.scores,
+        metrics=settings.metrics,
+        candidates=settings.candidates,
+        empty=settings.empty,
+    )
+    if len(truth):
+        keys = ["metric", "dataset", "classifier", "candidate"]
+        means = truth.groupby(keys, sort=False)[["kendall", "pearson", "mean_error"]].mean()
+        yield _frame_table(
+            "true_accuracy",
+            "Correlation with the true expected accuracy, where it is known",
+            means.reset_index(),
+            "model: the classifier's own expectation; mean_error: how far it is above the truth.",
+        )
+    better = optimal_decisions(analyses.scores, metrics=settings.metrics, empty=settings.empty)
+    if len(better):
+        means = better.groupby(["metric", "dataset", "classifier"], sort=False)[
+            ["mode", "best", "gain", "standard_error", "gap"]
+        ].mean()
+        yield _frame_table(
+            "optimal_decisions",
+            "Mean accuracy of the mode and of the metric's best decision",
+            means.reset_index(),
+            "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
+            "expected accuracy of the decisions can be below the best possible.",
+        )
+
+
+def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
+    rows = [
+        [value if isinstance(value, str) else _number(value, 4) for value in row]
+        for row in frame.itertuples(index=False)
+    ]
+    n_text = sum(isinstance(value, str) for value in frame.iloc[0])
+    return PrintedTable(name, title, list(frame.columns), rows, note, n_text=n_text)
+
+
+def _model_rows(
+    models: pd.DataFrame,
+    key: str,
+    columns: Sequence[str],
+    sections: Mapping[str, str],
+    names: Mapping[str, Callable[[str], str]],
+    *,
+    below: bool = False,
+) -> list[Row]:
+    """Return the terms of linear models, section by section, and how well they fit."""
+    factors, baselines = models.attrs["factors"], models.attrs["baselines"]
+    found = models.set_index(["term", key]).to_dict("index")
+    rows: list[Row] = []
+    for factor, heading in sections.items():
+        terms = [t for t in dict.fromkeys(models["term"]) if factors.get(t, FEATURE) == factor]
+        if terms:
+            rows.append(Heading(heading.format(_term_title(baselines.get(factor, "")))))
+        for term in terms:
+            title = names.get(factor, _term_title)(term)
+            cells = [found.get((term, column), {}) for column in columns]
+            rows += _estimates(title, cells, below=below)
+    return rows + _fit_rows(fit_statistics(models).set_index(key), columns)
+
+
+def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -> list[Row]:
+    shown, errors = [], []
+    for cell in cells:
+        estimate, error = cell.get("estimate", np.nan), cell.get("standard_error", np.nan)
+        p_value = cell.get("p_value", np.nan)
+        text, spread = _number(estimate, 3), f"({_number(error, 3)})"
+        if pd.isna(estimate):
+            spread = ""
+        mark = "*" * sum(p_value < level for level in (0.1, 0.05, 0.01))
+        shown.append(TableEntry(text if below else f"{text} {spread}".strip(), mark))
+        errors.append(spread)
+    return [[title, *shown], ["", *errors]] if below else [[title, *shown]]
+
+
+def _fit_rows(fits: pd.DataFrame, columns: Sequence[str]) -> list[Row]:
+    rows: list[Row] = [Heading("")]
+    for name, title in FIT_ROWS.items():
+        digits = 0 if name == "n" else 3
+        rows.append([title, *(_number(fits.loc[column, name], digits) for column in columns)])
+    return rows
+
+
+def _interval(row: Mapping[Any, Any]) -> TableEntry:
+    if np.isnan(row["low"]):
+        return TableEntry(MISSING)
+    text = f"{row['low']:.3f}, {row['high']:.3f}"
+    return TableEntry(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
+
+
+def _number(value: Any, digits: int) -> str:
+    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
+
+
+def _term_title(term: str) -> str:
+    """Return how a candidate, metric, data set, classifier or feature of the data is printed."""
+    if term in SHORT_TITLES:
+        return SHORT_TITLES[term]
+    if term in CANDIDATES or term in METRICS:
+        return CANDIDATES[term].title if term in CANDIDATES else METRICS[term].title
+    return term if term.isupper() else term.capitalize()
+
+
+def _rank_title(candidate: str) -> str:
+    """Return a candidate with all others that rank as it does: one column stands for them."""
+    others = sorted(name for name in CANDIDATES if name != candidate)
+    return ", ".join(group_by_rank([candidate, *others])[candidate])
+
+
+def _ordered(names: Iterable[str], factor: str) -> list[str]:
+    """Return distinct names, the paper's first and in the order in which it prints them."""
+    ranked = {name: rank for rank, name in enumerate(PRINTED_ORDER.get(factor, ()))}
+    return sorted(levels(names, factor), key=lambda name: ranked.get(name, len(ranked)))

@@ -1,0 +1,262 @@
+"""What a plan names: classes with their parameters, and where data sets come from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from labelsure._typing import AnyPath
+from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_dataset
+from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import InputError, unknown_name
+
+CLASSIFIERS = {
+    name: f"labelsure.classifiers.{name}"
+    for name in (
+        "BinaryRelevance",
+        "ClassifierTrellis",
+        "EnsembleOfClassifierChains",
+        "ProbabilisticClassifierChain",
+    )
+}
+"""Classifiers that need no import path. A new one is an entry here."""
+
+SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)
+KINDS = ("name", "file", "simulated")
+KEYS = (*KINDS, "labels", "nominal", "source")
+
+
+@dataclass(frozen=True)
+class ClassSpec:
+    """A class and the parameters to make an object of it with.
+
+    Parameters
+    ----------
+    path
+        Where the class is imported from, such as ``"sklearn.linear_model.LogisticRegression"``.
+    parameters
+        Of its constructor.
+    where
+        The part of the plan that it stands in, for messages.
+    """
+
+    path: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    where: str = field(default="", compare=False)
+
+    @classmethod
+    def read(cls, table: Any, where: str, known: Mapping[str, str] | None = None) -> ClassSpec:
+        """Read a table of a plan: ``class``, and all other keys as parameters.
+
+        Parameters
+        ----------
+        table
+            What the plan has there.
+        where
+            Its name in messages.
+        known
+            Short names of classes.
+        """
+        if not isinstance(table, Mapping) or not isinstance(table.get("class"), str):
+            raise InputError(
+                f"{where} must be a table with the key `class`, got {table!r}. Write e.g. "
+                '`class = "sklearn.linear_model.LogisticRegression"` below it.'
+            )
+        path = table["class"]
+        if known and "." not in path:
+            if path not in known:
+                raise unknown_name(f"class of {where}", path, known)
+            path = known[path]
+        parameters = {key: value for key, value in table.items() if key != "class"}
+        return cls(path, parameters, where)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that `read` reads."""
+        return {"class": self.path, **self.parameters}
+
+    def build(self, **more: Any) -> Any:
+        """Return a new object of the class.
+
+        Parameters
+        ----------
+        **more
+            Further parameters, of which those are passed that the class has and the plan leaves
+            open.
+        """
+        cls = self._import()
+        names = _parameter_names(cls)
+        for name in self.parameters:
+            if names is not None and name not in names:
+                raise unknown_name(f"parameter of {self.where} ({cls.__name__})", name, names)
+        wanted = {name: value for name, value in more.items() if names is None or name in names}
+        try:
+            return cls(**{**wanted, **self.parameters})
+        except Exception as error:
+            raise InputError(
+                f"{self.where} must give parameters that {cls.__name__} takes, but it says: {error}"
+            ) from error
+
+    def _import(self) -> type:
+        module_name, _, name = self.path.rpartition(".")
+        if not module_name:
+            raise InputError(
+                f"The class of {self.where} must be an import path, got {self.path!r}. Write e.g. "
+                '`class = "sklearn.linear_model.LogisticRegression"`.'
+            )
+        try:
+            module = import_module(module_name)
+        except ImportError as error:
+            raise InputError(
+                f"The class of {self.where}, {self.path!r}, cannot be imported: {error}. Check the "
+                "path, and that its package is installed."
+            ) from error
+        if not hasattr(module, name):
+            raise unknown_name(f"class of {self.where} in {module_name}", name, _classes_of(module))
+        cls = getattr(module, name)
+        if not isinstance(cls, type):
+            raise InputError(
+                f"The class of {self.where} must be a class, got the {type(cls).__name__} "
+                f"{self.path!r}."
+            )
+        return cls
+
+
+def _classes_of(module: Any) -> list[str]:
+    return [name for name, value in vars(module).items() if isinstance(value, type)]
+
+
+def _parameter_names(cls: type) -> list[str] | None:
+    """Return what the constructor takes by name; None if it takes anything."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):  # some extension types have no signature
+        return None
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return [
+        parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL
+    ]
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """A data set as the cells get it.
+
+    Parameters
+    ----------
+    data
+        Features and labelsets.
+    truth
+        The distribution that the labelsets were drawn from, where the data is simulated.
+    """
+
+    data: Dataset
+    truth: LabelsetDistribution | None = None
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the source together with which labels are taken from it."""
+        names = "\n".join(self.data.label_names)
+        shape = f"{self.data.n_samples} {self.data.n_features}"
+        return sha256(f"{self.data.checksum}\n{shape}\n{names}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where a data set of a plan comes from.
+
+    Parameters
+    ----------
+    key
+        What the study calls it.
+    settings
+        Its table in the plan: `name` (of the catalogue), `file` or `simulated`; `labels`,
+        `nominal` and `source` as in `load_dataset` and `read_dataset`.
+    """
+
+    key: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, key: str, table: Any, folder: Path | None) -> DataSource:
+        """Read a table of a plan.
+
+        Parameters
+        ----------
+        key
+            The name of the table.
+        table
+            Its content.
+        folder
+            Where relative file names start.
+        """
+        where = f"[datasets.{key}]"
+        if not isinstance(table, Mapping):
+            raise InputError(f"{where} must be a table, got {table!r}. It may be empty.")
+        for name in table:
+            if name not in KEYS:
+                raise unknown_name(f"key of {where}", name, KEYS)
+        kinds = [kind for kind in KINDS if kind in table]
+        if len(kinds) > 1:
+            raise InputError(
+                f"{where} must have one of `name`, `file` and `simulated`, got "
+                f"{' and '.join(kinds)}. Split it into two data sets."
+            )
+        settings = dict(table) if kinds else {"name": key, **table}
+        _check_kind(where, settings)
+        if folder is not None:
+            _make_absolute(settings, folder)
+        return cls(key, settings)
+
+    def load(self, data_dir: AnyPath | None = None) -> StudyData:
+        """Load it.
+
+        Parameters
+        ----------
+        data_dir
+            The folder that data sets with a name are looked for in.
+        """
+        rest = {name: value for name, value in self.settings.items() if name not in KINDS}
+        if "simulated" in self.settings:
+            data, truth = make_labelsets(**{"random_state": 0, **self.settings["simulated"]})
+            return StudyData(data, truth)
+        if "file" in self.settings:
+            return StudyData(read_dataset(self.settings["file"], **rest))
+        return StudyData(load_dataset(self.settings["name"], data_dir, **rest))
+
+
+def _check_kind(where: str, settings: dict[str, Any]) -> None:
+    """Check what can be checked without loading anything."""
+    if "simulated" in settings:
+        arguments = settings["simulated"]
+        if not isinstance(arguments, Mapping):
+            raise InputError(
+                f"`simulated` in {where} must be a table of arguments of `make_labelsets`, got "
+                f"{arguments!r}. Write e.g. `simulated = {{ n_samples = 1000 }}`."
+            )
+        for name in arguments:
+            if name not in SIMULATION_KEYS:
+                raise unknown_name(f"argument of `simulated` in {where}", name, SIMULATION_KEYS)
+        if len(settings) > 1:
+            other = next(name for name in settings if name != "simulated")
+            raise InputError(f"{where} is simulated, so it must not have the key `{other}`.")
+        return
+    kind = "file" if "file" in settings else "name"
+    if not isinstance(settings[kind], str):
+        raise InputError(f"`{kind}` in {where} must be a string, got {settings[kind]!r}.")
+    if kind == "file" and "source" in settings:
+        raise InputError(f"{where} is a file, so it must not have the key `source`.")
+
+
+def _make_absolute(settings: dict[str, Any], folder: Path) -> None:
+    """Let relative paths start where the plan is, not where the command runs."""
+    if "file" in settings:
+        settings["file"] = str(folder / Path(settings["file"]).expanduser())
+        labels = settings.get("labels")
+        if isinstance(labels, str) and labels.lower().endswith(".xml"):
+            settings["labels"] = str(folder / Path(labels).expanduser())

@@ -1,0 +1,308 @@
+"""The folder of a run: one owner at a time, no file that is only half there, and its manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock, Timeout
+
+from labelsure._storage import TEMPORARY, write_text, write_whole
+from labelsure._typing import AnyPath
+from labelsure.errors import InputError
+from labelsure.study._plan import Plan
+from labelsure.study._plan_parts import StudyData
+
+METADATA_KEY = b"labelsure"
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "pandas",
+    "pyarrow",
+    "statsmodels",
+    "joblib",
+    "threadpoolctl",
+)
+"""Packages whose versions the numbers may depend on."""
+
+
+class RunFolder:
+    """Where a run keeps its plan, cells, tables and figures.
+
+    Parameters
+    ----------
+    path
+        The folder; `locked` makes it where there is none.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from labelsure.study import load_plan, run_study
+    >>> plan = load_plan("quick").with_repeats(1)
+    >>> with TemporaryDirectory() as out, RunFolder(out).locked() as folder:
+    ...     run = run_study(plan, folder, n_jobs=1)
+    ...     during = folder.read_json("manifest.json")["state"]
+    >>> during
+    'running'
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        self.path = Path(path).expanduser()
+        self.manifest: Manifest | None = None
+        # Neither blocks nor waits: another run may take hours.
+        self._lock = FileLock(self.path / ".lock", blocking=False)
+
+    @contextmanager
+    def locked(self) -> Iterator[Self]:
+        """Keep the folder for this process, or say who has it.
+
+        Within it, the same object can be locked again. Leaving the outermost one without an error
+        completes the manifest of the run that was made meanwhile. The lock is the operating
+        system's, which gives it up when a process ends, however it ends.
+        """
+        if self._lock.is_locked:
+            yield self
+            return
+        self._create()
+        # Not in the file that is locked, which Windows would let nobody read.
+        owner = self.path / ".owner"
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            name = owner.read_text().strip() if owner.is_file() else ""
+            raise InputError(
+                f"Another run (process {name or 'unknown'}) is at work in {str(self.path)!r}. "
+                "Wait until it ends, or choose another folder."
+            ) from error
+        try:
+            owner.write_text(str(os.getpid()))
+            for left in self.path.rglob(TEMPORARY):
+                left.unlink()  # of a run that was killed while it wrote
+            yield self
+            if self.manifest is not None:
+                self.manifest.complete()
+        finally:
+            self._lock.release()
+
+    def _create(self) -> None:
+        """Make the folder, or say why it cannot be used."""
+        try:
+            self.cells.mkdir(parents=True, exist_ok=True)
+            probe = self.cells / f".{os.getpid()}.tmp"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise InputError(
+                f"The run folder {str(self.path)!r} cannot be written to "
+                f"({error.strerror or error}). Choose another one."
+            ) from error
+
+    @property
+    def cells(self) -> Path:
+        """The folder of finished cells."""
+        return self.path / "cells"
+
+    def cell_path(self, name: str) -> Path:
+        """Return the file of a cell."""
+        return self.cells / f"{name}.parquet"
+
+    def start_manifest(
+        self, plan: Plan, sets: dict[str, StudyData], n_jobs: int, started: float
+    ) -> Manifest:
+        """Write the manifest of a run that has just begun.
+
+        Parameters
+        ----------
+        plan, sets
+            What is computed, on which data.
+        n_jobs
+            How many cells at a time.
+        started
+            When it began, by `time.monotonic`.
+        """
+        content = {
+            "state": "running",
+            "started": _now(),
+            "versions": _versions(),
+            "plan": plan.to_dict(),
+            "n_jobs": n_jobs,
+            "datasets": {
+                name: {
+                    "source": loaded.data.source,
+                    "checksum": loaded.data.checksum,
+                    "n_samples": loaded.data.n_samples,
+                    "n_labels": loaded.data.n_labels,
+                    "n_features": loaded.data.n_features,
+                }
+                for name, loaded in sets.items()
+            },
+            "cells": {},
+        }
+        self.manifest = Manifest(self, started, content)
+        self.manifest.write()
+        return self.manifest
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text file, entirely or not at all."""
+        write_text(self.path / name, text)
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Write a JSON file, entirely or not at all."""
+        self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def read_json(self, name: str) -> Any:
+        """Return the content of a JSON file; None if there is none that can be read."""
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def write_frame(self, path: Path, frame: pd.DataFrame, notes: dict[str, Any]) -> None:
+        """Write a Parquet file, entirely or not at all.
+
+        Parameters
+        ----------
+        path
+            Its name.
+        frame
+            Its rows.
+        notes
+            What to remember beside them, as JSON.
+        """
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        metadata = {**(table.schema.metadata or {}), METADATA_KEY: json.dumps(notes).encode()}
+        table = table.replace_schema_metadata(metadata)
+        write_whole(path, lambda temporary: pq.write_table(table, temporary))
+
+    def read_cell(self, name: str, key: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+        """Return the rows and notes of a finished cell; None if there is none with this key.
+
+        Parameters
+        ----------
+        name
+            Of the cell.
+        key
+            The checksum of all that its rows depend on.
+        """
+        try:
+            table = pq.read_table(self.cell_path(name))
+            notes = json.loads(table.schema.metadata[METADATA_KEY])
+        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
+            return None  # not there, or not ours: it is computed again
+        return (table.to_pandas(), notes) if notes.get("key") == key else None
+
+    def read_table(self, name: str) -> pd.DataFrame:
+        """Return a table that a finished study writes, or say that there is none.
+
+        Parameters
+        ----------
+        name
+            Of its file, without the suffix.
+        """
+        path = self.path / f"{name}.parquet"
+        if not path.is_file():
+            raise InputError(
+                f"The run folder must hold {name}.parquet, which a finished study writes; there is "
+                f"none in {str(self.path)!r}. Run `labelsure study` with this folder first."
+            )
+        try:
+            return pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{str(path)!r} must be a Parquet file, but it cannot be read: {error}."
+            ) from error
+
+    def read_plan_settings(self) -> dict[str, Any]:
+        """Return the content of plan.toml, or say that there is none."""
+        path = self.path / "plan.toml"
+        if not path.is_file():
+            raise InputError(
+                "The run folder must hold plan.toml, which a study writes; there is none in "
+                f"{str(self.path)!r}. Run `labelsure study` with this folder first."
+            )
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{str(path)!r} must be TOML, but it cannot be read: {error}."
+            ) from error
+
+
+@dataclass
+class Manifest:
+    """What made the numbers of a run: versions, settings, checksums, durations.
+
+    Parameters
+    ----------
+    folder
+        Of the run.
+    started
+        When it began, by `time.monotonic`.
+    content
+        What manifest.json holds.
+    """
+
+    folder: RunFolder
+    started: float
+    content: dict[str, Any]
+    failed: list[str] = field(default_factory=list)
+
+    def note_cell(self, name: str, notes: dict[str, Any]) -> None:
+        """Remember how long a cell took and what it warned of."""
+        self.content["cells"][name] = notes
+
+    def note_failure(self, name: str) -> None:
+        """Remember that a cell failed."""
+        self.failed.append(name)
+
+    def complete(self) -> None:
+        """Write that the run is over, and how long it took."""
+        self.content["cells"] = dict(sorted(self.content["cells"].items()))
+        self.content |= {
+            "state": "incomplete" if self.failed else "complete",
+            "failed": sorted(self.failed),
+            "finished": _now(),
+            "seconds": round(time.monotonic() - self.started, 3),
+        }
+        self.write()
+
+    def write(self) -> None:
+        """Write manifest.json."""
+        self.folder.write_json("manifest.json", self.content)
+
+
+def labelsure_version() -> str:
+    """Return the version of this package."""
+    from labelsure import __version__
+
+    return __version__
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    found = {"labelsure": labelsure_version(), "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return {**found, "platform": f"{sys.platform} {platform.machine()}"}

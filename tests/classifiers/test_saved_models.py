@@ -1,0 +1,124 @@
+"""Saved models name public places, so that moving a file inside the package breaks none of them."""
+
+import importlib
+import io
+import json
+import pickle
+import pkgutil
+import zipfile
+
+import cloudpickle
+import joblib
+import numpy as np
+import pytest
+from data_for_classifiers import make_problem
+from sklearn.base import clone
+from skops.io import dumps, get_untrusted_types, loads
+
+import labelsure as ls
+from labelsure._storage import name_classes_publicly
+
+X, Y = make_problem(n_samples=200, n_labels=3)
+HOMES = [module.name for module in pkgutil.iter_modules(ls.__path__) if module.name[0] != "_"]
+
+
+def fit_estimator(model):
+    dist = ls.BinaryRelevance().fit(X, Y).predict_distribution(X)
+    return ls.AccuracyEstimator("jaccard", model=model).fit(dist, Y)
+
+
+def fit_policy():
+    rng = np.random.default_rng(0)
+    return ls.AcceptPolicy(0.1).fit(rng.random(200), rng.random(200))
+
+
+def fit_aware():
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", 0.3, random_state=0)
+    return model.fit(X, Y)
+
+
+ESTIMATORS = [
+    pytest.param(lambda: ls.BinaryRelevance().fit(X, Y), id="BinaryRelevance"),
+    pytest.param(lambda: ls.ClassifierTrellis().fit(X, Y), id="ClassifierTrellis"),
+    pytest.param(
+        lambda: ls.ProbabilisticClassifierChain().fit(X, Y), id="ProbabilisticClassifierChain"
+    ),
+    pytest.param(
+        lambda: ls.EnsembleOfClassifierChains(n_chains=2).fit(X, Y), id="EnsembleOfClassifierChains"
+    ),
+    *(
+        pytest.param(lambda model=model: fit_estimator(model), id=model)
+        for model in ("ridge", "isotonic", "plugin")
+    ),
+    pytest.param(fit_policy, id="AcceptPolicy"),
+    pytest.param(fit_aware, id="AccuracyAwareClassifier"),
+]
+
+
+def saved_names(data):
+    """Return the types that a skops file names, each with its module."""
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        return set(type_names(json.loads(file.read("schema.json"))))
+
+
+def type_names(node):
+    if isinstance(node, dict):
+        if "__module__" in node:
+            yield f"{node['__module__']}.{node['__class__']}"
+        node = list(node.values())
+    if isinstance(node, list):
+        for part in node:
+            yield from type_names(part)
+
+
+@pytest.mark.parametrize("fit", ESTIMATORS)
+def test_a_saved_model_names_public_places(fit):
+    model = fit()
+    data = dumps(model)
+    own = {name for name in saved_names(data) if name.partition(".")[0] == "labelsure"}
+    assert f"labelsure.{type(model).__name__}" in own
+    assert not [name for name in own if "._" in name]
+    trusted = get_untrusted_types(data=data)
+    assert {name for name in trusted if name.startswith("labelsure")} == own
+    assert type(loads(data, trusted=trusted)) is type(model)
+
+
+def test_the_names_of_an_ensemble():
+    data = dumps(ls.EnsembleOfClassifierChains(n_chains=2).fit(X, Y))
+    own = {name for name in saved_names(data) if name.startswith("labelsure")}
+    assert own == {"labelsure.EnsembleOfClassifierChains", "labelsure.ProbabilisticClassifierChain"}
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_public_classes_live_where_they_are_imported_from(home):
+    module = importlib.import_module(f"labelsure.{home}")
+    names = getattr(module, "__all__", [])
+    for thing in (getattr(module, name) for name in names):
+        if isinstance(thing, type) and thing.__module__.startswith("labelsure"):
+            expected = "labelsure" if thing.__name__ in ls.__all__ else module.__name__
+            assert thing.__module__ == expected
+
+
+def test_classes_are_found_again_by_these_names(tmp_path):
+    model = ls.EnsembleOfClassifierChains(n_chains=2, random_state=0).fit(X, Y)
+    expected = model.predict_distribution(X).probabilities()
+    joblib.dump(model, tmp_path / "model.joblib")
+    copies = [
+        pickle.loads(pickle.dumps(model)),
+        cloudpickle.loads(cloudpickle.dumps(model)),
+        joblib.load(tmp_path / "model.joblib"),
+        clone(model).fit(X, Y),
+    ]
+    for copy in copies:
+        assert type(copy) is ls.EnsembleOfClassifierChains
+        np.testing.assert_array_equal(copy.predict_distribution(X).probabilities(), expected)
+    assert repr(ls.EnsembleOfClassifierChains) == "<class 'labelsure.EnsembleOfClassifierChains'>"
+
+
+def test_only_our_own_public_classes_are_renamed():
+    before = np.ndarray.__module__
+    name_classes_publicly("labelsure.classifiers")
+    assert np.ndarray.__module__ == before
+    assert ls.classifiers.LabelsetClassifier.__module__ == "labelsure.classifiers"
+    assert ls.BinaryRelevance.__module__ == "labelsure"
+    assert ls.as_distribution.__module__ == "labelsure.classifiers._adapters"
