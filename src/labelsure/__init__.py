@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ClassifierTrellis,
         EnsembleOfClassifierChains,
         ProbabilisticClassifierChain,
+        ProbabilityWarning,
         as_distribution,
     )
     from labelsure.datasets import (
@@ -62,6 +63,7 @@ _HOMES = {
         "ClassifierTrellis",
         "EnsembleOfClassifierChains",
         "ProbabilisticClassifierChain",
+        "ProbabilityWarning",
         "as_distribution",
     ],
     "datasets": [
@@ -119,6 +121,7 @@ __all__ = [
     "LinearChain",
     "PrefixChain",
     "ProbabilisticClassifierChain",
+    "ProbabilityWarning",
     "Profile",
     "Reliability",
     "ScoreTable",

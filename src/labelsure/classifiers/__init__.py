@@ -7,6 +7,7 @@ from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
+from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "LabelsetClassifier",
     "LabelsetPredictor",
     "ProbabilisticClassifierChain",
+    "ProbabilityWarning",
     "as_distribution",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -25,6 +26,7 @@ Features = Any
 """An (n, d) float64 array or csr matrix."""
 
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
+PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -172,10 +174,29 @@ def column_of_ones(probabilities: Any, classes: Any, label: int = 0) -> Floats:
             f"Every label must have the classes 0 and 1, label {label} has {known}. "
             "Fit the model on zeros and ones."
         )
+    columns = np.asarray(probabilities)
+    if columns.ndim != 2 or columns.shape[1] != len(known):
+        known = _classes_of_columns(columns, known, label)
     if 1 not in known:
-        return np.zeros(len(probabilities))
+        return np.zeros(len(columns))
     # Means over trees or folds can be a hair above one.
-    return np.clip(np.asarray(probabilities)[:, known.index(1)].astype(np.float64), 0.0, 1.0)
+    return np.clip(columns[:, known.index(1)].astype(np.float64), 0.0, 1.0)
+
+
+def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> list[int]:
+    """Return 0 and 1 for two columns that sum to one, whatever the learner reports.
+
+    CatBoost's MultiLogloss reports the number of its only label, 0, as the classes of the two
+    columns P(y = 0) and P(y = 1).
+    """
+    is_pair = columns.ndim == 2 and columns.shape[1] == 2
+    if is_pair and np.allclose(columns.sum(axis=1), 1, rtol=0, atol=PAIR_TOLERANCE):
+        return [0, 1]
+    raise InputError(
+        f"The probabilities of label {label} must have one column for each of its classes {known}, "
+        f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "
+        "pass the probabilities P(y_j = 1) themselves to `as_distribution`."
+    )
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> Floats:
