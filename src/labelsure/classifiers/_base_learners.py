@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
@@ -64,6 +68,7 @@ def check_learner(estimator: Any) -> Any:
             f"`estimator` must be a scikit-learn estimator, an instance, got {estimator!r}. "
             "Pass e.g. `LogisticRegression()`."
         )
+    _check_for_one_label(estimator)
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise InputError(
@@ -71,6 +76,31 @@ def check_learner(estimator: Any) -> Any:
             f"`CalibratedClassifierCV({name}())`, or set the option that turns it on."
         )
     return estimator
+
+
+def _check_for_one_label(estimator: Any) -> None:
+    """Refuse estimators that are for all labels at once, or that would not be fitted at all."""
+    if isinstance(estimator, Pipeline):
+        return _check_for_one_label(estimator.steps[-1][1])
+    if isinstance(estimator, BaseSearchCV):
+        return _check_for_one_label(estimator.estimator)
+    name = type(estimator).__name__
+    if isinstance(estimator, FrozenEstimator):
+        raise InputError(
+            "`estimator` must be fitted to each label, which a FrozenEstimator never is: all "
+            "labels would have the same probabilities. Pass the estimator itself; a fitted model "
+            "of all labels is used directly, by `as_distribution(model, X)`."
+        )
+    if isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
+        raise InputError(
+            f"`estimator` must be a classifier for one label, got a {name}, which is one for all "
+            "labels at once. Use it directly: `as_distribution(model, X)` once it is fitted, or "
+            "`AccuracyAwareClassifier(model)`."
+        )
+    return None
+
+
+_FOR_ALL_LABELS = (ClassifierChain, MultiOutputClassifier, OneVsRestClassifier)
 
 
 def append_labels(X: Features, labels: Labelsets) -> Features:
