@@ -6,6 +6,7 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
@@ -16,6 +17,7 @@ __all__ = [
     "EnsembleOfClassifierChains",
     "LabelsetClassifier",
     "LabelsetPredictor",
+    "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "as_distribution",

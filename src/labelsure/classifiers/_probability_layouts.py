@@ -34,7 +34,11 @@ class ProbabilityWarning(UserWarning):
 
 
 def wrap_probabilities(
-    source: Any, *, kind: str = "marginal", label_names: Names = None
+    source: Any,
+    *,
+    kind: str = "marginal",
+    label_names: Names = None,
+    name: str = "`source`",
 ) -> LabelsetDistribution:
     """Return predicted probabilities as distributions; warn where they look like something else.
 
@@ -46,12 +50,14 @@ def wrap_probabilities(
         "marginal", "joint" or "logit".
     label_names
         One for each label; a DataFrame of marginals or logits brings its own.
+    name
+        What the caller calls them, for the messages.
     """
     if isinstance(source, LabelsetDistribution):
         return source
     if label_names is None and kind != "joint":
         label_names = names_in(source)
-    cleaned = _clean(source, kind)
+    cleaned = _clean(source, kind, name)
     dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
     if isinstance(dist, IndependentLabels):
         warn_of_suspect_marginals(dist)
@@ -267,11 +273,11 @@ def _rows_sum_to_one(probabilities: NDArray[Any]) -> bool:
     return bool((np.abs(sums - 1) <= ROUNDING).all())
 
 
-def _clean(source: Any, kind: str, name: str = "`source`") -> Any:
+def _clean(source: Any, kind: str, name: str) -> Any:
     """Return arrays without rounding errors; refuse what cannot be probabilities or logits."""
     if isinstance(source, (list, tuple)) and source and _has_two_axes(source[0]):
         return [_clean(part, kind, f"{name}[{label}]") for label, part in enumerate(source)]
-    array = _as_array(source, name)
+    array = read_array(source, name)
     if array.dtype.kind != "f" or kind == "logit":
         return array
     if array.size == 0 or (array.min() >= 0 and array.max() <= 1):
@@ -298,7 +304,16 @@ def _has_two_axes(part: Any) -> bool:
         return False
 
 
-def _as_array(source: Any, name: str) -> NDArray[Any]:
+def read_array(source: Any, name: str) -> NDArray[Any]:
+    """Return a dense array; refuse sparse ones, label names and rows of different lengths.
+
+    Parameters
+    ----------
+    source
+        An array, a DataFrame, nested lists or a tensor.
+    name
+        What the caller calls it, for the messages.
+    """
     if hasattr(source, "toarray"):
         raise InputError(
             f"{name} must be a dense array of probabilities, got a sparse one "
