@@ -1,5 +1,6 @@
 """Every model of the table in the documentation is read, and gives what the table says."""
 
+import doctest
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -416,6 +417,15 @@ def test_the_table_of_the_documentation():
     assert rows == expected
 
 
+@pytest.mark.parametrize("name", ["any_model", "probabilities"])
+def test_the_page(name):
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    page = str(DOCS / f"{name}.md")
+    result = doctest.testfile(page, module_relative=False, optionflags=options)
+    assert result.failed == 0
+    assert result.attempted > 20
+
+
 def test_catboost_reports_the_number_of_its_only_label_as_its_classes():
     """Marginals of exactly 0 came out of `classes_ = [0]` beside P(y = 0) and P(y = 1)."""
     make = of_another_library(
@@ -457,7 +467,7 @@ def test_two_columns_are_two_labels_or_one(make, n_labels):
     np.testing.assert_allclose(ls.as_distribution(model, X).marginals(), expected)
 
 
-def test_the_adapted_network_of_another_library():
+def test_neighbours_of_another_library():
     """scikit-multilearn gives sparse probabilities."""
     adapt = pytest.importorskip("skmultilearn.adapt", reason="scikit-multilearn is not installed")
     model = adapt.MLkNN(k=3).fit(X, Y)
@@ -528,7 +538,7 @@ def test_a_transformer_of_columns(model):
     dist = ls.as_distribution(pipeline, COLUMNS)
     expected = ls.as_distribution(pipeline[-1], pipeline[0].transform(COLUMNS)).marginals()
     np.testing.assert_allclose(dist.marginals(), expected)
-    with pytest.raises(ValueError, match="columns are missing: .*colour"):
+    with pytest.raises(ValueError, match="columns are missing"):
         ls.as_distribution(pipeline, COLUMNS.drop(columns="colour"))
 
 
