@@ -44,7 +44,7 @@ docs: .venv/docs.stamp
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[test,bench,data]"
+	$(PIP) --editable ".[test,bench,data,models]"
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         BinaryRelevance,
         ClassifierTrellis,
         EnsembleOfClassifierChains,
+        PrecomputedProbabilities,
         ProbabilisticClassifierChain,
+        ProbabilityWarning,
         as_distribution,
     )
     from labelsure.datasets import (
@@ -61,7 +63,9 @@ _HOMES = {
         "BinaryRelevance",
         "ClassifierTrellis",
         "EnsembleOfClassifierChains",
+        "PrecomputedProbabilities",
         "ProbabilisticClassifierChain",
+        "ProbabilityWarning",
         "as_distribution",
     ],
     "datasets": [
@@ -117,8 +121,10 @@ __all__ = [
     "LabelsetTable",
     "LabelsureError",
     "LinearChain",
+    "PrecomputedProbabilities",
     "PrefixChain",
     "ProbabilisticClassifierChain",
+    "ProbabilityWarning",
     "Profile",
     "Reliability",
     "ScoreTable",

@@ -233,13 +233,22 @@ def align_labelsets(
     read = read_labelsets(Y, None if has_columns else label_names, name=name)
     rows = read.rows
     if has_columns and read.label_names is not None and label_names is not None:
-        rows = rows[:, _match_labels(read.label_names, label_names, name, beside)]
+        rows = rows[:, match_labels(read.label_names, label_names, name, beside)]
     rows = check_labelsets(rows, name=name, n_samples=n_samples, n_labels=n_labels)
     order = align_rows(read.index, index, name=name, beside=beside)
     return rows if order is None else rows[order]
 
 
-def _match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
+def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
+    """Return the positions of the wanted labels, or refuse names that are not the same.
+
+    Parameters
+    ----------
+    own, wanted
+        The names of the columns, and those that they must have in any order.
+    name, beside
+        What both sides are called, for the messages.
+    """
     position = {label: j for j, label in enumerate(own)}
     missing = [label for label in wanted if label not in position]
     unknown = [label for label in own if label not in set(wanted)]

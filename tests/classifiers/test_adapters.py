@@ -6,16 +6,19 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_for_classifiers import make_problem
+from sklearn.base import BaseEstimator, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, RadiusNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -56,8 +59,9 @@ def test_classifier_chain_with_frames_sparse_and_constant_labels():
     constant = Y.copy()
     constant[:, 1], constant[:, 2] = 0, 1
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = ClassifierChain(TREE).fit(frame, constant)
-    marginals = ls.as_distribution(model, frame).marginals()
+    model = ClassifierChain(TREE, order=[2, 0, 3, 1]).fit(frame, constant)
+    with pytest.warns(ls.ProbabilityWarning, match="The probability of 'y1', 'y2' is exactly 0 or"):
+        marginals = ls.as_distribution(model, frame).marginals()
     np.testing.assert_allclose(marginals[:, 1:3], constant[:, 1:3], atol=1e-15)
     model.fit(sp.csr_array(X), Y)
     np.testing.assert_allclose(
@@ -77,7 +81,8 @@ def test_multi_output_with_constant_labels():
     constant = Y.copy()
     constant[:, 1], constant[:, 2] = 0, 1
     model = MultiOutputClassifier(TREE).fit(X, constant)
-    marginals = ls.as_distribution(model, X).marginals()
+    with pytest.warns(ls.ProbabilityWarning, match="The probability of 'b', 'c' is exactly 0 or"):
+        marginals = ls.as_distribution(model, X, label_names=list("abcd")).marginals()
     np.testing.assert_array_equal(marginals[:, 1:3], constant[:, 1:3])
     np.testing.assert_array_equal(marginals[:, 0], model.predict_proba(X)[0][:, 1])
 
@@ -89,18 +94,52 @@ def test_one_vs_rest():
 
 
 @pytest.mark.parametrize(
-    ("model", "n_classes"),
+    "model",
     [
-        (OneVsRestClassifier(LogisticRegression()), 3),
-        (OneVsRestClassifier(LogisticRegression()), 2),
-        (MLPClassifier((2,), max_iter=1000, tol=0.1, random_state=0), 3),
+        OneVsRestClassifier(LogisticRegression()),
+        MLPClassifier((2,), max_iter=1000, tol=0.1, random_state=0),
+        LogisticRegression(),
+        KNeighborsClassifier(),
+        RandomForestClassifier(3, random_state=0),
+        CalibratedClassifierCV(TREE, cv=2),
+        make_pipeline(StandardScaler(), TREE),
+        FrozenEstimator(TREE),
     ],
+    ids=lambda model: type(model).__name__,
 )
+@pytest.mark.parametrize("n_classes", [3, 4])
 def test_not_fitted_on_labelsets(model, n_classes):
-    model.fit(X, np.arange(len(X)) % n_classes)
+    y = np.arange(len(X)) % n_classes
+    model = FrozenEstimator(TREE.fit(X, y)) if hasattr(model, "__sklearn_clone__") else model
+    model.fit(X, y)
     message = f"fitted on a vector of {n_classes} classes, of which each instance has one"
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution(model, X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OneVsRestClassifier(LogisticRegression()),
+        LogisticRegression(),
+        CalibratedClassifierCV(LinearSVC(), cv=2),
+        DummyClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("dtype", [int, bool, float])
+def test_a_vector_of_zeros_and_ones_is_one_label(model, dtype):
+    model.fit(X, Y[:, 0].astype(dtype))
+    dist = ls.as_distribution(model, X)
+    np.testing.assert_array_equal(dist.marginals()[:, 0], model.predict_proba(X)[:, 1])
+    assert dist.n_labels == 1
+
+
+def test_a_vector_of_one_class():
+    model = DummyClassifier().fit(X, np.ones(len(X), dtype=int))
+    with pytest.warns(ls.ProbabilityWarning, match="The probability of 'y0' is exactly 0 or 1"):
+        marginals = ls.as_distribution(model, X[:1]).marginals()
+    np.testing.assert_array_equal(marginals, [[1.0]])
 
 
 def test_network():
@@ -117,7 +156,8 @@ def test_votes_of_a_forest(model):
     constant = Y.copy()
     constant[:, 3] = 1
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    dist = ls.as_distribution(model.fit(frame, constant), frame)
+    with pytest.warns(ls.ProbabilityWarning, match="The probability of 'y3' is exactly 0 or 1"):
+        dist = ls.as_distribution(model.fit(frame, constant), frame)
     votes = [tree.predict(X).astype(int) for tree in model.estimators_]  # indices of classes
     for i in range(len(X)):
         share = np.zeros(16)
@@ -130,7 +170,8 @@ def test_votes_of_a_forest(model):
 def test_marginals_of_a_forest(model):
     constant = Y.copy()
     constant[:, 3] = 0
-    dist = ls.as_distribution(model.fit(X, constant), X, kind="marginal")
+    with pytest.warns(ls.ProbabilityWarning, match="The probability of 'y3' is exactly 0 or 1"):
+        dist = ls.as_distribution(model.fit(X, constant), X, kind="marginal")
     assert isinstance(dist, ls.IndependentLabels)
     probabilities = model.predict_proba(X)
     for j in range(3):
@@ -188,12 +229,15 @@ def test_arrays_go_on_to_the_distributions():
         RandomForestClassifier(),
         make_pipeline(StandardScaler(), ClassifierChain(LogisticRegression())),
         GridSearchCV(ClassifierChain(LogisticRegression()), {}),
+        KNeighborsClassifier(),
+        TREE,
+        make_pipeline(ClassifierChain(LogisticRegression())),
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_not_fitted(model):
     with pytest.raises(NotFittedError):
-        ls.as_distribution(model, X)
+        ls.as_distribution(clone(model), X)
 
 
 def test_wrong_calls():
@@ -204,8 +248,10 @@ def test_wrong_calls():
         ls.as_distribution(chain, X, kind="votes")
     with pytest.raises(ls.InputError, match="got the class ClassifierChain"):
         ls.as_distribution(ClassifierChain, X)
-    with pytest.raises(ls.InputError, match="model whose distribution is known, got KNeighbors"):
-        ls.as_distribution(KNeighborsClassifier().fit(X, Y), X)
+    with pytest.raises(ls.InputError, match="`kind` must be None for a KNeighborsClassifier"):
+        ls.as_distribution(KNeighborsClassifier().fit(X, Y), X, kind="joint")
+    with pytest.raises(ls.InputError, match=r"Fit it with `refit=True`"):
+        ls.as_distribution(GridSearchCV(TREE, {}, cv=2, refit=False).fit(X, Y), X)
     with pytest.raises(ls.UnknownNameError, match=r"Unknown kind for a forest 'vote'.*'votes'"):
         ls.as_distribution(FORESTS[0].fit(X, Y), X, kind="vote")
     with pytest.raises(ls.InputError, match="`label_names` must be None for a classifier of lab"):
@@ -223,11 +269,298 @@ def test_wrong_calls():
         MultiOutputClassifier(LogisticRegression()),
         RandomForestClassifier(2),
         DummyClassifier(),
+        KNeighborsClassifier(),
     ],
     ids=lambda model: type(model).__name__,
 )
 def test_other_classes_than_0_and_1(model):
-    known = not isinstance(model, DummyClassifier)
-    message = r"classes 0 and 1, label 0 has \[.*-1.*1.*\]" if known else "distribution is known"
+    message = r"classes 0 and 1, label 0 has \[.*-1.*1.*\]"
     with pytest.raises(ls.InputError, match=message):
         ls.as_distribution(model.fit(X, 2 * Y - 1), X)
+
+
+class Reported(BaseEstimator):
+    """A model that gives what a test wants it to report."""
+
+    def __init__(self, probabilities, classes_=None, predictions=None):
+        self.probabilities = probabilities
+        self.predictions = predictions
+        if classes_ is not None:
+            self.classes_ = classes_
+
+    def predict_proba(self, X):
+        return self.probabilities
+
+    def predict(self, X):
+        return self.predictions
+
+
+P = np.array([[0.9, 0.2, 0.5], [0.0, 1.0, 0.25]])
+PAIRS = np.stack([1 - P, P], axis=2)
+LABELSETS = (P > 0.5).astype(int)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Reported(P, predictions=LABELSETS),
+        Reported(P, classes_=[0, 1], predictions=LABELSETS),
+        Reported(P, classes_=[0, 1, 2], predictions=LABELSETS.tolist()),
+        Reported(P, classes_=[[0, 1]] * 3, predictions=sp.csr_matrix(LABELSETS)),
+        Reported(sp.lil_matrix(P), predictions=LABELSETS),
+        Reported(pd.DataFrame(P), predictions=LABELSETS),
+        Reported(PAIRS),
+        Reported(PAIRS, classes_=[[0, 1]] * 3),
+        Reported(PAIRS[:, :, ::-1], classes_=[[1, 0]] * 3),
+        Reported(list(PAIRS.swapaxes(0, 1))),
+        Reported(tuple(PAIRS.swapaxes(0, 1)), classes_=[np.array([0, 1])] * 3),
+        Reported(list(PAIRS.swapaxes(0, 1)), classes_=[[0]] * 3),
+        Reported((PAIRS * (1 + 1e-8)).astype(np.float64)),
+        Reported(P * (1 + 1e-8), predictions=LABELSETS),
+    ],
+    ids=[
+        "marginals",
+        "classes of a label",
+        "numbers of labels",
+        "classes of each label",
+        "sparse",
+        "frame",
+        "pairs",
+        "pairs with classes",
+        "classes reversed",
+        "list",
+        "tuple",
+        "wrong classes",
+        "rounded pairs",
+        "rounded",
+    ],
+)
+def test_every_layout_of_predict_proba(model):
+    dist = ls.as_distribution(model, X)
+    assert isinstance(dist, ls.IndependentLabels)
+    np.testing.assert_allclose(dist.marginals(), P, atol=2e-8)
+    if isinstance(model.probabilities, pd.DataFrame):
+        assert dist.label_names == ("0", "1", "2")
+
+
+def test_two_columns_are_labels_or_classes_as_predict_says():
+    p = np.array([[0.25, 0.75], [0.5, 0.5]])  # what both would look like
+    labels = Reported(p, classes_=[0, 1], predictions=np.array([[0, 1], [0, 0]]))
+    np.testing.assert_array_equal(ls.as_distribution(labels, X).marginals(), p)
+    for predictions in ([1, 0], [[1], [0]]):  # CatBoost predicts a column
+        classes = Reported(p, classes_=[0, 1], predictions=np.array(predictions))
+        np.testing.assert_array_equal(ls.as_distribution(classes, X).marginals(), p[:, 1:])
+
+
+def test_classes_that_need_not_sum_to_one_are_no_labels():
+    """LightGBM's one-against-all gives such columns for a vector of three classes."""
+    model = Reported(P, classes_=[0, 1, 2], predictions=np.array([0, 1]))
+    with pytest.raises(ls.InputError, match="fitted on a vector of 3 classes"):
+        ls.as_distribution(model, X)
+
+
+class OnlyProbabilities:
+    def __init__(self, probabilities, classes_):
+        self.probabilities, self.classes_ = probabilities, classes_
+
+    def predict_proba(self, X):
+        return self.probabilities
+
+
+def test_objects_with_predict_proba_alone():
+    p = np.array([[0.25, 0.75], [0.5, 0.5]])
+    dist = ls.as_distribution(OnlyProbabilities(p, np.array([0, 1])), X)
+    np.testing.assert_array_equal(dist.marginals(), p[:, 1:])
+    dist = ls.as_distribution(OnlyProbabilities(P, np.array([0, 1, 2])), X)
+    np.testing.assert_array_equal(dist.marginals(), P)
+    softmax = OnlyProbabilities(P / P.sum(axis=1, keepdims=True), np.array([0, 1, 2]))
+    with pytest.raises(ls.InputError, match="this OnlyProbabilities was fitted on a vector"):
+        ls.as_distribution(softmax, X)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (Reported(P[0]), r"`predict_proba` of Reported must return shape .*, got shape \(3,\)"),
+        (Reported(P, predictions=LABELSETS[:, :2]), "one column for each label, got 2 and 3"),
+        (Reported(PAIRS, classes_=[0, 1]), "the classes of each of the 3 labels that `predict_pr"),
+        (
+            Reported([PAIRS[:, 0], np.ones((2, 3)) / 3]),
+            r"label 1 must have one column for each of its classes \[0, 1\], got shape \(2, 3\)",
+        ),
+        (Reported([PAIRS[:, 0], np.ones((2, 1))]), r"label 1 must have .*, got shape \(2, 1\)"),
+        (
+            Reported([PAIRS[:, 0], [[0.5, 0.5], [0.0, 0.0]]]),
+            r"classes of label 1 must sum to one, got \[0.0, 0.0\] in row 1",
+        ),
+        (
+            Reported(np.where(P == 0.5, np.nan, P), predictions=LABELSETS),
+            "The probabilities of Reported must hold probabilities, got NaN in row 0, column 2",
+        ),
+        (Reported(P - 1, predictions=LABELSETS), r"must lie in \[0, 1\], got -0.*in row 0"),
+    ],
+    ids=["vector", "predict", "classes", "three", "one", "zeros", "nan", "negative"],
+)
+def test_probabilities_that_do_not_fit(model, message):
+    with pytest.raises(ls.InputError, match=message):
+        ls.as_distribution(model, X)
+
+
+def test_neighbours_that_are_not_there_have_no_probability():
+    model = RadiusNeighborsClassifier(0.5, outlier_label=[2] * 4).fit(X, Y)
+    with (
+        pytest.warns(UserWarning, match="Outlier label 2"),
+        pytest.raises(ls.InputError, match=r"label 0 must sum to one, got \[0.0, 0.0\] in row 0"),
+    ):
+        ls.as_distribution(model, X + 100)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RidgeClassifier(alpha=2.0),
+        MultiOutputClassifier(LinearSVC(C=0.5)),
+        OneVsRestClassifier(LinearSVC()),
+        make_pipeline(StandardScaler(), OneVsRestClassifier(LinearSVC())),
+        MultiOutputClassifier(make_pipeline(StandardScaler(), LinearSVC())),
+        GridSearchCV(MultiOutputClassifier(LinearSVC()), {}, cv=2),
+    ],
+    ids=["ridge", "multi-output", "one-vs-rest", "pipeline", "pipeline inside", "search"],
+)
+def test_scores_are_calibrated_by_the_code_in_the_message(model):
+    with pytest.raises(ls.InputError, match="gives scores, not probabilities") as raised:
+        ls.as_distribution(model.fit(X, Y), X)
+    code = str(raised.value).split("`")[-2]
+    fitted = eval(code, {**globals(), "Pipeline": Pipeline})
+    np.testing.assert_allclose(
+        ls.as_distribution(fitted, X).marginals(),
+        np.column_stack([pair[:, 1] for pair in fitted.predict_proba(X)]),
+    )
+
+
+def test_a_model_without_any_scores():
+    with pytest.raises(ls.InputError, match="must have `predict_proba`, which LinearRegression ha"):
+        ls.as_distribution(LinearRegression().fit(X, Y), X)
+
+
+class Network:
+    """As in PyTorch: called with the features, it returns logits that belong to a gradient."""
+
+    def __call__(self, features):
+        return Tensor(np.asarray(features) @ np.array([[1.0, 0.0], [0.0, 2.0], [0.5, 0.5]]))
+
+
+class Tensor:
+    def __init__(self, values, gradient=True):
+        self.values, self.gradient = values, gradient
+
+    def detach(self):
+        return Tensor(self.values, gradient=False)
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        if self.gradient:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return self.values
+
+
+def test_a_network_that_gives_logits():
+    net = Network()
+    message = r'Network without `predict_proba`.*`as_distribution\(model\(X\), kind="logit"\)`'
+    with pytest.raises(ls.InputError, match=message):
+        ls.as_distribution(net, X)
+    dist = ls.as_distribution(net(X), kind="logit")
+    np.testing.assert_allclose(dist.marginals(), 1 / (1 + np.exp(-net(X).values)))
+    pairs = [Tensor(PAIRS[:, label]) for label in range(3)]
+    np.testing.assert_array_equal(ls.as_distribution(pairs).marginals(), P)
+
+
+def test_functions_and_objects_that_only_predict():
+    def predict_labels(X):
+        return P
+
+    with pytest.raises(ls.InputError, match=r"`as_distribution\(predict_labels\(X\), kind"):
+        ls.as_distribution(predict_labels, X)
+
+    class OnlyPredicts:
+        def predict(self, X):
+            return P
+
+    with pytest.raises(ls.InputError, match=r"got a OnlyPredicts without.*model\.predict\(X\)"):
+        ls.as_distribution(OnlyPredicts(), X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("wrap", [np.array, pd.DataFrame, np.ndarray.tolist])
+def test_rounding_is_clipped(dtype, wrap):
+    p = np.array([[1 + 5e-7, 0.5], [-5e-7, 1 - 5e-7]], dtype=dtype)
+    marginals = ls.as_distribution(wrap(p)).marginals()
+    np.testing.assert_array_equal(marginals, p.clip(0, 1).astype(float))
+    pairs = np.array([[[-5e-7, 1 + 5e-7], [0.5, 0.5]]], dtype=dtype)
+    np.testing.assert_array_equal(ls.as_distribution(pairs).marginals(), [[1.0, 0.5]])
+    joint = np.array([[1 + 5e-7, -5e-7, 0.0, 0.0]], dtype=dtype)
+    np.testing.assert_array_equal(
+        ls.as_distribution(joint, kind="joint").probabilities(), [[1.0, 0.0, 0.0, 0.0]]
+    )
+    with pytest.raises(ls.InputError, match=r"must lie in \[0, 1\], got 1.00001"):
+        ls.as_distribution(np.array([[1 + 1e-5, 0.5]], dtype=dtype))
+    assert p[0, 0] > 1  # what the caller has stays as it was
+
+
+def test_nan_is_not_a_logit():
+    p = [[0.5, 0.5], [0.5, 0.5], [0.25, np.nan]]
+    with pytest.raises(ls.InputError, match="got NaN in row 2, column 1") as raised:
+        ls.as_distribution(p)
+    assert "logit" not in str(raised.value)
+    with pytest.raises(ls.InputError, match=r"`source` must hold probabilities, got NaN in row 0"):
+        ls.as_distribution([[np.nan, 1.0]], kind="joint")
+    pairs = [np.array([[0.5, 0.5]]), np.array([[0.5, np.nan]])]
+    with pytest.raises(ls.InputError, match=r"`source`\[1\] must hold probabilities, got NaN in r"):
+        ls.as_distribution(pairs)
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, sp.lil_matrix, sp.coo_array])
+def test_sparse_probabilities(make):
+    with pytest.raises(ls.InputError, match=r"got a sparse one .*`source.toarray\(\)`"):
+        ls.as_distribution(make(P))
+
+
+@pytest.mark.parametrize("source", [[["a", "b"], ["c"]], [{"a"}, set()], [["a", "b"], ["c", "d"]]])
+def test_label_names_are_no_probabilities(source):
+    message = "must hold a probability for every label, got the label names .*'a'.* in row 0"
+    with pytest.raises(ls.InputError, match=message):
+        ls.as_distribution(source)
+
+
+def test_ragged_rows_are_named():
+    message = "rows of different lengths. Row 0 has 2 entries, row 2 has 1"
+    with pytest.raises(ls.InputError, match=message):
+        ls.as_distribution([[0.5, 0.5], [0.5, 0.5], [1.0]])
+
+
+def test_constant_marginals_warn_by_name():
+    p = pd.DataFrame({"sea": [0.0, 0.0], "sky": [0.3, 0.2], "sun": [1.0, 1.0], "ice": [0.0, 1.0]})
+    with pytest.warns(ls.ProbabilityWarning, match="The probability of 'sea', 'sun' is exactly 0"):
+        ls.as_distribution(p)
+    ls.as_distribution(p[:1])  # one row says nothing
+    wide = np.zeros((2, 8))
+    wide[:, 0] = 0.5
+    with pytest.warns(ls.ProbabilityWarning, match="'y1', 'y2', 'y3', 'y4', 'y5' and 2 more is"):
+        ls.as_distribution(wide)
+
+
+def test_a_softmax_taken_as_marginals_warns_with_a_remedy_that_works():
+    p = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    with pytest.warns(ls.ProbabilityWarning, match=r"sums to one.*\(a softmax\)") as caught:
+        ls.as_distribution(p)
+    text = str(caught[0].message)
+    assert "joint" not in text
+    dist = eval(text.split("`")[-2], {"LabelsetTable": ls.LabelsetTable, "np": np, "P": p})
+    np.testing.assert_allclose(dist.marginals(), p)
+    assert (dist.mode().sum(axis=1) == 1).all()
+    with pytest.warns(ls.ProbabilityWarning, match='all labelsets, pass kind="joint"'):
+        ls.as_distribution(np.full((2, 4), 0.25, dtype=np.float32))
+    ls.as_distribution(p[:1])
+    ls.as_distribution(p[:, 1:] / p[:, 1:].sum(axis=1, keepdims=True))  # two labels

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from data_for_classifiers import make_problem
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -36,6 +40,34 @@ def test_no_predict_proba(classifier):
         classifier(LinearSVC()).fit(X, Y)
     with pytest.raises(ls.InputError, match="must have `predict_proba`, which Ridge has not"):
         classifier(Ridge()).fit(X, Y)
+
+
+@every_classifier
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        MultiOutputClassifier(LogisticRegression()),
+        MultiOutputClassifier(LinearSVC()),
+        ClassifierChain(LogisticRegression()),
+        OneVsRestClassifier(LogisticRegression()),
+        ls.BinaryRelevance(),
+        make_pipeline(StandardScaler(), MultiOutputClassifier(LogisticRegression())),
+        GridSearchCV(ls.ProbabilisticClassifierChain(), {}),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_learner_of_all_labels(classifier, estimator):
+    message = r"must be a classifier for one label, got a (\w+),.*`as_distribution\(model, X\)`"
+    with pytest.raises(ls.InputError, match=message):
+        classifier(estimator).fit(X, Y)
+
+
+@every_classifier
+def test_a_frozen_learner(classifier):
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y[:, 0]))
+    for estimator in (frozen, make_pipeline(StandardScaler(), frozen)):
+        with pytest.raises(ls.InputError, match="must be fitted to each label, which a FrozenEst"):
+            classifier(estimator).fit(X, Y)
 
 
 @every_classifier

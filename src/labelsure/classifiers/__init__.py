@@ -7,12 +7,14 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
     read_label_names,
     read_targets,
 )
+from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
@@ -21,7 +23,9 @@ __all__ = [
     "EnsembleOfClassifierChains",
     "LabelsetClassifier",
     "LabelsetPredictor",
+    "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
+    "ProbabilityWarning",
     "as_distribution",
     "read_label_names",
     "read_targets",

@@ -1,4 +1,4 @@
-"""`as_distribution`: fitted models of scikit-learn, and arrays, as distributions."""
+"""`as_distribution`: any fitted multi-label model, or predicted probabilities, as distributions."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
-from sklearn.neural_network import MLPClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure import distributions
-from labelsure._typing import Floats, Names
+from labelsure._typing import Names
 from labelsure.classifiers._base_learners import read_positive_column
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
-from labelsure.distributions import (
-    ChainMixture,
-    IndependentLabels,
-    LabelsetDistribution,
-    LabelsetTable,
+from labelsure.classifiers._probability_layouts import (
+    fitted_on_vector,
+    warn_of_constant_labels,
+    wrap_model_probabilities,
+    wrap_probabilities,
 )
+from labelsure.distributions import ChainMixture, LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
+
+MAX_CODE_LENGTH = 120  # of an estimator's repr that a message shows as code
 
 
 def as_distribution(
@@ -41,25 +42,31 @@ def as_distribution(
         - a classifier of labelsure;
         - scikit-learn's `ClassifierChain`: the joint distribution of its base learners, which its
           own `predict_proba` is not;
-        - `MultiOutputClassifier`, `OneVsRestClassifier` (fitted on labelsets), `MLPClassifier`:
-          independent labels;
         - `RandomForestClassifier`, `ExtraTreesClassifier`: the votes of the trees as a table, or
           with ``kind="marginal"`` independent labels;
-        - a pipeline or a grid search around one of these.
+        - any other model with `predict_proba`, fitted on labelsets: independent labels;
+        - a pipeline, search or `FrozenEstimator` around one of these.
 
         Or predicted probabilities, without `X`:
 
-        - (n, L) array or DataFrame of marginals P(y_j = 1), or of logits with ``kind="logit"``;
+        - (n, L) array, DataFrame or tensor of marginals P(y_j = 1), or of logits with
+          ``kind="logit"``;
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
         - a `LabelsetDistribution`, returned as it is.
     X
-        The instances to predict, for a fitted model.
+        The instances to predict, for a fitted model, as it takes them.
     kind
         For arrays "marginal" (None), "joint" or "logit"; for forests "votes" (None) or "marginal".
     label_names
         One for each label; DataFrames and classifiers of labelsure bring their own.
+
+    Warns
+    -----
+    ProbabilityWarning
+        Where a label has the probability 0 or 1 in every row, or rows of marginals sum to one as
+        those of a softmax do.
 
     Examples
     --------
@@ -72,40 +79,41 @@ def as_distribution(
     >>> as_distribution(ClassifierChain(LogisticRegression()).fit(X, Y), X)
     ChainMixture(n_samples=4, n_labels=2)
     """
-    if isinstance(source, BaseEstimator) or hasattr(source, "predict_proba"):
-        if isinstance(source, type):
-            raise InputError(
-                f"`source` must be a fitted model, got the class {source.__name__}. "
-                "Make one and fit it."
-            )
+    if isinstance(source, type):
+        raise InputError(
+            f"`source` must be a fitted model, got the class {source.__name__}. "
+            "Make one and fit it."
+        )
+    if isinstance(source, BaseEstimator) or _predicts_probabilities(source):
         return _from_model(source, X, kind, label_names)
+    if callable(source) or hasattr(source, "predict"):
+        raise _not_a_model(source)
     if X is not None:
         raise InputError(
             f"`X` belongs to a fitted model, but `source` is a {type(source).__name__}. "
             "Pass the model, or its probabilities without `X`."
         )
     kind = "marginal" if kind is None else kind
-    return distributions.as_distribution(source, kind=kind, label_names=label_names)
+    return wrap_probabilities(source, kind=kind, label_names=label_names)
+
+
+def _predicts_probabilities(source: Any) -> bool:
+    return hasattr(source, "predict_distribution") or hasattr(source, "predict_proba")
 
 
 def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
-    name = type(model).__name__
     if X is None:
         raise InputError(
-            f"`X` must hold the instances to predict, because `source` is a model ({name}). "
-            "Call `as_distribution(model, X)`."
+            "`X` must hold the instances to predict, because `source` is a model "
+            f"({type(model).__name__}). Call `as_distribution(model, X)`."
         )
     reader = next((_READERS[cls] for cls in type(model).__mro__ if cls in _READERS), None)
     if reader is None and hasattr(model, "predict_distribution"):
         reader = _from_labelsure
+    if reader is None and hasattr(model, "predict_proba"):
+        reader = _from_probabilities
     if reader is None:
-        known = ", ".join(sorted(cls.__name__ for cls in _READERS))
-        raise InputError(
-            f"`source` must be a model whose distribution is known, got {name}. Known are the "
-            f"classifiers of labelsure and {known}. For independent labels pass its probabilities: "
-            "`as_distribution(model.predict_proba(X))`."
-        )
-    check_is_fitted(model)
+        raise _without_probabilities(model)
     return reader(model, X, kind, label_names)
 
 
@@ -119,6 +127,13 @@ def _from_labelsure(model: Any, X: Any, kind: str | None, label_names: Names) ->
     return model.predict_distribution(X)
 
 
+def _from_probabilities(
+    model: Any, X: Any, kind: str | None, label_names: Names
+) -> LabelsetDistribution:
+    _check_no_kind(model, kind)
+    return wrap_model_probabilities(model, X, label_names)
+
+
 def _from_pipeline(
     model: Pipeline, X: Any, kind: str | None, label_names: Names
 ) -> LabelsetDistribution:
@@ -126,20 +141,35 @@ def _from_pipeline(
     return as_distribution(model[-1], transformed, kind=kind, label_names=label_names)
 
 
-def _from_search(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
+def _from_search(
+    model: BaseSearchCV, X: Any, kind: str | None, label_names: Names
+) -> LabelsetDistribution:
+    check_is_fitted(model)
+    if not hasattr(model, "best_estimator_"):
+        raise InputError(
+            f"`source` must have fitted its best model, this {type(model).__name__} has not. Fit "
+            "it with `refit=True`."
+        )
     return as_distribution(model.best_estimator_, X, kind=kind, label_names=label_names)
+
+
+def _from_frozen(
+    model: FrozenEstimator, X: Any, kind: str | None, label_names: Names
+) -> LabelsetDistribution:
+    return as_distribution(model.estimator, X, kind=kind, label_names=label_names)
 
 
 def _from_chain(
     model: ClassifierChain, X: Any, kind: str | None, label_names: Names
 ) -> ChainMixture:
+    check_is_fitted(model)
     _check_no_kind(model, kind)
     for label, learner in zip(model.order_, model.estimators_, strict=True):
         if not hasattr(learner, "predict_proba"):
             name = type(learner).__name__
             raise InputError(
                 f"The learners of a ClassifierChain must have `predict_proba`, which {name} has "
-                f"not. Fit the chain on e.g. `CalibratedClassifierCV({name}())`."
+                f"not. Fit the chain on e.g. `CalibratedClassifierCV({_as_code(learner)})`."
             )
         read_positive_column(np.empty((0, len(learner.classes_))), learner.classes_, label)
     X = validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float64)
@@ -147,57 +177,24 @@ def _from_chain(
     # The labels of the probes may be anything; half of them are 1.
     labels = np.indices((X.shape[0], len(order))).sum(axis=0).astype(np.int8) % 2
     linear = read_linear_weights(model.estimators_, X, labels)
-    return ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
-
-
-def _from_multi_output(
-    model: MultiOutputClassifier, X: Any, kind: str | None, label_names: Names
-) -> IndependentLabels:
-    _check_no_kind(model, kind)
-    marginals = _read_marginals(model.predict_proba(X), model.classes_)
-    return IndependentLabels(marginals, label_names)
-
-
-def _from_one_vs_rest(
-    model: OneVsRestClassifier, X: Any, kind: str | None, label_names: Names
-) -> IndependentLabels:
-    _check_no_kind(model, kind)
-    if not model.multilabel_:
-        raise _not_multilabel(model, len(model.classes_))
-    return IndependentLabels(model.predict_proba(X), label_names)
-
-
-def _from_network(
-    model: MLPClassifier, X: Any, kind: str | None, label_names: Names
-) -> IndependentLabels:
-    _check_no_kind(model, kind)
-    if model.out_activation_ != "logistic":
-        raise _not_multilabel(model, model.n_outputs_)
-    probabilities = model.predict_proba(X)
-    if model.n_outputs_ == 1:  # a vector of two classes, or a single label
-        probabilities = probabilities[:, -1:]
-    return IndependentLabels(probabilities, label_names)
+    dist = ChainMixture([expand_chain(order, model.estimators_, linear, X)], label_names)
+    classes = [model.estimators_[position].classes_ for position in np.argsort(order)]
+    _warn_of_single_classes(dist, classes)
+    return dist
 
 
 def _from_forest(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
+    check_is_fitted(model)
     kind = "votes" if kind is None else kind
     if kind not in _FOREST_KINDS:
         raise unknown_name("kind for a forest", kind, _FOREST_KINDS)
-    single = model.n_outputs_ == 1
-    return _FOREST_KINDS[kind](
-        model, X, [model.classes_] if single else model.classes_, label_names
-    )
+    return _FOREST_KINDS[kind](model, X, label_names)
 
 
-def _forest_marginals(
-    model: Any, X: Any, classes: Sequence[Any], label_names: Names
-) -> IndependentLabels:
-    probabilities = model.predict_proba(X)
-    pairs = [probabilities] if model.n_outputs_ == 1 else probabilities
-    return IndependentLabels(_read_marginals(pairs, classes), label_names)
-
-
-def _forest_votes(model: Any, X: Any, classes: Sequence[Any], label_names: Names) -> LabelsetTable:
+def _forest_votes(model: Any, X: Any, label_names: Names) -> LabelsetTable:
+    classes = [model.classes_] if model.n_outputs_ == 1 else model.classes_
+    if model.n_outputs_ == 1 and len(model.classes_) > 2:
+        raise fitted_on_vector(model, len(model.classes_))
     X = validate_data(
         model, X, reset=False, accept_sparse="csr", dtype=np.float32, ensure_all_finite=False
     )
@@ -208,35 +205,32 @@ def _forest_votes(model: Any, X: Any, classes: Sequence[Any], label_names: Names
         chosen = tree.predict(X).reshape(X.shape[0], -1).astype(np.intp)
         for j, value in enumerate(values):
             votes[:, t, j] = value[chosen[:, j]]
-    return LabelsetTable.from_samples(votes, label_names)
+    dist = LabelsetTable.from_samples(votes, label_names)
+    _warn_of_single_classes(dist, classes)
+    return dist
 
 
-_FOREST_KINDS: dict[str, Callable[..., LabelsetDistribution]] = {
+_FOREST_KINDS: dict[str, Callable[[Any, Any, Names], LabelsetDistribution]] = {
     "votes": _forest_votes,
-    "marginal": _forest_marginals,
+    "marginal": wrap_model_probabilities,
 }
 
 _READERS: dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistribution]] = {
+    BaseSearchCV: _from_search,
     ClassifierChain: _from_chain,
     ExtraTreesClassifier: _from_forest,
-    GridSearchCV: _from_search,
-    MLPClassifier: _from_network,
-    MultiOutputClassifier: _from_multi_output,
-    OneVsRestClassifier: _from_one_vs_rest,
+    FrozenEstimator: _from_frozen,
     Pipeline: _from_pipeline,
     RandomForestClassifier: _from_forest,
-    RandomizedSearchCV: _from_search,
 }
-"""Models by their class. A new one is a function and an entry here."""
+"""Models that hold more than `predict_proba` says, by their class, and what is around a model. A
+new one is a function and an entry here; every other model is read by its `predict_proba`."""
 
 
-def _read_marginals(pairs: Sequence[Any], classes: Sequence[Any]) -> Floats:
-    return np.column_stack(
-        [
-            read_positive_column(pair, known, j)
-            for j, (pair, known) in enumerate(zip(pairs, classes, strict=True))
-        ]
-    )
+def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:
+    labels = [label for label, known in enumerate(classes) if len(known) == 1]
+    if labels:
+        warn_of_constant_labels(dist, labels)
 
 
 def _check_no_kind(model: Any, kind: str | None) -> None:
@@ -247,9 +241,37 @@ def _check_no_kind(model: Any, kind: str | None) -> None:
         )
 
 
-def _not_multilabel(model: Any, n_classes: int) -> InputError:
+def _without_probabilities(model: Any) -> InputError:
+    """Build the error for a model of scikit-learn that has no `predict_proba`."""
+    name = type(model).__name__
+    learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
+    if hasattr(learner, "decision_function"):
+        return InputError(
+            f"`source` must have `predict_proba`, which {name} has not: its `decision_function` "
+            "gives scores, not probabilities. Calibrate it: "
+            f"`MultiOutputClassifier(CalibratedClassifierCV({_as_code(learner)})).fit(X, Y)`."
+        )
     return InputError(
-        f"`source` must be fitted on labelsets, but this {type(model).__name__} was fitted on a "
-        f"vector of {n_classes} classes, of which each instance has one. Fit it on `Y` of zeros "
-        "and ones of shape (n_samples, n_labels)."
+        f"`source` must have `predict_proba`, which {name} has not. Fit a classifier that has it, "
+        "or pass probabilities from elsewhere without `X`: `as_distribution(P)`."
     )
+
+
+def _not_a_model(source: Any) -> InputError:
+    """Build the error for functions, networks and other objects without `predict_proba`."""
+    if hasattr(source, "__name__"):
+        what, call = f"the function {source.__name__}", f"{source.__name__}(X)"
+    else:
+        what = f"a {type(source).__name__} without `predict_proba`"
+        call = "model(X)" if callable(source) else "model.predict(X)"
+    return InputError(
+        f"`source` must be a fitted model with `predict_proba`, or probabilities, got {what}. Pass "
+        f'what it returns: `as_distribution({call}, kind="logit")` for logits, without `kind` for '
+        "probabilities P(y_j = 1)."
+    )
+
+
+def _as_code(estimator: Any) -> str:
+    """Return the code that makes an estimator, for messages."""
+    code = " ".join(repr(estimator).split())
+    return code if len(code) <= MAX_CODE_LENGTH else f"{type(estimator).__name__}(...)"

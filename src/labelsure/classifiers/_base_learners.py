@@ -8,10 +8,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
@@ -25,6 +30,7 @@ Features = Any
 """An (n, d) float64 array or csr matrix."""
 
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
+PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -62,6 +68,7 @@ def check_learner(estimator: Any) -> Any:
             f"`estimator` must be a scikit-learn estimator, an instance, got {estimator!r}. "
             "Pass e.g. `LogisticRegression()`."
         )
+    _check_for_one_label(estimator)
     if not hasattr(estimator, "predict_proba"):
         name = type(estimator).__name__
         raise InputError(
@@ -69,6 +76,31 @@ def check_learner(estimator: Any) -> Any:
             f"`CalibratedClassifierCV({name}())`, or set the option that turns it on."
         )
     return estimator
+
+
+def _check_for_one_label(estimator: Any) -> None:
+    """Refuse estimators that are for all labels at once, or that would not be fitted at all."""
+    if isinstance(estimator, Pipeline):
+        return _check_for_one_label(estimator.steps[-1][1])
+    if isinstance(estimator, BaseSearchCV):
+        return _check_for_one_label(estimator.estimator)
+    name = type(estimator).__name__
+    if isinstance(estimator, FrozenEstimator):
+        raise InputError(
+            "`estimator` must be fitted to each label, which a FrozenEstimator never is: all "
+            "labels would have the same probabilities. Pass the estimator itself; a fitted model "
+            "of all labels is used directly, by `as_distribution(model, X)`."
+        )
+    if isinstance(estimator, _FOR_ALL_LABELS) or hasattr(estimator, "predict_distribution"):
+        raise InputError(
+            f"`estimator` must be a classifier for one label, got a {name}, which is one for all "
+            "labels at once. Use it directly: `as_distribution(model, X)` once it is fitted, or "
+            "`AccuracyAwareClassifier(model)`."
+        )
+    return None
+
+
+_FOR_ALL_LABELS = (ClassifierChain, MultiOutputClassifier, OneVsRestClassifier)
 
 
 def append_labels(X: Features, labels: Labelsets) -> Features:
@@ -172,10 +204,29 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
             f"Every label must have the classes 0 and 1, label {label} has {known}. "
             "Fit the model on zeros and ones."
         )
+    columns = np.asarray(probabilities)
+    if columns.ndim != 2 or columns.shape[1] != len(known):
+        known = _classes_of_columns(columns, known, label)
     if 1 not in known:
-        return np.zeros(len(probabilities))
-    # Means over trees or folds can exceed one by rounding.
-    return np.clip(np.asarray(probabilities)[:, known.index(1)].astype(np.float64), 0.0, 1.0)
+        return np.zeros(len(columns))
+    # Means over trees or folds can be a hair above one.
+    return np.clip(columns[:, known.index(1)].astype(np.float64), 0.0, 1.0)
+
+
+def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> list[int]:
+    """Return 0 and 1 for two columns that sum to one, whatever the learner reports.
+
+    CatBoost's MultiLogloss reports the number of its only label, 0, as the classes of the two
+    columns P(y = 0) and P(y = 1).
+    """
+    is_pair = columns.ndim == 2 and columns.shape[1] == 2
+    if is_pair and np.allclose(columns.sum(axis=1), 1, rtol=0, atol=PAIR_TOLERANCE):
+        return [0, 1]
+    raise InputError(
+        f"The probabilities of label {label} must have one column for each of its classes {known}, "
+        f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "
+        "pass the probabilities P(y_j = 1) themselves to `as_distribution`."
+    )
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> Floats:

@@ -1,0 +1,215 @@
+"""`PrecomputedProbabilities`: the output of another system in place of features."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure._typing import Labelsets, Names
+from labelsure.classifiers._base_learners import check_weights
+from labelsure.classifiers._predictor import (
+    LabelsetPredictor,
+    Targets,
+    read_label_names,
+    read_targets,
+)
+from labelsure.classifiers._probability_layouts import read_array, wrap_probabilities
+from labelsure.distributions import LabelsetDistribution, LabelsetTable
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import check_labelsets, names_in
+from labelsure.named_labelsets import (
+    align_labelsets,
+    align_rows,
+    index_of,
+    match_labels,
+    read_labelsets,
+)
+
+_SHAPES = {
+    "marginal": "(n_samples, n_labels)",
+    "logit": "(n_samples, n_labels)",
+    "joint": "(n_samples, 2**n_labels)",
+    "votes": "(n_samples, n_votes, n_labels)",
+}
+"""The shape of X for each kind."""
+
+_KINDS_WITH_NAMES = ("marginal", "logit")
+"""Those of which each column is a label, so that a DataFrame names the labels."""
+
+
+class PrecomputedProbabilities(LabelsetPredictor):
+    """A classifier whose X *is* what another system predicted: nothing is left to be learned.
+
+    With it whatever takes a classifier takes probabilities that came from anywhere.
+
+    Parameters
+    ----------
+    kind
+        What X holds:
+
+        - "marginal": (n, L) probabilities P(y_j = 1);
+        - "logit": (n, L) logits of these;
+        - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
+        - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote.
+
+    Attributes
+    ----------
+    classes_
+        [0, 1] for each label, or the two values of a vector y.
+    label_names_
+        The columns of a DataFrame y; otherwise those of a DataFrame X of marginals or logits,
+        otherwise y0, y1, ... Predictions have their labels in this order.
+    column_names_
+        The columns of a DataFrame X of marginals or logits, None for others.
+    n_features_in_
+        How many columns X has (the labels of a vote).
+
+    Examples
+    --------
+    >>> P = [[0.9, 0.2], [0.3, 0.8], [0.6, 0.6]]
+    >>> model = PrecomputedProbabilities().fit(P, [[1, 0], [0, 1], [1, 0]])
+    >>> model.predict(P)
+    array([[1, 0],
+           [0, 1],
+           [1, 1]])
+    >>> model.predict_distribution(P)
+    IndependentLabels(n_samples=3, n_labels=2)
+    """
+
+    def __init__(self, kind: str = "marginal") -> None:
+        self.kind = kind
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Check that X and y belong together and keep the names of the labels.
+
+        Parameters
+        ----------
+        X
+            What the other system predicted, of the `kind`.
+        y
+            (n, L) zeros and ones, a DataFrame (whose columns name the labels) or sparse; for each
+            instance the names of its labels, where X is a DataFrame; or a vector of two classes,
+            which is the case of one label. The columns of two DataFrames are matched by name,
+            those of arrays by position.
+        sample_weight
+            (n,) weights of the instances, which are checked and change nothing.
+        """
+        array = self._check_shape(X)
+        names = self._names_of_columns(X)
+        dist = self._wrap(array, names)
+        targets = _read_truth(y, X, names, dist)
+        if sample_weight is not None:
+            check_weights(sample_weight, len(dist))
+        self.n_features_in_ = array.shape[-1]
+        self.classes_ = targets.classes
+        self.column_names_ = names
+        truth_names = names_in(y)
+        if names is not None and (truth_names is None or len(truth_names) != dist.n_labels):
+            self.label_names_ = dist.label_names
+        else:
+            self.label_names_ = read_label_names(y, dist.n_labels)
+        self._labels_are_named = names is not None or truth_names is not None
+        return self
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return what X says as distributions.
+
+        Parameters
+        ----------
+        X
+            As in `fit`; the columns of a DataFrame may be in another order.
+        """
+        check_is_fitted(self)
+        return self.distribution_of_checked(X)
+
+    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+        """Return what X says as distributions; X is checked here, for it is all there is.
+
+        Parameters
+        ----------
+        X
+            As in `fit`.
+        """
+        array = self._check_shape(X)
+        names = self._names_of_columns(X)
+        # An array has its columns in the order that they had in `fit`.
+        names = self.column_names_ if names is None else names
+        if names is not None and self._labels_are_named and array.shape[1] == len(names):
+            array = array[:, match_labels(names, self.label_names_, "X", "the fitted model")]
+        if array.shape[-1] != self.n_features_in_:
+            raise InputError(
+                f"`X` must have {self.n_features_in_} columns as in `fit`, got {array.shape[-1]}. "
+                f"Pass predictions of the same {len(self.label_names_)} labels."
+            )
+        return self._wrap(array, self.label_names_)
+
+    def _check_shape(self, X: Any) -> NDArray[Any]:
+        if self.kind not in _SHAPES:
+            raise unknown_name("kind", self.kind, _SHAPES)
+        array = read_array(X, "`X`")
+        n_axes = 3 if self.kind == "votes" else 2
+        if array.ndim != n_axes:
+            raise InputError(
+                f"`X` must have shape {_SHAPES[self.kind]} for kind={self.kind!r}, got shape "
+                f"{array.shape}. Pass what the other system predicts in this layout."
+            )
+        return array
+
+    def _names_of_columns(self, X: Any) -> tuple[str, ...] | None:
+        """Return the labels that a DataFrame names, None where columns go by position."""
+        names = names_in(X) if self.kind in _KINDS_WITH_NAMES else None
+        return None if names is None else tuple(names)
+
+    def _wrap(self, array: NDArray[Any], label_names: Names) -> LabelsetDistribution:
+        if self.kind == "votes":
+            return LabelsetTable.from_samples(array, label_names)
+        return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.two_d_array = self.kind != "votes"
+        tags.input_tags.three_d_array = self.kind == "votes"
+        return tags
+
+
+def _read_truth(
+    y: Any, X: Any, label_names: tuple[str, ...] | None, dist: LabelsetDistribution
+) -> Targets:
+    """Return the true labelsets of the instances of `dist`, or say why y does not belong to X."""
+    if y is None:
+        raise InputError(
+            "`y` must hold the true labelsets: this estimator requires y to be passed, but the "
+            "target y is None. For probabilities without a truth call `as_distribution(X)`."
+        )
+    if _is_vector(y):
+        targets = read_targets(np.asarray(y))
+        check_labelsets(targets.labelsets, name="y", n_samples=len(dist), n_labels=dist.n_labels)
+        align_rows(index_of(y), index_of(X), name="y", beside="`X`")
+        return targets
+    if label_names is None and names_in(y) is None and read_labelsets(y, name="y").label_names:
+        raise InputError(
+            "`y` must be zeros and ones where the columns of `X` have no names, got names of "
+            "labels, which could be in any order. Pass `X` as a DataFrame whose columns are the "
+            "labels, or binarise `y`, e.g. by MultiLabelBinarizer."
+        )
+    labelsets: Labelsets = align_labelsets(
+        y,
+        name="y",
+        n_samples=len(dist),
+        n_labels=dist.n_labels,
+        label_names=label_names,
+        index=index_of(X),
+        beside="`X`",
+    )
+    return read_targets(labelsets.astype(np.int64))
+
+
+def _is_vector(y: Any) -> bool:
+    """Return whether y has one class for each instance, a number or a text."""
+    if hasattr(y, "shape"):
+        return len(y.shape) == 1 and not any(np.iterable(x) and not isinstance(x, str) for x in y)
+    return not any(hasattr(entry, "__len__") and not isinstance(entry, str) for entry in y)

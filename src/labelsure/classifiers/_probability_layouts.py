@@ -1,0 +1,353 @@
+"""Probabilities in every layout that models and people have them in, checked before use.
+
+A model's `predict_proba` says little about what its columns are: labels, the classes of one label,
+or the classes of a vector. Here the columns are compared with the classes that the model reports
+and with the shape of what it predicts, so that none is taken for another.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure import distributions
+from labelsure._typing import Floats, Names
+from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
+from labelsure.distributions import IndependentLabels, LabelsetDistribution
+from labelsure.errors import InputError
+from labelsure.labelsets import names_in
+
+ROUNDING = 1e-6
+"""Probabilities this far outside of [0, 1], and rows whose sum is this far from one, are rounded:
+float32 has seven digits, of which sums over trees or folds lose one."""
+
+N_LISTED = 5
+"""Labels that a warning names before it only counts them."""
+
+
+class ProbabilityWarning(UserWarning):
+    """Probabilities that can be used but may not be what they are taken for."""
+
+
+def wrap_probabilities(
+    source: Any,
+    *,
+    kind: str = "marginal",
+    label_names: Names = None,
+    name: str = "`source`",
+) -> LabelsetDistribution:
+    """Return predicted probabilities as distributions; warn where they look like something else.
+
+    Parameters
+    ----------
+    source
+        What `labelsure.distributions.as_distribution` takes, or tensors in its place.
+    kind
+        "marginal", "joint" or "logit".
+    label_names
+        One for each label; a DataFrame of marginals or logits brings its own.
+    name
+        What the caller calls them, for the messages.
+    """
+    if isinstance(source, LabelsetDistribution):
+        return source
+    if label_names is None and kind != "joint":
+        label_names = names_in(source)
+    cleaned = _clean(source, kind, name)
+    dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
+    if isinstance(dist, IndependentLabels):
+        warn_of_suspect_marginals(dist)
+    return dist
+
+
+def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> IndependentLabels:
+    """Return independent labels with the marginals that a model's `predict_proba` gives.
+
+    Parameters
+    ----------
+    model
+        Fitted on labelsets, or on a vector of the classes 0 and 1, which is the case of one label.
+    X
+        The instances, as the model takes them.
+    label_names
+        One for each label; a DataFrame of marginals brings its own.
+    """
+    probabilities = model.predict_proba(X)
+    if label_names is None:
+        label_names = names_in(probabilities)
+    columns, classes = _split_into_labels(model, X, probabilities)
+    if classes is None:
+        marginals = columns
+    else:
+        marginals = np.column_stack(
+            [
+                _column_of_label(column, known, label)
+                for label, (column, known) in enumerate(zip(columns, classes, strict=True))
+            ]
+        )
+    cleaned = _clean(marginals, "marginal", f"The probabilities of {type(model).__name__}")
+    dist = IndependentLabels(cleaned, label_names)
+    single = [] if classes is None else labels_with_one_class(columns, classes)
+    warn_of_suspect_marginals(dist, single)
+    return dist
+
+
+def _split_into_labels(model: Any, X: Any, probabilities: Any) -> tuple[Any, Sequence[Any] | None]:
+    """Return one array and its classes for each label; None as classes where columns are labels."""
+    classes = getattr(model, "classes_", None)
+    if isinstance(probabilities, (list, tuple)):
+        return [np.asarray(array) for array in probabilities], _classes_of_labels(
+            model, classes, len(probabilities)
+        )
+    array = np.asarray(
+        probabilities.toarray() if hasattr(probabilities, "toarray") else probabilities
+    )
+    if array.ndim == 3:
+        per_label = [array[:, label] for label in range(array.shape[1])]
+        return per_label, _classes_of_labels(model, classes, array.shape[1])
+    if array.ndim != 2:
+        raise InputError(
+            f"`predict_proba` of {type(model).__name__} must return shape (n_samples, n_labels), "
+            "(n_samples, n_labels, 2) or a list with one array for each label, got shape "
+            f"{array.shape}. Bring it into one of these and pass it without `X`."
+        )
+    if not _columns_are_classes(model, X, array):
+        return array, None
+    if array.shape[1] > 2:
+        raise fitted_on_vector(model, array.shape[1])
+    return [array], [[0, 1] if classes is None else classes]
+
+
+def _classes_of_labels(model: Any, classes: Any, n_labels: int) -> Sequence[Any]:
+    """Return the classes of each label: 0 and 1 where the model does not report them."""
+    if classes is None:
+        return [[0, 1]] * n_labels
+    per_label = [classes] if n_labels == 1 and np.ndim(classes[0]) == 0 else classes
+    if len(per_label) != n_labels or any(np.ndim(known) != 1 for known in per_label):
+        raise InputError(
+            f"`classes_` of {type(model).__name__} must have the classes of each of the "
+            f"{n_labels} labels that `predict_proba` has, got {classes!r}. Pass the probabilities "
+            "P(y_j = 1) without `X`."
+        )
+    return per_label
+
+
+def _columns_are_classes(model: Any, X: Any, probabilities: NDArray[Any]) -> bool:
+    """Return whether the columns are the classes of a vector, not labels.
+
+    What the model reports as `classes_` does not tell: for labels some report their numbers, others
+    0 and 1. What it predicts does: one value for each instance, or one for each label.
+    """
+    n_columns = probabilities.shape[1]
+    classes = getattr(model, "classes_", None)
+    if not hasattr(model, "predict"):
+        is_flat = classes is not None and np.ndim(classes[0]) == 0 and len(classes) == n_columns
+        return bool(is_flat and n_columns > 1 and _rows_sum_to_one(probabilities))
+    predicted = model.predict(X)
+    shape = predicted.shape if hasattr(predicted, "shape") else np.shape(predicted)
+    if len(shape) == 1 or (shape[1] == 1 and n_columns > 1):
+        # One column without the classes that belong to it is a single label.
+        return n_columns > 1 or (classes is not None and len(classes) == 1)
+    if shape[1] != n_columns:
+        raise InputError(
+            f"`predict` and `predict_proba` of {type(model).__name__} must have one column for "
+            f"each label, got {shape[1]} and {n_columns}. Pass the probabilities P(y_j = 1) "
+            "without `X`."
+        )
+    return False
+
+
+def _column_of_label(probabilities: NDArray[Any], classes: Any, label: int) -> Floats:
+    if probabilities.ndim == 2 and len(probabilities):
+        sums = probabilities.sum(axis=1, dtype=np.float64)
+        off = np.flatnonzero(~(np.abs(sums - 1) <= PAIR_TOLERANCE))
+        if off.size:
+            raise InputError(
+                f"The probabilities of the classes of label {label} must sum to one, got "
+                f"{probabilities[off[0]].tolist()} in row {off[0]}. Mend the model or drop that "
+                "row."
+            )
+    return read_positive_column(probabilities, classes, label)
+
+
+def labels_with_one_class(columns: Sequence[Any], classes: Sequence[Any]) -> list[int]:
+    """Return the labels that had one class in training, and so have one column.
+
+    Parameters
+    ----------
+    columns
+        The probabilities of each label, (n, n_classes).
+    classes
+        The classes of each label.
+    """
+    return [
+        label
+        for label, (column, known) in enumerate(zip(columns, classes, strict=True))
+        if len(known) == 1 and column.shape[1] == 1
+    ]
+
+
+def fitted_on_vector(model: Any, n_classes: int) -> InputError:
+    """Build the error for a model of classes of which each instance has one.
+
+    Parameters
+    ----------
+    model
+        The fitted model.
+    n_classes
+        How many classes its vector had.
+    """
+    return InputError(
+        f"`source` must be fitted on labelsets, but this {type(model).__name__} was fitted on a "
+        f"vector of {n_classes} classes, of which each instance has one. Fit it on `Y` of zeros "
+        "and ones of shape (n_samples, n_labels)."
+    )
+
+
+def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence[int] = ()) -> None:
+    """Warn of marginals that are 0 or 1 in every row, and of rows that look like a softmax.
+
+    Parameters
+    ----------
+    dist
+        Whose marginals are looked at.
+    single_class
+        Labels that had a single class in training; of these one row is enough to warn.
+    """
+    constant = set(single_class)
+    if len(dist) > 1:
+        # Two rows clear nearly every label and every matrix; only the others are read as a whole.
+        head = dist[:2].marginals()
+        suspects = np.flatnonzero((head[0] == head[1]) & np.isin(head[0], (0, 1)))
+        if suspects.size:
+            is_constant = (dist.marginals()[:, suspects] == head[0, suspects]).all(axis=0)
+            constant |= set(suspects[is_constant].tolist())
+        if dist.n_labels > 2 and _rows_sum_to_one(head) and _rows_sum_to_one(dist.marginals()):
+            _warn_of_softmax(dist.n_labels)
+    if constant:
+        warn_of_constant_labels(dist, sorted(constant))
+
+
+def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -> None:
+    """Warn that some labels have the probability 0 or 1 whatever the instance.
+
+    Parameters
+    ----------
+    dist
+        Which has their names.
+    labels
+        Their positions, at least one.
+    """
+    names = [repr(dist.label_names[label]) for label in labels]
+    shown = ", ".join(names[:N_LISTED])
+    more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
+    warnings.warn(
+        f"The probability of {shown}{more} is exactly 0 or 1 in every row: the label had a single "
+        "class in training, or the columns are not what they are taken for. Such a label counts "
+        "as certain; drop it, or smooth its probability.",
+        ProbabilityWarning,
+        stacklevel=2,
+    )
+
+
+def _warn_of_softmax(n_labels: int) -> None:
+    is_power = n_labels & (n_labels - 1) == 0
+    joint = ' If they are those of all labelsets, pass kind="joint".' if is_power else ""
+    warnings.warn(
+        "Each row of probabilities sums to one, as those of classes do of which each instance has "
+        "exactly one (a softmax), but they are taken as P(y_j = 1) of independent labels. For "
+        "labels that can occur together train one sigmoid output each. If each instance has "
+        f"exactly one label, use `LabelsetTable([np.eye({n_labels}, dtype=int)] * len(P), P)`."
+        f"{joint}",
+        ProbabilityWarning,
+        stacklevel=2,
+    )
+
+
+def _rows_sum_to_one(probabilities: NDArray[Any]) -> bool:
+    sums = probabilities.sum(axis=1, dtype=np.float64)
+    return bool((np.abs(sums - 1) <= ROUNDING).all())
+
+
+def _clean(source: Any, kind: str, name: str) -> Any:
+    """Return arrays without rounding errors; refuse what cannot be probabilities or logits."""
+    if isinstance(source, (list, tuple)) and source and _has_two_axes(source[0]):
+        return [_clean(part, kind, f"{name}[{label}]") for label, part in enumerate(source)]
+    array = read_array(source, name)
+    if array.dtype.kind != "f" or kind == "logit":
+        return array
+    if array.size == 0 or (array.min() >= 0 and array.max() <= 1):
+        return array
+    missing = np.isnan(array)
+    if missing.any():
+        at = np.argwhere(missing)[0]
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(_AXES, at, strict=False))
+        raise InputError(
+            f"{name} must hold probabilities, got NaN in {where}. Fill it in, or drop that row "
+            "from everything that goes with it."
+        )
+    is_rounded = array.min() >= -ROUNDING and array.max() <= 1 + ROUNDING
+    return array.clip(0, 1) if is_rounded else array
+
+
+_AXES = ("row", "column", "entry")
+
+
+def _has_two_axes(part: Any) -> bool:
+    try:
+        return np.ndim(_without_gradient(part)) == 2
+    except ValueError:  # ragged
+        return False
+
+
+def read_array(source: Any, name: str) -> NDArray[Any]:
+    """Return a dense array; refuse sparse ones, label names and rows of different lengths.
+
+    Parameters
+    ----------
+    source
+        An array, a DataFrame, nested lists or a tensor.
+    name
+        What the caller calls it, for the messages.
+    """
+    if hasattr(source, "toarray"):
+        raise InputError(
+            f"{name} must be a dense array of probabilities, got a sparse one "
+            f"({type(source).__name__}), whose missing entries would count as probabilities of 0. "
+            "If they are, pass `source.toarray()`."
+        )
+    _refuse_label_names(source, name)
+    try:
+        return np.asarray(_without_gradient(source))
+    except ValueError as error:
+        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in source]
+        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
+        raise InputError(
+            f"{name} must be a rectangular array of numbers, got rows of different lengths. "
+            f"Row 0 has {lengths[0]} entries, row {odd} has {lengths[odd]}: give each row a "
+            "probability for every label."
+        ) from error
+
+
+def _without_gradient(source: Any) -> Any:
+    """Return a tensor's numbers, which it keeps back while they belong to a gradient."""
+    return source.detach().cpu() if hasattr(source, "detach") else source
+
+
+def _refuse_label_names(source: Any, name: str) -> None:
+    """Refuse lists or sets of label names, which are a truth and not probabilities."""
+    if isinstance(source, np.ndarray) or not isinstance(source, (list, tuple)):
+        return
+    for row, entry in enumerate(source):
+        if isinstance(entry, (set, frozenset)) or (
+            isinstance(entry, (list, tuple)) and any(isinstance(label, str) for label in entry)
+        ):
+            raise InputError(
+                f"{name} must hold a probability for every label, got the label names {entry!r} "
+                f"in row {row}. Names say which labels are true: pass them as `Y`, and the "
+                "probabilities of the model here."
+            )
