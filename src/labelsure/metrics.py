@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_labelsets
+from labelsure.named_labelsets import align_labelsets, read_labelsets
 
 __all__ = [
     "COUNTS",
@@ -236,14 +236,23 @@ def check_accuracies(values: Any, name: str) -> Floats:
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
 
+    Where both are DataFrames, labels are compared by name and rows by index.
+
     Examples
     --------
     >>> [int(c[0]) for c in counts([[1, 1, 0, 0]], [[1, 0, 1, 0]])]
     [1, 1, 1, 1]
     """
-    true = check_labelsets(Y_true, name="Y_true")
-    predicted = check_labelsets(
-        Y_pred, name="Y_pred", n_samples=true.shape[0], n_labels=true.shape[1]
+    known = read_labelsets(Y_true, name="Y_true")
+    true = known.rows
+    predicted = align_labelsets(
+        Y_pred,
+        name="Y_pred",
+        n_samples=true.shape[0],
+        n_labels=true.shape[1],
+        label_names=known.label_names,
+        index=known.index,
+        beside="`Y_true`",
     )
     tp = (true & predicted).sum(axis=1)
     n_true, n_predicted = true.sum(axis=1), predicted.sum(axis=1)
@@ -259,7 +268,8 @@ def accuracy(
     Parameters
     ----------
     Y_true, Y_pred
-        (n, L) arrays of zeros and ones.
+        (n, L) zeros and ones, or a list of label names for each instance. The columns of two
+        DataFrames are compared by name, their rows by index.
     metric
         "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
     empty

@@ -141,11 +141,10 @@ class ScoreTable:
             Those whose expected accuracies will be asked for; None means all that have a name.
         """
         chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
-        shape = {"n_samples": len(dist), "n_labels": dist.n_labels}
         if Y_pred is not None:
-            Y_pred = check_labelsets(Y_pred, name="Y_pred", **shape)
+            Y_pred = dist.align(Y_pred, "Y_pred")
         if Y_true is not None:
-            Y_true = check_labelsets(Y_true, name="Y_true", **shape)
+            Y_true = dist.align(Y_true, "Y_true")
         summary = dist.summary([] if Y_pred is not None else chosen, empty=0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
         columns = _compare(decisions, Y_true)

@@ -9,17 +9,14 @@ from labelsure.distributions._answers import (
     TopLabelsets,
 )
 from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._bridge import (
-    LabelsetDistribution,
-    check_distribution,
-    make_generator,
-)
+from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self, Unpack
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -12,9 +13,14 @@ from labelsure._limits import MAX_ARRAY_BYTES, check_size
 from labelsure._typing import Floats, Indices, Labelsets, RandomState, Rows
 from labelsure.distributions._answers import Expected, Profile, Summary, Support, TopLabelsets
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
+from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
-from labelsure.labelsets import check_guesses, check_label_names, check_labelsets
+from labelsure.labelsets import check_guesses, check_label_names
 from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
+from labelsure.named_labelsets import align_labelsets, given_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PRIMITIVES: dict[str, tuple[str, ...]] = {
     "__getitem__": ("_take",),
@@ -56,6 +62,7 @@ class LabelsetDistribution(ABC):
         self._n_samples = n_samples
         self._n_labels = n_labels
         self._label_names = check_label_names(label_names, n_labels)
+        self._index: pd.Index | None = None
 
     @property
     def n_samples(self) -> int:
@@ -72,6 +79,30 @@ class LabelsetDistribution(ABC):
         """The names of the labels, in the order of the columns."""
         return self._label_names
 
+    @property
+    def index(self) -> pd.Index | None:
+        """The names of the rows, of a DataFrame that they come from; None where they have none."""
+        return self._index
+
+    def with_index(self, index: pd.Index | None) -> Self:
+        """Return the same distributions with names for their rows.
+
+        Truths and predictions with an index of their own are then compared row by row by name.
+
+        Parameters
+        ----------
+        index
+            One entry for each instance; None takes the names away.
+        """
+        if index is not None and len(index) != len(self):
+            raise InputError(
+                f"`index` must have one entry for each of the {len(self)} instances, got "
+                f"{len(index)}."
+            )
+        new = copy(self)
+        new._index = index
+        return new
+
     def __len__(self) -> int:
         return self._n_samples
 
@@ -80,19 +111,43 @@ class LabelsetDistribution(ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
+        taken: Rows
         if isinstance(rows, (int, np.integer)):
             if not -len(self) <= rows < len(self):
                 raise IndexError(f"Row {rows} is out of range for {len(self)} instances.")
             first = int(rows) % len(self)
-            return self._take(slice(first, first + 1))
-        if isinstance(rows, slice):
-            return self._take(rows)
-        chosen = np.atleast_1d(np.arange(len(self))[rows])
-        if chosen.ndim > 1:
-            raise IndexError(
-                f"Rows must be an index, a slice, indices or a mask, got {chosen.ndim} axes."
-            )
-        return self._take(chosen)
+            taken = slice(first, first + 1)
+        elif isinstance(rows, slice):
+            taken = rows
+        else:
+            taken = np.atleast_1d(np.arange(len(self))[rows])
+            if taken.ndim > 1:
+                raise IndexError(
+                    f"Rows must be an index, a slice, indices or a mask, got {taken.ndim} axes."
+                )
+        new = self._take(taken)
+        new._index = None if self._index is None else self._index[taken]
+        return new
+
+    def align(self, Y: Any, name: str = "Y") -> Labelsets:
+        """Return labelsets in the order of these labels and instances, or refuse them.
+
+        Parameters
+        ----------
+        Y
+            (n, L) zeros and ones, or a list of label names for each instance. The columns of a
+            DataFrame are compared by name, its rows by index; an array goes by position.
+        name
+            What the caller calls it, for the messages.
+        """
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.n_labels,
+            label_names=given_names(self.label_names),
+            index=self.index,
+        )
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
@@ -106,7 +161,7 @@ class LabelsetDistribution(ABC):
         Y
             (n, L) zeros and ones.
         """
-        return self._log_prob(_check_rows(self, Y, "Y"))
+        return self._log_prob(self.align(Y, "Y"))
 
     def mode(self) -> Labelsets:
         """Return the most probable labelsets, (n, L); on a tie the lowest code."""
@@ -196,7 +251,7 @@ class LabelsetDistribution(ABC):
                 Y_pred, name="Y_pred", n_samples=len(self), n_labels=self.n_labels
             )
             return self._expected_of_guesses(metric, guesses, empty)
-        return self._expected(metric, _check_rows(self, Y_pred, "Y_pred"), empty)
+        return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
@@ -353,10 +408,6 @@ _EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]]
 """Metrics whose expectation every kind has from simpler answers than the counts."""
 
 
-def _check_rows(dist: LabelsetDistribution, Y: Any, name: str) -> Labelsets:
-    return check_labelsets(Y, name=name, n_samples=len(dist), n_labels=dist.n_labels)
-
-
 def _n_axes(values: Any) -> int:
     try:
         return np.ndim(values)
@@ -372,22 +423,3 @@ def check_distribution(dist: Any) -> LabelsetDistribution:
             "Wrap probabilities with `as_distribution`."
         )
     return dist
-
-
-def make_generator(random_state: RandomState) -> np.random.Generator:
-    """Return a numpy generator for any random state that people pass, or say what is wrong with it.
-
-    Examples
-    --------
-    >>> make_generator(0).integers(10, size=3)
-    array([8, 6, 5])
-    """
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**32, dtype=np.uint64))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"`random_state` must be a whole number >= 0, a numpy generator or None, "
-            f"got {random_state!r}."
-        ) from error

@@ -1,4 +1,4 @@
-"""Checks of probabilities that users hand over."""
+"""What users hand over, checked: probabilities and random states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._typing import Floats, Integers
+from labelsure._typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
@@ -89,3 +89,22 @@ def check_row_sums(
             f"`{name}` must sum to one for each instance, row {off[0]} sums to "
             f"{totals[off[0]]:.6g}. Pass `normalise=True` to divide each row by its sum."
         )
+
+
+def make_generator(random_state: RandomState) -> np.random.Generator:
+    """Return a numpy generator for any random state that people pass, or say what is wrong with it.
+
+    Examples
+    --------
+    >>> make_generator(0).integers(10, size=3)
+    array([8, 6, 5])
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, dtype=np.uint64))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"`random_state` must be a whole number >= 0, a numpy generator or None, "
+            f"got {random_state!r}."
+        ) from error
