@@ -126,7 +126,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return self.distribution_of_checked(X)
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
-        """Return what X says as distributions; X is checked here, for it is all there is.
+        """Return what X says as distributions, after checking its shape and names.
 
         Parameters
         ----------
@@ -138,7 +138,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
         # An array has its columns in the order that they had in `fit`.
         names = self.column_names_ if names is None else names
         if names is not None and self._labels_are_named and array.shape[1] == len(names):
-            array = array[:, match_labels(names, self.label_names_, "X", "the fitted model")]
+            order = match_labels(names, self.label_names_, "X", "the fitted model")
+            array = np.ascontiguousarray(array[:, order])
         if array.shape[-1] != self.n_features_in_:
             raise InputError(
                 f"`X` must have {self.n_features_in_} columns as in `fit`, got {array.shape[-1]}. "
@@ -210,6 +211,8 @@ def _read_truth(
 
 def _is_vector(y: Any) -> bool:
     """Return whether y has one class for each instance, a number or a text."""
-    if hasattr(y, "shape"):
-        return len(y.shape) == 1 and not any(np.iterable(x) and not isinstance(x, str) for x in y)
-    return not any(hasattr(entry, "__len__") and not isinstance(entry, str) for entry in y)
+    if len(getattr(y, "shape", (0,))) != 1:
+        return False
+    if hasattr(y, "dtype") and y.dtype.kind in "biuf":
+        return True
+    return not any(np.iterable(entry) and not isinstance(entry, str) for entry in y)
