@@ -24,6 +24,7 @@ __all__ = [
     "check_labelsets",
     "code_keys",
     "codes_of",
+    "count_axes",
     "fill_with_lowest",
     "from_codes",
     "from_names",
@@ -207,6 +208,14 @@ def check_label_order(
         f"[2, 0, 1], got {reprlib.repr(order)}. In the order of the columns it is "
         "`range(n_labels)`."
     )
+
+
+def count_axes(values: Any) -> int:
+    """Return how many axes an array has, 2 for lists of different lengths."""
+    try:
+        return np.ndim(values)
+    except ValueError:
+        return 2
 
 
 def names_in(Y: Any) -> list[str] | None:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError, unknown_name
-from labelsure.named_labelsets import align_labelsets, read_labelsets
+from labelsure.named_labelsets import align_labelsets, align_rows, index_of, read_labelsets
 
 __all__ = [
     "COUNTS",
@@ -32,6 +32,7 @@ __all__ = [
     "Metric",
     "MetricLike",
     "accuracy",
+    "align_values",
     "check_accuracies",
     "check_empty",
     "counts",
@@ -231,6 +232,20 @@ def check_accuracies(values: Any, name: str) -> Floats:
             f"{np.flatnonzero(outside)[0]}."
         )
     return array
+
+
+def align_values(values: Any, other: Any, *, name: str, beside: str) -> Any:
+    """Return values in the order of another Series' index; as they are where one has none.
+
+    Parameters
+    ----------
+    values, other
+        Arrays or Series with one entry for each instance.
+    name, beside
+        What the caller calls them, for the messages.
+    """
+    order = align_rows(index_of(values), index_of(other), name=name, beside=beside)
+    return values if order is None else np.asarray(values)[order]
 
 
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:

@@ -78,6 +78,9 @@ METRIC_COLUMNS: dict[str, str] = {
 }
 """Columns of each metric, whose name takes the place of the braces."""
 
+DECISION_RULE = "decision_rule"
+"""Where a frame says how its decisions were made: an entry of its `attrs`."""
+
 TRUE_P_EMPTY = "true_p_empty"
 """p_empty under the true distribution; it comes after the columns of the metrics."""
 
@@ -117,6 +120,7 @@ class ScoreTable:
         self._columns: Any = frame
         self._decisions: Labelsets | None = None
         self._n_rows = len(frame)
+        self.decision_rule: str | None = frame.attrs.get(DECISION_RULE)
 
     @classmethod
     def from_distribution(
@@ -126,6 +130,7 @@ class ScoreTable:
         Y_pred: Any = None,
         *,
         metrics: Sequence[MetricLike] | None = None,
+        decision_rule: str | None = None,
     ) -> Self:
         """Return the table of a batch of predictions.
 
@@ -139,6 +144,9 @@ class ScoreTable:
             (n, L) the decisions; None means the mode.
         metrics
             Those whose expected accuracies will be asked for; None means all that have a name.
+        decision_rule
+            How the decisions were made, so that nobody judges one prediction by another; None
+            means "mode" where they are the mode, and "given" otherwise.
         """
         chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
         if Y_pred is not None:
@@ -155,7 +163,10 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        return cls._from_parts(columns, [(slice(None), summary.profile)], decisions)
+        if decision_rule is None:
+            decision_rule = "mode" if Y_pred is None else "given"
+        profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
+        return cls._from_parts(columns, profiles, decisions, decision_rule)
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
@@ -172,7 +183,7 @@ class ScoreTable:
         if Y_pred is not None:
             decisions = check_labelsets(Y_pred, name="Y_pred", n_samples=len(profile))
             columns = _compare(decisions, Y_true)
-        return cls._from_parts(columns, [(slice(None), profile)], decisions)
+        return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
 
     @classmethod
     def _from_parts(
@@ -180,9 +191,11 @@ class ScoreTable:
         columns: dict[str, Any],
         profiles: list[tuple[Rows, Profile]],
         decisions: Labelsets | None,
+        decision_rule: str | None,
     ) -> Self:
         new = cls.__new__(cls)
         new._columns, new._profiles, new._decisions = columns, profiles, decisions
+        new.decision_rule = decision_rule
         new._n_rows = sum(len(profile) for _, profile in profiles)
         return new
 
@@ -200,7 +213,13 @@ class ScoreTable:
             for rows, profile in table._profiles
         ]
         decisions = [table._decisions for table in tables if table._decisions is not None]
-        return cls._from_parts(columns, profiles, np.concatenate(decisions) if decisions else None)
+        rules = {table.decision_rule for table in tables}
+        return cls._from_parts(
+            columns,
+            profiles,
+            np.concatenate(decisions) if decisions else None,
+            rules.pop() if len(rules) == 1 else "given",
+        )
 
     def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
         """Return the table with a metric's best decision beside the one that it is about.
@@ -245,7 +264,8 @@ class ScoreTable:
         return self._with_columns(added)
 
     def _with_columns(self, added: dict[str, Any]) -> Self:
-        return self._from_parts({**self._columns, **added}, self._profiles, self._decisions)
+        columns = {**self._columns, **added}
+        return self._from_parts(columns, self._profiles, self._decisions, self.decision_rule)
 
     def __len__(self) -> int:
         return self._n_rows
@@ -268,7 +288,9 @@ class ScoreTable:
         columns |= {str(name): profiles[name].to_numpy() for name in profiles.columns}
         first = [name for name in COLUMNS if name in columns and name != TRUE_P_EMPTY]
         rest = [name for name in columns if name not in first]
-        return pd.DataFrame({name: columns[name] for name in [*first, *rest]})
+        frame = pd.DataFrame({name: columns[name] for name in [*first, *rest]})
+        frame.attrs[DECISION_RULE] = self.decision_rule
+        return frame
 
     def candidate(self, name: str) -> Floats:
         """Return a candidate's value in each row, (n,), whatever its number of labels."""

@@ -24,7 +24,16 @@ REQUIRED = {
     "_size_marginals",
     "_probabilities",
 }
-SIZES = {"n_samples", "n_labels", "label_names", "__len__", "__repr__"}
+SIZES = {
+    "n_samples",
+    "n_labels",
+    "label_names",
+    "index",
+    "with_index",
+    "align",
+    "__len__",
+    "__repr__",
+}
 
 
 def concrete_kinds():

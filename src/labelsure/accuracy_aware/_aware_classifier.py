@@ -38,9 +38,7 @@ from labelsure.estimation import AccuracyEstimator, Estimate
 from labelsure.labelsets import check_label_names
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
 from labelsure.named_labelsets import (
-    align_labelsets,
     align_rows,
-    given_names,
     index_of,
     read_labelsets,
 )
@@ -200,7 +198,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         X
             n instances, in whatever form the estimator takes them.
         """
-        return self.distribution_of_checked(self._check_instances(X))
+        return self.distribution_of_checked(self._check_instances(X)).with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
@@ -215,9 +213,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""
-        X, model = self._check_instances(X), self._wrapped()
-        dist = model.distribution(self.estimator_, X)
-        return dist, model.decisions(self.estimator_, dist, X)
+        checked, model = self._check_instances(X), self._wrapped()
+        dist = model.distribution(self.estimator_, checked).with_index(index_of(X))
+        return dist, model.decisions(self.estimator_, dist, checked)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
@@ -253,29 +251,29 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         accepted = None if self.policy_ is None else self.policy_.accept(estimated)
         return Assessment(Y_pred, estimated, accepted)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric, once the truth is known.
 
-        The columns of a DataFrame `y` are compared with the labels by name, and its rows with
-        those of X by index.
+        Parameters
+        ----------
+        X
+            n instances, in whatever form the estimator takes them.
+        y
+            Their true labels. The columns of a DataFrame are compared with the labels by name, its
+            rows with those of X by index.
+        sample_weight
+            (n,) weights of the instances.
         """
         dist, decisions = self._predict_all(X)
         Y_pred = dist.mode() if decisions is None else decisions
         if isinstance(self.classes_, list):
-            Y = align_labelsets(
-                y,
-                name="y",
-                n_samples=len(dist),
-                n_labels=dist.n_labels,
-                label_names=given_names(self.label_names_),
-                index=index_of(X),
-                beside="the classifier",
-            )
-            return float(accuracy(Y, Y_pred, self.metric, empty=self.empty).mean())
-        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-        is_second = (np.asarray(y) == self.classes_[1])[:, np.newaxis]
-        Y = is_second if order is None else is_second[order]
-        return float(accuracy(Y, Y_pred, self.metric, empty=self.empty).mean())
+            Y = dist.align(y, "y")
+        else:
+            order = align_rows(index_of(y), index_of(X), name="y", beside="X")
+            is_second = (np.asarray(y) == self.classes_[1])[:, np.newaxis]
+            Y = is_second if order is None else is_second[order]
+        values = accuracy(Y, Y_pred, self.metric, empty=self.empty)
+        return float(np.average(values, weights=sample_weight))
 
     @property
     def reference_(self) -> Estimate:

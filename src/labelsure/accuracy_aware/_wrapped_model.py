@@ -126,7 +126,13 @@ class WrappedModel:
         X = _safe_indexing(data.X, rows)
         dist = self.distribution(fitted, X)
         decisions = self.decisions(fitted, dist, X)
-        return ScoreTable.from_distribution(dist, data.Y[rows], decisions, metrics=[self.metric])
+        return ScoreTable.from_distribution(
+            dist,
+            data.Y[rows],
+            decisions,
+            metrics=[self.metric],
+            decision_rule=self.decision,
+        )
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from labelsure.classifiers._probability_layouts import (
 )
 from labelsure.distributions import ChainMixture, LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
+from labelsure.named_labelsets import index_of
 
 MAX_CODE_LENGTH = 120  # of an estimator's repr that a message shows as code
 
@@ -85,7 +86,9 @@ def as_distribution(
             "Make one and fit it."
         )
     if isinstance(source, BaseEstimator) or _predicts_probabilities(source):
-        return _from_model(source, X, kind, label_names)
+        dist = _from_model(source, X, kind, label_names)
+        # A pipeline may have lost it on the way.
+        return dist.with_index(index_of(X)) if dist.index is None else dist
     if callable(source) or hasattr(source, "predict"):
         raise _not_a_model(source)
     if X is not None:
@@ -94,7 +97,8 @@ def as_distribution(
             "Pass the model, or its probabilities without `X`."
         )
     kind = "marginal" if kind is None else kind
-    return wrap_probabilities(source, kind=kind, label_names=label_names)
+    dist = wrap_probabilities(source, kind=kind, label_names=label_names)
+    return dist.with_index(index_of(source)) if dist.index is None else dist
 
 
 def _predicts_probabilities(source: Any) -> bool:

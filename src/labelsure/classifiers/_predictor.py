@@ -24,6 +24,7 @@ from labelsure.classifiers._base_learners import (
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, names_in
+from labelsure.named_labelsets import index_of
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -92,8 +93,8 @@ class LabelsetPredictor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             (n, d) array, DataFrame or scipy sparse matrix.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._requirements())
-        return self.distribution_of_checked(X)
+        checked = validate_data(self, X, reset=False, **self._requirements())
+        return self.distribution_of_checked(checked).with_index(index_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance.
@@ -129,6 +130,23 @@ class LabelsetPredictor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         if isinstance(self.classes_, list):
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of instances whose labelset is predicted exactly.
+
+        Parameters
+        ----------
+        X
+            (n, d) array, DataFrame or scipy sparse matrix.
+        y
+            Their true labels. The columns of a DataFrame are compared with the labels by name, its
+            rows with those of X by index.
+        sample_weight
+            (n,) weights of the instances.
+        """
+        if isinstance(self.classes_, list) and names_in(y) is not None:
+            y = self.predict_distribution(X).align(y, "y")
+        return float(super().score(X, y, sample_weight))
 
     def _requirements(self) -> dict[str, Any]:
         """Return how scikit-learn shall validate X.

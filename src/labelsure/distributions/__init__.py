@@ -8,8 +8,8 @@ from labelsure.distributions._answers import (
     Support,
     TopLabelsets,
 )
-from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._arrays import as_distribution, check_distribution
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._dense import DenseDistribution

@@ -15,7 +15,7 @@ from labelsure.distributions._answers import Expected, Profile, Summary, Support
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
-from labelsure.labelsets import check_guesses, check_label_names
+from labelsure.labelsets import check_guesses, check_label_names, count_axes
 from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
 from labelsure.named_labelsets import align_labelsets, given_names
 
@@ -85,15 +85,7 @@ class LabelsetDistribution(ABC):
         return self._index
 
     def with_index(self, index: pd.Index | None) -> Self:
-        """Return the same distributions with names for their rows.
-
-        Truths and predictions with an index of their own are then compared row by row by name.
-
-        Parameters
-        ----------
-        index
-            One entry for each instance; None takes the names away.
-        """
+        """Return the same distributions with names for their rows; None takes them away."""
         if index is not None and len(index) != len(self):
             raise InputError(
                 f"`index` must have one entry for each of the {len(self)} instances, got "
@@ -135,10 +127,10 @@ class LabelsetDistribution(ABC):
         Parameters
         ----------
         Y
-            (n, L) zeros and ones, or a list of label names for each instance. The columns of a
-            DataFrame are compared by name, its rows by index; an array goes by position.
+            (n, L) zeros and ones, or label names for each instance. The columns of a DataFrame are
+            compared by name, its rows by index; an array goes by position.
         name
-            What the caller calls it, for the messages.
+            What the caller calls it.
         """
         return align_labelsets(
             Y,
@@ -246,7 +238,7 @@ class LabelsetDistribution(ABC):
         Values and bounds of shape (n,), or (n, g)
         """
         metric, empty = get_metric(metric), check_empty(empty)
-        if _n_axes(Y_pred) == 3:
+        if count_axes(Y_pred) == 3:
             guesses = check_guesses(
                 Y_pred, name="Y_pred", n_samples=len(self), n_labels=self.n_labels
             )
@@ -406,20 +398,3 @@ _EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]]
     HAMMING: _expect_hamming,
 }
 """Metrics whose expectation every kind has from simpler answers than the counts."""
-
-
-def _n_axes(values: Any) -> int:
-    try:
-        return np.ndim(values)
-    except ValueError:  # lists of different lengths, which the check of labelsets refuses
-        return 2
-
-
-def check_distribution(dist: Any) -> LabelsetDistribution:
-    """Return the argument if it is a distribution over labelsets, or say how to make one."""
-    if not isinstance(dist, LabelsetDistribution):
-        raise InputError(
-            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
-            "Wrap probabilities with `as_distribution`."
-        )
-    return dist

@@ -20,6 +20,7 @@ from labelsure.distributions._probabilities import as_floats, check_unit_interva
 from labelsure.errors import InputError
 from labelsure.labelsets import fill_with_lowest, names_in
 from labelsure.metrics import F1, JACCARD, Metric
+from labelsure.named_labelsets import index_of
 
 _EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: kernels.expected_jaccard_rows,
@@ -67,6 +68,7 @@ class IndependentLabels(LabelsetDistribution):
             names_in(marginals) if label_names is None else label_names,
         )
         self._p = array
+        self._index = index_of(marginals)
 
     def _take(self, rows: Rows) -> Self:
         # In one piece, as kernels are compiled for: every other row would compile them anew.

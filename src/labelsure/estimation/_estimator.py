@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from labelsure._typing import Floats, Indices
+from labelsure.decisions import decide
+from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._design import Inputs, check_values, choose_response
 from labelsure.estimation._inputs import (
@@ -18,6 +20,7 @@ from labelsure.estimation._inputs import (
     as_score_table,
     check_features,
     check_groups,
+    check_same_decisions,
     feature_matrix,
 )
 from labelsure.estimation._models import (
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 
 N_FOLDS = 10
+DECISIONS = ("mode", "best")
 
 
 class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
@@ -68,11 +72,17 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         10-fold cross-validated deviance.
     random_state
         Seed of the folds.
+    decision
+        What is judged where no `Y_pred` is given: "mode", the most probable labelset, or "best",
+        the one with the highest expected accuracy.
 
     Attributes
     ----------
     features_
         Names of the features used.
+    decision_
+        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
+        later must have been decided in the same way.
     penalty_
         The ridge's, chosen or given; None for other models.
     reference_
@@ -102,6 +112,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         response: str = "value",
         penalty: float | None = None,
         random_state: int | None = 0,
+        decision: str = "mode",
     ) -> None:
         self.metric = metric
         self.features = features
@@ -110,6 +121,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         self.response = response
         self.penalty = penalty
         self.random_state = random_state
+        self.decision = decision
 
     def fit(
         self,
@@ -140,7 +152,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         model_class, names = self._model_class(), self._feature_names()
         model_class.check(names, slope=slope_groups is not None, offset=offset_groups is not None)
         response = choose_response(metric, self.response)
-        table = as_score_table(dist, Y_true, Y_pred, metrics=self._expectations(names))
+        table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
         counts = table.counts()
         _check_size(len(table))
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
@@ -160,6 +172,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
             inputs, Outcomes(response.targets(counts, values), values), settings
         )
         self.features_ = names
+        self.decision_ = table.decision_rule or "given"
         self.penalty_ = getattr(self.model_, "penalty", None)
         estimated = self.model_.predict(inputs)
         self.dispersion_ = Dispersion.of_residuals(estimated, values)
@@ -233,10 +246,6 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         chosen = self._model_class().default if self.features is None else self.features
         return check_features(chosen)
 
-    def _expectations(self, names: tuple[str, ...]) -> list[MetricLike]:
-        """Return the metrics whose expectations the features need: this one, or none."""
-        return [self.metric] if EXPECTED in names else []
-
     def _fitted_model(self) -> Model:
         if hasattr(self, "model_"):
             model: Model = self.model_
@@ -251,10 +260,30 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
     def _read_inputs(self, dist: Any, Y_pred: Any, slope_groups: Any, offset_groups: Any) -> Inputs:
         self._fitted_model()  # before anything is computed
         names = getattr(self, "features_", None) or self._feature_names()
-        table = as_score_table(dist, None, Y_pred, metrics=self._expectations(names))
+        rule = getattr(self, "decision_", None)
+        if rule is not None:
+            Y_pred = check_same_decisions(rule, dist, Y_pred)
+        table = self._read_table(dist, None, Y_pred, names, rule or self._check_decision())
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
         return self._make_inputs(table, names, slope, offset)
+
+    def _read_table(
+        self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str
+    ) -> ScoreTable:
+        """Return what is known of each prediction; without `Y_pred` decisions follow the rule."""
+        metrics: list[MetricLike] = [self.metric] if EXPECTED in names else []
+        if Y_pred is None and rule == "best" and isinstance(dist, LabelsetDistribution):
+            Y_pred = decide(dist, self.metric, empty=self.empty)
+            return ScoreTable.from_distribution(
+                dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
+            )
+        return as_score_table(dist, Y_true, Y_pred, metrics=metrics)
+
+    def _check_decision(self) -> str:
+        if self.decision not in DECISIONS:
+            raise unknown_name("decision", self.decision, DECISIONS)
+        return self.decision
 
     def _make_inputs(
         self,

@@ -14,7 +14,7 @@ from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.metrics import Metric, MetricLike
-from labelsure.score_table import ScoreTable
+from labelsure.score_table import DECISION_RULE, ScoreTable
 
 
 def as_score_table(
@@ -59,6 +59,51 @@ def as_score_table(
 
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
+
+
+def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
+    """Return the decisions to judge, if they are made as those that an estimator was fitted to.
+
+    Parameters
+    ----------
+    rule
+        How those were made: "mode", "best", or another name where they were given.
+    source
+        What `as_score_table` takes.
+    Y_pred
+        The decisions; None means that the rule makes them.
+    """
+    if not isinstance(source, (LabelsetDistribution, Profile)):
+        own = getattr(source, "decision_rule", None) or getattr(source, "attrs", {}).get(
+            DECISION_RULE
+        )
+        if own is not None and own != rule:
+            raise InputError(
+                f"The table's decisions must be made as those that the estimator was fitted to, "
+                f"{rule!r}, got {own!r}. Make the table with the same decisions."
+            )
+        return Y_pred
+    if Y_pred is None and rule not in ("mode", "best"):
+        raise InputError(
+            "`Y_pred` must be given, because the estimator was fitted to decisions that were given "
+            f"({rule!r}), got None. Pass what was predicted for these instances."
+        )
+    if Y_pred is None or rule != "mode":
+        return Y_pred
+    if isinstance(source, Profile):
+        raise InputError(
+            "`Y_pred` must be None with a Profile, because the estimator was fitted to the mode "
+            "and a profile does not say whether this is it. Pass the distribution."
+        )
+    n_others = int((source.align(Y_pred, "Y_pred") != source.mode()).any(axis=1).sum())
+    if n_others:
+        raise InputError(
+            "`Y_pred` must be the most probable labelsets, to which the estimator was fitted, "
+            f"{n_others} of {len(source)} rows are others. Leave `Y_pred` out, or fit with the "
+            "decisions that are to be judged: `fit(dist, Y_true, Y_pred)`."
+        )
+    return None
+
 
 _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     EXPECTED: lambda table, metric, empty: table.expected(metric, empty),

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
-from labelsure.metrics import check_accuracies
+from labelsure.metrics import align_values, check_accuracies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,6 +190,7 @@ def reliability(
     """
     import pandas as pd
 
+    accuracy = align_values(accuracy, estimated, name="accuracy", beside="`estimated`")
     estimated = check_accuracies(estimated, "estimated")
     accuracy = check_accuracies(accuracy, "accuracy")
     if len(estimated) != len(accuracy):

@@ -18,7 +18,7 @@ from scipy.stats import binom
 
 from labelsure._typing import Floats, Indices, Mask
 from labelsure.errors import InputError
-from labelsure.metrics import check_accuracies
+from labelsure.metrics import align_values, check_accuracies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,7 @@ def check_score(score: Any) -> Floats:
 
 def check_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
     """Return scores and as many accuracies in [0, 1], or say what is wrong."""
+    accuracy = align_values(accuracy, score, name="accuracy", beside="`score`")
     scores = check_score(score)
     if np.shape(accuracy) != scores.shape:
         raise InputError(
