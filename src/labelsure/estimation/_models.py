@@ -82,8 +82,8 @@ class FitSettings:
 class Model(ABC):
     """A model of accuracy.
 
-    `learns` says whether fitting changes what it predicts, `default` which features it uses unless
-    told otherwise.
+    `learns` says whether fitting changes what it predicts, `default` which features it uses where
+    none are named.
     """
 
     learns = True
