@@ -96,8 +96,7 @@ def test_public_classes_live_where_they_are_imported_from(home):
     for thing in (getattr(module, name) for name in names):
         if isinstance(thing, type) and thing.__module__.startswith("labelsure"):
             assert "._" not in thing.__module__
-            # Errors are saved in no model, and their module is public itself.
-            if thing.__name__ in ls.__all__ and home != "errors":
+            if thing.__name__ in ls.__all__:
                 assert thing.__module__ == "labelsure"
 
 
