@@ -24,7 +24,12 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from labelsure._typing import Floats
-from labelsure.distributions import EngineSettings, LabelsetDistribution, Profile
+from labelsure.distributions import (
+    EngineSettings,
+    LabelsetDistribution,
+    Profile,
+    check_distribution,
+)
 from labelsure.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -241,11 +246,7 @@ def confidence(
     0  0.627  0.405
     1  0.000  0.000
     """
-    if not isinstance(dist, LabelsetDistribution):
-        raise InputError(
-            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
-            "Wrap probabilities with `as_distribution`."
-        )
+    check_distribution(dist)
     _check_candidates(candidates)  # before the profile, which may take a while
     return confidence_of_profile(dist.profile(**settings), candidates, bounds=bounds)
 

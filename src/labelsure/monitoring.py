@@ -42,15 +42,13 @@ def monitor(
 ) -> pd.DataFrame:
     """Estimate the accuracy of each chunk of an unlabelled stream and say when it is unusual.
 
-    What it sees is the classifier's own uncertainty. Inputs that are harder than usual show; labels
-    that drift while inputs do not cannot (`docs/monitoring.md`).
+    It sees harder inputs, but not labels that drift while inputs do not (`docs/monitoring.md`).
 
     Parameters
     ----------
     chunks
-        The stream: chunks one after the other (each a distribution or a table; a generator will
-        do), or one distribution or table that is cut into chunks. With an
-        `AccuracyAwareClassifier` the same of features X.
+        The stream: chunks one after the other (each a distribution or a table), or one of them
+        that is cut into chunks. With an `AccuracyAwareClassifier` the same of features X.
     estimator
         A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`.
     chunk_size

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from labelsure._typing import Floats, Mask
 from labelsure.analyses._correlations import PAPER_METRICS, check_metrics, check_scores
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator
+from labelsure.estimation import RATE_METRICS, AccuracyEstimator
 from labelsure.metrics import check_empty
 from labelsure.score_table import ScoreTable
 
@@ -32,8 +32,6 @@ DEFAULT_WIDTH = 0.1
 ResponseKind = Literal["rates", "value"]
 """What the mixture models a metric by: the rates of the counts that it is made of, or its value."""
 
-RATE_METRICS = ("exact", "hamming", "jaccard", "f1")
-"""Metrics that can be modelled by rates. Any other is modelled by its value."""
 
 N_REPLICATES = 20
 INTERVAL = (0.025, 0.975)

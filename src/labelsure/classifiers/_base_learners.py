@@ -23,7 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._typing import Floats, Labelsets
 from labelsure.errors import InputError
 
 Features = Any
@@ -280,31 +280,3 @@ def check_takes_weights(estimator: Any) -> None:
             f"{type(estimator).__name__} does not take weights. Use one whose `fit` does, or "
             "draw rows in proportion to the weights."
         )
-
-
-def check_label_order(order: Any, n_labels: int, *, name: str, alternatives: str = "") -> Indices:
-    """Return an order as an array, or say what is wrong with it.
-
-    Parameters
-    ----------
-    order
-        Every label index once.
-    n_labels
-        How many labels there are.
-    name
-        The argument, for the message.
-    alternatives
-        What else the argument may be, for the message.
-    """
-    try:
-        array = np.asarray(order)
-    except ValueError:
-        array = np.empty(0)
-    is_whole = array.ndim == 1 and array.dtype.kind in "iu"
-    if not is_whole or sorted(array.tolist()) != list(range(n_labels)):
-        others = f"{alternatives} or " if alternatives else ""
-        raise InputError(
-            f"`{name}` must be {others}every label index from 0 to {n_labels - 1} once, "
-            f"got {order!r}."
-        )
-    return array.astype(np.intp)

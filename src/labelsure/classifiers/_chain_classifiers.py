@@ -18,7 +18,6 @@ from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
-    check_label_order,
     find_weight_argument,
     fit_learners,
     positive_probability,
@@ -27,6 +26,7 @@ from labelsure.classifiers._linear_chains import LinearWeights, expand_chain, re
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import ChainMixture, IndependentLabels, LinearChain, PrefixChain
 from labelsure.errors import InputError
+from labelsure.labelsets import check_label_order
 
 
 class BinaryRelevance(LabelsetClassifier):

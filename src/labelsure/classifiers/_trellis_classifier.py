@@ -17,14 +17,13 @@ from labelsure.classifiers._base_learners import (
     Features,
     LabelTask,
     append_labels,
-    check_label_order,
     fit_learners,
     positive_probability,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import from_codes
+from labelsure.labelsets import check_label_order, from_codes
 
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""

@@ -1,7 +1,7 @@
 """Estimated accuracy: what a fitted model says a prediction is worth, and how far to trust it."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.estimation._design import Layout
+from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._models import (
@@ -15,6 +15,7 @@ from labelsure.estimation._reliability import Dispersion, Estimate, Reliability,
 __all__ = [
     "ACCURACY_MODELS",
     "FEATURE_SETS",
+    "RATE_METRICS",
     "AccuracyEstimator",
     "Dispersion",
     "Estimate",

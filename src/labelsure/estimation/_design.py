@@ -223,6 +223,8 @@ RESPONSES = {r.name: r for r in (FRACTIONAL, BINOMIAL, JACCARD_RATES, F1_RATES)}
 _BY_RATES = {EXACT: FRACTIONAL, HAMMING: BINOMIAL, JACCARD: JACCARD_RATES, F1: F1_RATES}
 _BY_VALUE = {HAMMING: BINOMIAL}
 RESPONSE_KINDS = ("value", "rates")
+RATE_METRICS = tuple(metric.name for metric in _BY_RATES)
+"""The metrics that can be modelled by rates."""
 
 
 def choose_response(metric: Metric, kind: str) -> Response:
@@ -243,7 +245,7 @@ def choose_response(metric: Metric, kind: str) -> Response:
     if metric not in _BY_RATES:
         raise InputError(
             "`response='rates'` needs a metric that is a quotient of rates, one of "
-            f"{', '.join(known.name for known in _BY_RATES)}, got {metric.name!r}. Use "
+            f"{', '.join(RATE_METRICS)}, got {metric.name!r}. Use "
             "response='value'."
         )
     return _BY_RATES[metric]

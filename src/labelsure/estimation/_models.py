@@ -30,6 +30,7 @@ from labelsure.estimation._ridge import (
     minimise,
     penalty_path,
 )
+from labelsure.metrics import COUNTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,8 +83,8 @@ class FitSettings:
 class Model(ABC):
     """A model of accuracy.
 
-    `learns` says whether fitting changes what it predicts, `default` which features it uses unless
-    told otherwise.
+    `learns` says whether fitting changes what it predicts, `default` which features it uses where
+    none are named.
     """
 
     learns = True
@@ -266,7 +267,7 @@ class PluginModel(Model):
         return 0.0
 
 
-_CLASS_NAMES = {2: ("correct",), 4: ("tp", "fp", "fn", "tn")}
+_CLASS_NAMES = {2: ("correct",), 4: COUNTS}
 
 
 def coefficient_table(

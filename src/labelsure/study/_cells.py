@@ -13,7 +13,7 @@ from scipy import sparse
 from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
 from labelsure.datasets import Dataset, split_rows
-from labelsure.decisions import decide
+from labelsure.decisions import RULES, decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.metrics import METRICS
 from labelsure.score_table import ScoreTable
@@ -109,7 +109,7 @@ def _true_metrics(plan: Plan) -> list[str]:
 
 
 def _best_metrics(plan: Plan, n_labels: int) -> list[str]:
-    with_rule = ("exact", *BEST_METRICS)  # the mode is the best decision for exact match
+    with_rule = {metric.name for metric in RULES}
     others = [metric for metric in plan.metrics if metric not in with_rule]
     return [*BEST_METRICS, *(others if n_labels <= _limits.ALL_PAIRS_LABELS else ())]
 
