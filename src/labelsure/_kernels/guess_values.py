@@ -34,7 +34,7 @@ def _count_hits(rows, predicted, hits):
     for i in range(rows.shape[0]):
         hit = 0
         for j in range(rows.shape[1]):
-            hit += rows[i, j] & predicted[j]
+            hit += int(rows[i, j] & predicted[j])  # as plain Python an int8 would overflow
         hits[i] = hit
 
 
@@ -43,7 +43,7 @@ def _compare_guesses(first, second):
     """Return in how many labels two guesses differ, and the sum of the indices of these labels."""
     n_different = total = 0
     for j in range(first.size):
-        different = first[j] ^ second[j]
+        different = int(first[j] ^ second[j])
         n_different += different
         total += different * j
     return n_different, total
