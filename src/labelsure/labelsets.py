@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "MAX_INTEGER_LABELS",
@@ -28,6 +31,8 @@ __all__ = [
     "fill_with_lowest",
     "from_codes",
     "from_names",
+    "given_names",
+    "index_of",
     "names_in",
     "to_codes",
     "to_digits",
@@ -222,6 +227,26 @@ def names_in(Y: Any) -> list[str] | None:
     """Return the column names of a DataFrame, None for anything else."""
     columns = getattr(Y, "columns", None)
     return None if columns is None else [str(column) for column in columns]
+
+
+def given_names(label_names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return names that somebody gave; None for y0, y1, ..., which only count the labels.
+
+    Examples
+    --------
+    >>> given_names(("cat", "dog")), given_names(("y0", "y1"))
+    (('cat', 'dog'), None)
+    """
+    return None if label_names == check_label_names(None, len(label_names)) else label_names
+
+
+def index_of(source: Any) -> pd.Index | None:
+    """Return the index of a DataFrame or Series, None where it only counts the rows from 0."""
+    index = getattr(source, "index", None)
+    if index is None or not hasattr(index, "get_indexer"):  # a list has a method of this name
+        return None
+    counts_rows = index.dtype.kind in "iu" and index.equals(type(index)(range(len(index))))
+    return None if counts_rows else index
 
 
 def to_codes(Y: ArrayLike) -> NDArray[Any]:

@@ -19,7 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError, unknown_name
-from labelsure.named_labelsets import align_labelsets, align_rows, index_of, read_labelsets
+from labelsure.labelsets import index_of, names_in
+from labelsure.named_labelsets import (
+    align_labelsets,
+    align_rows,
+    read_labelsets,
+    shared_label_names,
+)
 
 __all__ = [
     "COUNTS",
@@ -258,7 +264,8 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     >>> [int(c[0]) for c in counts([[1, 1, 0, 0]], [[1, 0, 1, 0]])]
     [1, 1, 1, 1]
     """
-    known = read_labelsets(Y_true, name="Y_true")
+    names = None if isinstance(Y_true, np.ndarray) else shared_label_names(Y_true, Y_pred)
+    known = read_labelsets(Y_true, None if names_in(Y_true) else names, name="Y_true")
     true = known.rows
     predicted = align_labelsets(
         Y_pred,

@@ -15,7 +15,7 @@ import numpy as np
 
 from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names, check_labelsets, names_in
+from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,9 @@ __all__ = [
     "NamedLabelsets",
     "align_labelsets",
     "align_rows",
-    "given_names",
-    "index_of",
+    "match_labels",
     "read_labelsets",
+    "shared_label_names",
 ]
 
 N_LISTED = 5  # names that a message lists before it only counts
@@ -49,26 +49,6 @@ class NamedLabelsets:
     rows: Labelsets
     label_names: tuple[str, ...] | None = None
     index: pd.Index | None = None
-
-
-def given_names(label_names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return names that somebody gave; None for y0, y1, ..., which only count the labels.
-
-    Examples
-    --------
-    >>> given_names(("cat", "dog")), given_names(("y0", "y1"))
-    (('cat', 'dog'), None)
-    """
-    return None if label_names == check_label_names(None, len(label_names)) else label_names
-
-
-def index_of(source: Any) -> pd.Index | None:
-    """Return the index of a DataFrame or Series, None where it only counts the rows from 0."""
-    index = getattr(source, "index", None)
-    if index is None or not hasattr(index, "get_indexer"):  # a list has a method of this name
-        return None
-    counts_rows = index.dtype.kind in "iu" and index.equals(type(index)(range(len(index))))
-    return None if counts_rows else index
 
 
 def read_labelsets(
@@ -123,6 +103,25 @@ def read_labelsets(
         label_names = known
     names = tuple(str(label) for label in label_names)
     return NamedLabelsets(_rows_of(sets, names, name), names, index)
+
+
+def shared_label_names(first: Any, second: Any) -> tuple[str, ...] | None:
+    """Return the label names by which two sources of labelsets are compared; None for positions.
+
+    The columns of a DataFrame if one of them is one; otherwise, where both are lists of names, all
+    names that occur.
+    """
+    for source in (first, second):
+        if _holds_indicators(source):
+            names = names_in(source)
+            return None if names is None else tuple(names)
+    sets = [_name_sets(source, "Y", None) or [] for source in (first, second)]
+    return tuple(sorted({label for some in sets for labels in some for label in labels}))
+
+
+def _holds_indicators(source: Any) -> bool:
+    """Whether these are zeros and ones, and no names of labels."""
+    return _name_sets(source, "Y", None) is None
 
 
 def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:

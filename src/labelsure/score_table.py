@@ -170,15 +170,7 @@ class ScoreTable:
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
-        """Return the table of profiles alone: it answers for candidates.
-
-        Parameters
-        ----------
-        profile
-            Of n distributions.
-        Y_true, Y_pred
-            (n, L) the truth and the decisions, for the accuracy.
-        """
+        """Return the table of profiles alone; with the truth and the decisions, also of accuracy."""
         columns, decisions = {}, None
         if Y_pred is not None:
             decisions = check_labelsets(Y_pred, name="Y_pred", n_samples=len(profile))
@@ -224,16 +216,7 @@ class ScoreTable:
     def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
         """Return the table with a metric's best decision beside the one that it is about.
 
-        Parameters
-        ----------
-        metric
-            The metric.
-        Y_best
-            (n, L) what `decide` returned for it.
-        gap
-            (n,) how far these may be below the optimum.
-        Y_true
-            (n, L) the truth.
+        `Y_best` and `gap` are what `decide` returned, `Y_true` is the truth.
         """
         prefix = f"best_{get_metric(metric).name}_"
         found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
@@ -246,12 +229,7 @@ class ScoreTable:
     ) -> Self:
         """Return the table with expected accuracies under the distribution that data comes from.
 
-        Parameters
-        ----------
-        truth
-            Of the same instances; None, where nobody knows it, leaves these columns missing.
-        metrics
-            Whose expected accuracies.
+        Without a `truth`, because nobody knows it, these columns are there but missing.
         """
         names = [get_metric(metric).name for metric in metrics]
         added = {f"true_expected_{name}": np.full(len(self), np.nan) for name in names}

@@ -2,11 +2,12 @@
 
 import numpy as np
 import oracles
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import KINDS, batches, n_labels, predictions
+from strategies import KINDS, batches, many, n_labels, predictions
 
 import labelsure as ls
 
@@ -35,6 +36,22 @@ def test_sizes(kind, data):
     assert repr(dist) == (
         f"{type(dist).__name__}(n_samples={len(batch)}, n_labels={batch.n_labels})"
     )
+
+
+@for_each_kind
+def test_rows_keep_their_names(kind):
+    dist = many(kind, 5)
+    assert dist.index is None
+    named = dist.with_index(pd.Index(list("abcde")))
+    assert dist.index is None
+    assert list(named[[3, 1]].index) == ["d", "b"]
+    assert list(named[1:3].index) == ["b", "c"]
+    assert list(named[-1].index) == ["e"]
+    assert list(named.with_engine(engine="dense").index) == list("abcde")
+    mode = pd.DataFrame(dist.mode(), columns=dist.label_names, index=list("abcde"))
+    assert_array_equal(named.log_prob(mode.loc[list("ecabd")]), dist.log_prob(dist.mode()))
+    with pytest.raises(ls.InputError, match="one entry for each of the 5 instances, got 4"):
+        dist.with_index(pd.Index(list("abcd")))
 
 
 @for_each_kind

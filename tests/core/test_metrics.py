@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import oracles
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,3 +205,24 @@ def test_the_spread_is_the_stated_range_or_that_of_all_counts(n_labels):
     ]
     assert Metric("wide", function).spread(n_labels) == max(values) - min(values)
     assert Metric("wide", function, range=(-50.0, 50.0)).spread(n_labels) == 100.0
+
+
+def test_frames_are_compared_by_label_and_by_row():
+    truth = pd.DataFrame([[1, 0, 1], [0, 1, 0]], columns=list("abc"), index=["x", "y"])
+    predicted = pd.DataFrame([[0, 0, 1], [1, 1, 0]], columns=list("abc"), index=["x", "y"])
+    expected = ls.accuracy(truth.to_numpy(), predicted.to_numpy(), "jaccard")
+    for shuffled in (predicted[["c", "a", "b"]], predicted.loc[["y", "x"]]):
+        assert_array_equal(ls.accuracy(truth, shuffled, "jaccard"), expected)
+    with pytest.raises(InputError, match="columns of `Y_pred` must be the labels of `Y_true`"):
+        ls.accuracy(truth, predicted.rename(columns={"a": "z"}), "jaccard")
+    with pytest.raises(InputError, match="rows of `Y_pred` must be those of `Y_true`"):
+        ls.accuracy(truth, predicted.rename({"x": "z"}), "jaccard")
+
+
+def test_names_of_labels_are_labelsets_too():
+    truth, predicted = [["a", "c"], ["b"]], [["c"], ["a", "b"]]
+    assert_allclose(ls.accuracy(truth, predicted, "jaccard"), [0.5, 0.5])
+    assert_allclose(ls.accuracy([["a"], []], [["b"], []], "hamming"), [0.0, 1.0])
+    frame = pd.DataFrame([[0, 1, 0], [1, 0, 1]], columns=list("cab"))
+    assert_allclose(ls.accuracy(frame, [["a"], ["c"]], "jaccard"), [1.0, 0.5])
+    assert_allclose(ls.accuracy([["a"], ["c"]], frame, "jaccard"), [1.0, 0.5])

@@ -10,7 +10,8 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.named_labelsets import align_labelsets, align_rows, index_of, read_labelsets
+from labelsure.labelsets import index_of
+from labelsure.named_labelsets import align_labelsets, align_rows, read_labelsets
 
 NAMES = ("ant", "bee", "cat")
 ROWS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]], dtype=np.int8)

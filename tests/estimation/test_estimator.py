@@ -98,8 +98,10 @@ def test_other_decisions_than_the_mode(dist, Y):
 
 
 def test_a_profile_is_enough_for_candidates(dist, Y):
-    estimator = AccuracyEstimator("exact", "mix").fit(dist.profile(), Y, dist.mode())
-    np.testing.assert_allclose(estimator.predict(dist.profile()), estimator.predict(dist))
+    mode = dist.mode()
+    estimator = AccuracyEstimator("exact", "mix").fit(dist.profile(), Y, mode)
+    by_profile = estimator.predict(dist.profile(), mode)
+    np.testing.assert_allclose(by_profile, estimator.predict(dist, mode))
 
 
 def test_rows_of_different_numbers_of_labels(dist, Y):
@@ -150,6 +152,111 @@ def test_a_larger_batch_has_a_narrower_interval(dist, Y):
     assert wider.low < large.low
     assert wider.high > large.high
     assert wider.n_samples == N
+
+
+# What is judged is what was predicted.
+
+
+def test_an_estimator_of_given_decisions_wants_them_again(dist, Y):
+    """It used to judge the mode instead, and said 0.649 where 0.666 was right."""
+    Y_pred = ls.decide(dist, "jaccard")
+    assert (Y_pred != dist.mode()).any()
+    estimator = AccuracyEstimator("jaccard").fit(dist, Y, Y_pred)
+    assert estimator.decision_ == "given"
+    with fails("`Y_pred` must be given, because the estimator was fitted to decisions that were"):
+        estimator.predict(dist)
+    with fails("`Y_pred` must be given"):
+        estimator.estimate(dist.profile())
+    actual = ls.accuracy(Y, Y_pred, "jaccard").mean()
+    assert abs(estimator.predict(dist, Y_pred).mean() - actual) < 0.005
+
+
+def test_an_estimator_of_the_mode_judges_nothing_else(dist, Y):
+    estimator = AccuracyEstimator("jaccard", "full").fit(dist, Y)
+    assert estimator.decision_ == "mode"
+    np.testing.assert_array_equal(estimator.predict(dist, dist.mode()), estimator.predict(dist))
+    other = ls.decide(dist, "jaccard")
+    n_others = (other != dist.mode()).any(axis=1).sum()
+    with fails(f"must be the most probable labelsets.* {n_others} of 400 rows are others"):
+        estimator.predict(dist, other)
+    with fails("`Y_pred` must be None with a Profile"):
+        AccuracyEstimator("jaccard").fit(dist, Y).predict(dist.profile(), dist.mode())
+
+
+def test_an_estimator_of_the_best_decision_makes_it_itself(dist, Y):
+    estimator = AccuracyEstimator("f1", "full", decision="best").fit(dist, Y)
+    assert estimator.decision_ == "best"
+    by_hand = AccuracyEstimator("f1", "full").fit(dist, Y, ls.decide(dist, "f1"))
+    expected = by_hand.predict(dist, ls.decide(dist, "f1"))
+    np.testing.assert_allclose(estimator.predict(dist), expected)
+    plugin = AccuracyEstimator("f1", model="plugin", decision="best").predict(dist)
+    np.testing.assert_allclose(
+        plugin, ls.expected_accuracy(dist, ls.decide(dist, "f1"), metric="f1")
+    )
+    with fails("Unknown decision 'bset'. Did you mean 'best'", UnknownNameError):
+        AccuracyEstimator(decision="bset").fit(dist, Y)
+
+
+def test_a_table_says_how_its_decisions_were_made(dist, Y):
+    best = ls.decide(dist, "jaccard")
+    mode, given = score_frame(dist, Y), score_frame(dist, Y, best)
+    estimator = AccuracyEstimator("jaccard").fit(mode)
+    assert estimator.decision_ == "mode"
+    with fails("decisions must be made as those that the estimator was fitted to, 'mode', got"):
+        estimator.predict(given)
+    with fails("fitted to, 'mode', got 'given'"):
+        estimator.predict(ls.ScoreTable(given))
+    unknown = given.copy()
+    unknown.attrs.clear()  # as a file gives it back: the table speaks for itself
+    assert len(estimator.predict(unknown)) == N
+    assert AccuracyEstimator("jaccard").fit(unknown).decision_ == "given"
+
+
+# Names are compared.
+
+
+def named(dist, index=None):
+    new = ls.DenseDistribution(dist.probabilities(), ["ant", "bee", "cat", "dog"])
+    return new.with_index(index)
+
+
+def test_columns_in_another_order_are_put_in_order(dist, Y):
+    """They used to be taken as they came: 0.397 instead of 0.643."""
+    frame = pd.DataFrame(Y, columns=["ant", "bee", "cat", "dog"])
+    expected = AccuracyEstimator("jaccard").fit(named(dist), Y)
+    shuffled = AccuracyEstimator("jaccard").fit(named(dist), frame[["dog", "ant", "cat", "bee"]])
+    np.testing.assert_array_equal(shuffled.predict(dist), expected.predict(dist))
+    with fails("must be the labels of the distribution.*missing are 'bee'; unknown are 'bear'"):
+        AccuracyEstimator("jaccard").fit(named(dist), frame.rename(columns={"bee": "bear"}))
+
+
+def test_rows_in_another_order_are_put_in_order(dist, Y):
+    index = pd.Index([f"r{i}" for i in range(N)])
+    frame = pd.DataFrame(Y, columns=["ant", "bee", "cat", "dog"], index=index)
+    rows = np.random.default_rng(0).permutation(N)
+    expected = AccuracyEstimator("jaccard").fit(named(dist), Y)
+    shuffled = AccuracyEstimator("jaccard").fit(named(dist, index), frame.iloc[rows])
+    np.testing.assert_array_equal(shuffled.predict(dist), expected.predict(dist))
+    with fails("rows of `Y_true` must be those of the distribution.*unknown are 'r399'"):
+        AccuracyEstimator("jaccard").fit(named(dist, index)[:-1], frame.iloc[1:])
+
+
+def test_values_with_an_index_are_compared_by_it(dist, Y):
+    index = pd.Index([f"r{i}" for i in range(N)])
+    estimator = AccuracyEstimator("jaccard").fit(dist, Y)
+    estimated = pd.Series(estimator.predict(dist), index=index)
+    actual = pd.Series(ls.accuracy(Y, dist.mode(), "jaccard"), index=index)
+    shuffled = actual.sample(frac=1, random_state=0)
+    expected = ls.reliability(estimated.to_numpy(), actual.to_numpy())
+    found = ls.reliability(estimated, shuffled)
+    assert found.expected_calibration_error == expected.expected_calibration_error
+    pd.testing.assert_frame_equal(
+        ls.accept_curve(estimated, shuffled), ls.accept_curve(estimated, actual)
+    )
+    policy = ls.AcceptPolicy(0.5).fit(estimated, shuffled)
+    assert policy.threshold_ == ls.AcceptPolicy(0.5).fit(estimated, actual).threshold_
+    with fails("rows of `accuracy` must be those of `estimated`"):
+        ls.reliability(estimated, actual.rename({"r0": "other"}))
 
 
 # Messages.

@@ -35,13 +35,9 @@ from labelsure.classifiers import (
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator, Estimate
-from labelsure.labelsets import check_label_names
+from labelsure.labelsets import check_label_names, index_of
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
-from labelsure.named_labelsets import (
-    align_rows,
-    index_of,
-    read_labelsets,
-)
+from labelsure.named_labelsets import align_rows, read_labelsets
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 

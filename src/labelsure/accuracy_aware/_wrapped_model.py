@@ -21,9 +21,8 @@ from labelsure._typing import Indices, Labelsets
 from labelsure.classifiers import LabelsetClassifier, as_distribution
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.labelsets import check_labelsets
+from labelsure.labelsets import check_labelsets, given_names
 from labelsure.metrics import MetricLike
-from labelsure.named_labelsets import given_names
 from labelsure.score_table import ScoreTable
 
 DECISIONS = ("mode", "best", "predict")

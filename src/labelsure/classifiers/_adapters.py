@@ -25,7 +25,7 @@ from labelsure.classifiers._probability_layouts import (
 )
 from labelsure.distributions import ChainMixture, LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.named_labelsets import index_of
+from labelsure.labelsets import index_of
 
 MAX_CODE_LENGTH = 120  # of an estimator's repr that a message shows as code
 

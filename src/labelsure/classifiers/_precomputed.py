@@ -19,14 +19,8 @@ from labelsure.classifiers._predictor import (
 from labelsure.classifiers._probability_layouts import read_array, wrap_probabilities
 from labelsure.distributions import LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_labelsets, names_in
-from labelsure.named_labelsets import (
-    align_labelsets,
-    align_rows,
-    index_of,
-    match_labels,
-    read_labelsets,
-)
+from labelsure.labelsets import check_labelsets, index_of, names_in
+from labelsure.named_labelsets import align_labelsets, align_rows, match_labels, read_labelsets
 
 _SHAPES = {
     "marginal": "(n_samples, n_labels)",

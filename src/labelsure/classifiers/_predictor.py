@@ -23,8 +23,7 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, check_labelsets, names_in
-from labelsure.named_labelsets import index_of
+from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""

@@ -15,9 +15,9 @@ from labelsure.distributions._answers import Expected, Profile, Summary, Support
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
-from labelsure.labelsets import check_guesses, check_label_names, count_axes
+from labelsure.labelsets import check_guesses, check_label_names, count_axes, given_names
 from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
-from labelsure.named_labelsets import align_labelsets, given_names
+from labelsure.named_labelsets import align_labelsets
 
 if TYPE_CHECKING:
     import pandas as pd

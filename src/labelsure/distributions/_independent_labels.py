@@ -18,9 +18,8 @@ from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
-from labelsure.labelsets import fill_with_lowest, names_in
+from labelsure.labelsets import fill_with_lowest, index_of, names_in
 from labelsure.metrics import F1, JACCARD, Metric
-from labelsure.named_labelsets import index_of
 
 _EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: kernels.expected_jaccard_rows,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import tomli_w
@@ -16,13 +16,15 @@ import tomli_w
 from labelsure._kernels.threads import n_threads
 from labelsure._storage import write_whole
 from labelsure._typing import AnyPath
-from labelsure.analyses import Analyses, AnalysisSettings, run_analyses
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
 from labelsure.study._run_folder import Manifest, RunFolder, labelsure_version
 from labelsure.study._workers import Outcome, compute_cells
+
+if TYPE_CHECKING:
+    from labelsure.analyses import Analyses
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
@@ -98,6 +100,9 @@ class StudyRun:
         n_jobs
             Processes for the mixture; None means as many as there are cores.
         """
+        # Here, because it loads statsmodels: neither running nor opening a run needs that.
+        from labelsure.analyses import AnalysisSettings, run_analyses
+
         settings = AnalysisSettings.from_plan(self.plan)
         kept = _KeptReplicates(RunFolder(self.folder), self.scores, asdict(settings))
         replicates = kept.read()
