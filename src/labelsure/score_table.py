@@ -170,7 +170,7 @@ class ScoreTable:
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
-        """Return the table of profiles alone; with the truth and the decisions, also of accuracy."""
+        """Return the table of profiles alone; with truth and decisions also of accuracy."""
         columns, decisions = {}, None
         if Y_pred is not None:
             decisions = check_labelsets(Y_pred, name="Y_pred", n_samples=len(profile))

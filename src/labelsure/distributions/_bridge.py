@@ -15,7 +15,13 @@ from labelsure.distributions._answers import Expected, Profile, Summary, Support
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
-from labelsure.labelsets import check_guesses, check_label_names, count_axes, given_names
+from labelsure.labelsets import (
+    check_guesses,
+    check_label_names,
+    check_labelsets,
+    count_axes,
+    given_names,
+)
 from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
 from labelsure.named_labelsets import align_labelsets
 
@@ -132,14 +138,11 @@ class LabelsetDistribution(ABC):
         name
             What the caller calls it.
         """
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.n_labels,
-            label_names=given_names(self.label_names),
-            index=self.index,
-        )
+        shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
+        if isinstance(Y, np.ndarray):
+            return check_labelsets(Y, **shape)
+        names = given_names(self.label_names)
+        return align_labelsets(Y, **shape, label_names=names, index=self.index)
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from labelsure._storage import write_text, write_whole
-from labelsure.analyses import Analyses, AnalysisSettings
+from labelsure.analyses import Analyses
+from labelsure.report._formats import flatten_settings
 from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
@@ -22,13 +22,12 @@ from labelsure.report.study_tables import make_study_tables
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from labelsure.study import Plan, StudyRun
+    from labelsure.study import StudyRun
 
-__all__ = ["flatten_settings", "write_report"]
+__all__ = ["write_report"]
 
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
 FIGURE_FORMATS = ("png", "svg")
-LONGEST_SETTING = 400
 FOOTER = ("name", "n_repeats", "empty", "by_instance")
 """The settings that stand in a figure itself; all are in its file's metadata."""
 
@@ -51,43 +50,6 @@ def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
     analyses, shown = run.analyses(n_jobs), flatten_settings(run.plan)
     written = _write_tables(analyses, shown, run.folder / "tables")
     return written + _write_figures(analyses, shown, run.folder / "figures")
-
-
-def flatten_settings(plan: Plan) -> dict[str, str]:
-    """Return the settings that are printed: the plan's and those of the analyses, as text.
-
-    Parameters
-    ----------
-    plan
-        Of the study.
-
-    Examples
-    --------
-    >>> from labelsure.study import load_plan
-    >>> shown = flatten_settings(load_plan("paper"))
-    >>> shown["name"], shown["base.C"], shown["empty"], shown["response"]
-    ('paper', '0.1', '0.0', 'rates')
-    """
-    shown = dict(_flatten(plan.to_dict()))
-    for name, value in asdict(AnalysisSettings.from_plan(plan)).items():
-        shown[name] = _write_value(value)
-    return shown
-
-
-def _flatten(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    flat = []
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            flat += _flatten(value, f"{prefix}{name}.")
-        else:
-            flat.append((f"{prefix}{name}", _write_value(value)))
-    return flat
-
-
-def _write_value(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."
 
 
 def _write_tables(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
