@@ -174,13 +174,7 @@ class LabelsetDistribution(ABC):
         return self.with_engine(**settings)._summary([], 1.0).profile
 
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
-        """Return the same distributions, computed in another way.
-
-        Parameters
-        ----------
-        **settings
-            As for `profile`. They hold for every question that the new object is asked.
-        """
+        """Return the same distributions, computed in another way: settings as for `profile`."""
         return self._with_engine(settings)
 
     def top(self, k: int) -> TopLabelsets:
