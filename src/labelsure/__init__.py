@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
+    from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
 
@@ -98,6 +99,7 @@ _HOMES = {
     "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
+    "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
 }
@@ -121,6 +123,7 @@ __all__ = [
     "LabelsetTable",
     "LabelsureError",
     "LinearChain",
+    "NamedLabelsets",
     "PrecomputedProbabilities",
     "PrefixChain",
     "ProbabilisticClassifierChain",
@@ -143,6 +146,7 @@ __all__ = [
     "make_labelsets",
     "monitor",
     "read_dataset",
+    "read_labelsets",
     "reliability",
     "split_dataset",
 ]

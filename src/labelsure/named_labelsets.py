@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure._storage import name_classes_publicly
 from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
@@ -24,6 +25,7 @@ __all__ = [
     "NamedLabelsets",
     "align_labelsets",
     "align_rows",
+    "holds_names",
     "match_labels",
     "read_labelsets",
     "shared_label_names",
@@ -44,6 +46,12 @@ class NamedLabelsets:
         One for each column; None where nobody named them.
     index
         One entry for each row; None where rows are only counted.
+
+    Examples
+    --------
+    >>> from labelsure import read_labelsets
+    >>> read_labelsets([["cat"], ["dog", "cat"]]).label_names
+    ('cat', 'dog')
     """
 
     rows: Labelsets
@@ -112,16 +120,19 @@ def shared_label_names(first: Any, second: Any) -> tuple[str, ...] | None:
     names that occur.
     """
     for source in (first, second):
-        if _holds_indicators(source):
+        if not holds_names(source):
             names = names_in(source)
             return None if names is None else tuple(names)
     sets = [_name_sets(source, "Y", None) or [] for source in (first, second)]
     return tuple(sorted({label for some in sets for labels in some for label in labels}))
 
 
-def _holds_indicators(source: Any) -> bool:
-    """Whether these are zeros and ones, and no names of labels."""
-    return _name_sets(source, "Y", None) is None
+def holds_names(Y: Any) -> bool:
+    """Whether Y says for each instance which labels it has, by lists or sets of their names."""
+    if hasattr(Y, "toarray") or getattr(Y, "ndim", 1) != 1:
+        is_column = hasattr(Y, "columns") and Y.shape[1] == 1
+        return is_column and any(map(_is_collection_of_names, Y.iloc[:, 0]))
+    return isinstance(Y, Iterable) and any(map(_is_collection_of_names, Y))
 
 
 def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
@@ -304,3 +315,6 @@ def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:N_LISTED])
     more = len(names) - N_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+name_classes_publicly(__name__)

@@ -120,3 +120,28 @@ def test_checked_arrays_are_not_validated_again(monkeypatch):
     monkeypatch.setattr("labelsure.classifiers._predictor.validate_data", refuse)
     model = ls.EnsembleOfClassifierChains(n_chains=2, random_state=0)
     model.fit_checked(X, Y.astype(np.int8), NAMES).distribution_of_checked(X)
+
+
+def test_names_of_labels_are_a_truth_too():
+    X, Y = make_problem(n_samples=120, n_labels=3)
+    sets = [[name for name, bit in zip("abc", row, strict=True) if bit] for row in Y]
+    frame = pd.DataFrame(Y, columns=list("abc"))
+    expected = ls.BinaryRelevance().fit(X, frame)
+    for y in (sets, list(map(set, sets)), pd.Series(sets), pd.DataFrame({"tags": sets})):
+        model = ls.BinaryRelevance().fit(X, y)
+        assert model.label_names_ == ("a", "b", "c")
+        np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_score_compares_labels_by_name_and_rows_by_index():
+    """Columns in another order used to be taken as they came."""
+    X, Y = make_problem(n_samples=120, n_labels=3)
+    X = pd.DataFrame(X, index=[f"r{i}" for i in range(120)]).rename(columns="x{}".format)
+    frame = pd.DataFrame(Y, columns=list("abc"), index=X.index)
+    model = ls.BinaryRelevance().fit(X, frame)
+    expected = (model.predict(X) == Y).all(axis=1).mean()
+    for y in (Y, frame, frame[["c", "a", "b"]], frame.sample(frac=1, random_state=0)):
+        assert model.score(X, y) == pytest.approx(expected)
+    with pytest.raises(ls.InputError, match="missing are 'a'; unknown are 'z'"):
+        model.score(X, frame.rename(columns={"a": "z"}))
+    assert list(model.predict_distribution(X).index) == list(X.index)

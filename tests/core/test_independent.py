@@ -230,3 +230,15 @@ def test_a_frame_brings_its_label_names():
     frame = pd.DataFrame({"cat": [0.9], "dog": [0.2]})
     assert ls.IndependentLabels(frame).label_names == ("cat", "dog")
     assert ls.IndependentLabels(frame, ["a", "b"]).label_names == ("a", "b")
+
+
+def test_rounding_beside_the_unit_interval_is_put_back():
+    dist = ls.IndependentLabels(np.array([[1 + 1e-7, -1e-7, 0.5]]))
+    assert dist.marginals().tolist() == [[1.0, 0.0, 0.5]]
+    with pytest.raises(ls.InputError, match=r"got 1.0001 in row 0, column 0. If these are logits"):
+        ls.IndependentLabels([[1.0001]])
+
+
+def test_a_missing_probability_is_no_logit():
+    with pytest.raises(ls.InputError, match="got nan in row 0, column 1. A missing probability"):
+        ls.IndependentLabels([[0.5, np.nan]])

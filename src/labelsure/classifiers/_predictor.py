@@ -24,6 +24,7 @@ from labelsure.classifiers._base_learners import (
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
+from labelsure.named_labelsets import holds_names, read_labelsets
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -75,12 +76,16 @@ class LabelsetPredictor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         X : (n, d) float64 array or csr matrix
         Y : (n, L) zeros and ones
         """
+        names = None
+        if holds_names(y):
+            read = read_labelsets(y, name="y")
+            y, names = read.rows, read.label_names
         X, Y = validate_data(
             self, X, y, multi_output=True, ensure_min_samples=min_samples, **self._requirements()
         )
         targets = read_targets(Y)
         self.classes_ = targets.classes
-        self.label_names_ = read_label_names(y, targets.labelsets.shape[1])
+        self.label_names_ = names or read_label_names(y, targets.labelsets.shape[1])
         return X, targets.labelsets
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
@@ -192,8 +197,9 @@ class LabelsetClassifier(LabelsetPredictor):
         X
             (n, d) array, DataFrame or scipy sparse matrix.
         y
-            (n, L) zeros and ones, a DataFrame (whose columns name the labels) or sparse; or a
-            vector of two classes, which is the case of one label.
+            (n, L) zeros and ones, a DataFrame (whose columns name the labels), sparse, or a list
+            of label names for each instance; or a vector of two classes, which is the case of one
+            label.
         sample_weight
             (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """

@@ -80,7 +80,7 @@ def _second_of_pairs(pairs: Any) -> Any:
             f"P(y = 0) and P(y = 1), got shape {pairs.shape}. For draws use "
             "`LabelsetTable.from_samples`."
         )
-    check_unit_interval(pairs, "source")
+    pairs = check_unit_interval(pairs, "source")
     off = np.argwhere(np.abs(pairs.sum(axis=2) - 1) > PAIR_TOLERANCE)
     if len(off):
         raise InputError(

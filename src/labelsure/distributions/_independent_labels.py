@@ -60,7 +60,7 @@ class IndependentLabels(LabelsetDistribution):
                 "`marginals` must have shape (n_samples, n_labels) with at least one label, got "
                 f"shape {array.shape}. One instance is one row: `[marginals]`."
             )
-        check_unit_interval(array, "marginals")
+        array = check_unit_interval(array, "marginals")
         super().__init__(
             array.shape[0],
             array.shape[1],

@@ -13,6 +13,8 @@ from labelsure.errors import InputError
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
 
+ROUNDING = 1e-6  # how far a single probability may be outside of [0, 1]
+
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
     """Return an array of float32 or float64, without a copy where it is one already."""
@@ -36,15 +38,31 @@ def check_unit_interval(
     values: NDArray[np.floating[Any]],
     name: str,
     fix: str = 'If these are logits, pass kind="logit" to `as_distribution`.',
-) -> None:
-    """Refuse values that are not probabilities, naming the first row and column, and the fix."""
+) -> NDArray[np.floating[Any]]:
+    """Return probabilities, those that rounding has moved off [0, 1] put back; refuse all others.
+
+    Parameters
+    ----------
+    values
+        Numbers of any shape.
+    name
+        What the caller calls them, for the messages.
+    fix
+        What to do about values outside of [0, 1].
+    """
     bad = ~((values >= 0) & (values <= 1))
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0])
-        where = ", ".join(
-            f"{axis} {i}" for axis, i in zip(("row", "column", "entry"), at, strict=False)
-        )
-        raise InputError(f"`{name}` must lie in [0, 1], got {values[at]} in {where}. {fix}")
+    if not bad.any():
+        return values
+    is_rounded = (values >= -ROUNDING) & (values <= 1 + ROUNDING)
+    if is_rounded.all():
+        return values.clip(0, 1)
+    at = tuple(np.argwhere(~is_rounded)[0])
+    where = ", ".join(
+        f"{axis} {i}" for axis, i in zip(("row", "column", "entry"), at, strict=False)
+    )
+    if np.isnan(values[at]):
+        fix = "A missing probability must be filled in, or its row dropped."
+    raise InputError(f"`{name}` must lie in [0, 1], got {values[at]} in {where}. {fix}")
 
 
 def check_row_sums(

@@ -330,6 +330,7 @@ def _check_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -
                 f"`conditionals[{j}]` must have shape {shape}: a row for each instance, a column "
                 f"for every way that its {len(some)} parents can be, got shape {table.shape}."
             )
-        check_unit_interval(table, f"conditionals[{j}]", fix="Pass probabilities, not logits.")
-        packed[:, j, : shape[1]] = table
+        packed[:, j, : shape[1]] = check_unit_interval(
+            table, f"conditionals[{j}]", fix="Pass probabilities, not logits."
+        )
     return packed
