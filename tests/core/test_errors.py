@@ -304,7 +304,7 @@ class TestProbabilities:
             ls.InputError,
             "`marginals` must lie in [0, 1], got",
             "in row 2, column 1.",
-            'kind="logit"',
+            "must be filled in" if np.isnan(value) else 'kind="logit"',
         ):
             ls.IndependentLabels(p)
 

@@ -240,5 +240,5 @@ def test_rounding_beside_the_unit_interval_is_put_back():
 
 
 def test_a_missing_probability_is_no_logit():
-    with pytest.raises(ls.InputError, match="got nan in row 0, column 1. A missing probability"):
+    with pytest.raises(ls.InputError, match=r"got nan in row 0, column 1\. A missing probability"):
         ls.IndependentLabels([[0.5, np.nan]])
