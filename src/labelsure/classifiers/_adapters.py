@@ -86,9 +86,7 @@ def as_distribution(
             "Make one and fit it."
         )
     if isinstance(source, BaseEstimator) or _predicts_probabilities(source):
-        dist = _from_model(source, X, kind, label_names)
-        # A pipeline may have lost it on the way.
-        return dist.with_index(index_of(X)) if dist.index is None else dist
+        return _keep_index(_from_model(source, X, kind, label_names), X)
     if callable(source) or hasattr(source, "predict"):
         raise _not_a_model(source)
     if X is not None:
@@ -97,8 +95,16 @@ def as_distribution(
             "Pass the model, or its probabilities without `X`."
         )
     kind = "marginal" if kind is None else kind
-    dist = wrap_probabilities(source, kind=kind, label_names=label_names)
-    return dist.with_index(index_of(source)) if dist.index is None else dist
+    return _keep_index(wrap_probabilities(source, kind=kind, label_names=label_names), source)
+
+
+def _keep_index(dist: LabelsetDistribution, source: Any) -> LabelsetDistribution:
+    """Return the distributions with the names of the rows that they come from, if these have any.
+
+    A model knows nothing of them, and a pipeline loses them on the way.
+    """
+    index = index_of(source)
+    return dist if index is None or dist.index is not None else dist.with_index(index)
 
 
 def _predicts_probabilities(source: Any) -> bool:
