@@ -17,14 +17,20 @@ from scipy import sparse
 from labelsure._storage import decode
 from labelsure._typing import Floats, Integers
 from labelsure.datasets._arff_header import QUOTED, Attribute, Header, read_header
+from labelsure.datasets._column_roles import (
+    AssignedColumns,
+    ColumnChoice,
+    check_dense,
+    read_index,
+    read_labels,
+)
 from labelsure.datasets._columns import (
-    LabelChoice,
+    MIN_ROWS_OF_ID,
     check_distinct,
-    choose_labels,
+    check_repeated,
     encode_codes,
     encode_frame,
     read_indicators,
-    read_labelsets,
 )
 from labelsure.datasets._dataset import Dataset
 from labelsure.errors import DataError
@@ -58,18 +64,16 @@ class ArffRows:
     where: str
 
 
-def read_arff(
-    content: bytes, labels: LabelChoice | frozenset[str] | None, nominal: str, where: str
-) -> Dataset:
+def read_arff(content: bytes, choice: ColumnChoice, nominal: str, where: str) -> Dataset:
     """Return the data set that an ARFF file holds.
 
     Parameters
     ----------
     content
         The file, decompressed.
-    labels
-        Which columns are labels; a frozenset of names takes them in the order of the columns, None
-        takes the number that MEKA writes into the name of the relation.
+    choice
+        Which columns are what. Labels that are a frozenset are those of an xml; None takes the
+        number that MEKA writes into the name of the relation.
     nominal
         How nominal features become numbers.
     where
@@ -78,18 +82,17 @@ def read_arff(
     lines = decode(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     header = read_header(lines, where)
     names = [attribute.name for attribute in header.attributes]
-    if labels is None:
-        labels = _read_meka_count(header, where)
-    if isinstance(labels, frozenset):
-        chosen = _find_xml_labels(labels, names, where)
-    else:
-        chosen = choose_labels(labels, names, what="column")
-    table = _read_rows(lines, header, where)
+    if choice.labels is None:
+        choice = choice.with_labels(_read_meka_labels(header, where))
+    elif isinstance(choice.labels, frozenset):
+        _check_xml_labels(choice.labels, names, where)
+    columns = choice.assign(names)
+    table = _read_rows(lines, header, columns, where)
     build = _make_sparse_dataset if table.is_sparse else _make_dense_dataset
-    return build(table, chosen, nominal)
+    return build(table, columns, nominal, choice.sep)
 
 
-def _find_xml_labels(labels: frozenset[str], names: list[str], where: str) -> list[int]:
+def _check_xml_labels(labels: frozenset[str], names: list[str], where: str) -> None:
     unknown = sorted(labels.difference(names))
     if unknown:
         near = get_close_matches(unknown[0], names, n=1)
@@ -98,10 +101,9 @@ def _find_xml_labels(labels: frozenset[str], names: list[str], where: str) -> li
             f"Every label of the xml must be an attribute of {where}, {unknown[0]!r} is not.{hint} "
             "Correct the xml, or name the labels with `labels`."
         )
-    return [j for j, name in enumerate(names) if name in labels]
 
 
-def _read_meka_count(header: Header, where: str) -> int:
+def _read_meka_labels(header: Header, where: str) -> frozenset[str]:
     match = _MEKA_COUNT.search(header.relation)
     if not match:
         raise DataError(
@@ -114,17 +116,22 @@ def _read_meka_count(header: Header, where: str) -> int:
             f"The relation of {where} says `-C {count}`, but there are "
             f"{len(header.attributes)} columns. Name the labels with `labels`."
         )
-    return count
+    labels = header.attributes[:count] if count > 0 else header.attributes[count:]
+    return frozenset(attribute.name for attribute in labels)
 
 
-def _read_rows(lines: list[str], header: Header, where: str) -> ArffRows:
+def _read_rows(lines: list[str], header: Header, columns: AssignedColumns, where: str) -> ArffRows:
     line_numbers: list[int] = []
+    # Numbers that are no labels and no features are text: what is left out cannot be wrong, and
+    # the name of a row can begin with zeros.
+    as_numbers = {*columns.labels, *columns.features}
 
     def prepared() -> Iterator[str]:
         yield "@relation r"
         for j, attribute in enumerate(header.attributes):
             # Values of nominal columns are looked up later: there the line can be named.
-            yield f"@attribute a{j} {'numeric' if attribute.kind == 'numeric' else 'string'}"
+            is_number = attribute.kind == "numeric" and attribute.name in as_numbers
+            yield f"@attribute a{j} {'numeric' if is_number else 'string'}"
         yield "@data"
         for number, line in enumerate(lines[header.n_lines :], start=header.n_lines + 1):
             row = _strip_comment(line)
@@ -182,23 +189,60 @@ def _make_row_error(
         came = "" if re.search(r"['\"{]", line) else f", it has {line.count(',') + 1}"
         problem = f"must have a value for each of the {n_columns} attributes{came}"
     elif isinstance(error, arff.BadNumericalValue):
-        problem = "must have numbers (or ?) in its numeric columns, one is something else"
+        return _make_number_error(_strip_comment(line), number, header, where)
     else:
         problem = "cannot be split into values: check its commas, quotes and braces"
     return DataError(f"Line {number} of {where} {problem}. Mend or drop that line.")
 
 
-def _make_dense_dataset(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
-    values = zip(*table.rows, strict=True)
-    columns = {
-        attribute.name: _make_column(attribute, column, table)
-        for attribute, column in zip(table.attributes, values, strict=True)
-    }
-    frame = pd.DataFrame(columns)
-    names = [table.attributes[j].name for j in chosen]
-    Y = read_labelsets(frame[names], table.where)
-    X = encode_frame(frame.drop(columns=names), nominal)
-    return Dataset(X, Y, tuple(names))
+def _make_number_error(row: str, number: int, header: Header, where: str) -> DataError:
+    """Return the error for text in a numeric column, which liac-arff does not name."""
+    declared = "".join(f"@attribute a{j} string\n" for j in range(len(header.attributes)))
+    kind = arff.LOD if row.startswith("{") else arff.DENSE
+    text = f"@relation r\n{declared}@data\n{row}"
+    values = arff.ArffDecoder().decode(text, return_type=kind)["data"][0]
+    for j, value in values.items() if isinstance(values, dict) else enumerate(values):
+        attribute = header.attributes[j]
+        if attribute.kind == "numeric" and not _is_number(value):
+            return DataError(
+                f"Line {number} of {where} must have numbers (or ?) in its numeric columns, got "
+                f"{value!r} in {attribute.name!r}. Mend or drop that line, or leave the column out "
+                f"with drop=[{attribute.name!r}]."
+            )
+    return DataError(
+        f"Line {number} of {where} must have numbers (or ?) in its numeric columns, one is "
+        "something else. Mend or drop that line."
+    )
+
+
+def _is_number(value: str | None) -> bool:
+    try:
+        float(value or 0)
+    except ValueError:
+        return False
+    return True
+
+
+def _make_dense_dataset(
+    table: ArffRows, assigned: AssignedColumns, nominal: str, sep: str | None
+) -> Dataset:
+    used = {*assigned.labels, *assigned.features}
+    frame = pd.DataFrame(
+        {
+            attribute.name: _make_column(attribute, values, table)
+            for attribute, values in zip(
+                table.attributes, zip(*table.rows, strict=True), strict=True
+            )
+            if attribute.name in used
+        }
+    )
+    Y, label_names = read_labels(frame[assigned.labels], sep, table.where)
+    X = encode_frame(frame[assigned.features], nominal, table.where)
+    if assigned.index is not None:
+        j = [attribute.name for attribute in table.attributes].index(assigned.index)
+        values = [row[j] for row in table.rows]
+        X.index = read_index(pd.Series(values, dtype=object, name=assigned.index), table.where)
+    return Dataset(X, Y, label_names)
 
 
 def _make_column(attribute: Attribute, values: tuple[Any, ...], table: ArffRows) -> Any:
@@ -224,23 +268,32 @@ def _read_codes(attribute: Attribute, values: Any, line_numbers: list[int], wher
     return np.array(codes, dtype=np.int64)
 
 
-def _make_sparse_dataset(table: ArffRows, chosen: list[int], nominal: str) -> Dataset:
-    matrix = _make_sparse_matrix(table)
+def _make_sparse_dataset(
+    table: ArffRows, assigned: AssignedColumns, nominal: str, sep: str | None
+) -> Dataset:
+    check_dense(assigned, table.where)
+    position = {attribute.name: j for j, attribute in enumerate(table.attributes)}
+    used = {position[name] for name in (*assigned.labels, *assigned.features)}
+    matrix = _make_sparse_matrix(table, used)
     labels = pd.DataFrame(
-        {table.attributes[j].name: _make_dense_column(table, matrix, j) for j in chosen}
+        {name: _make_dense_column(table, matrix, position[name]) for name in assigned.labels}
     )
-    Y = read_labelsets(labels, table.where)
-    label_set = set(chosen)
-    features = [j for j in range(len(table.attributes)) if j not in label_set]
+    Y, label_names = read_labels(labels, sep, table.where)
+    features = [position[name] for name in assigned.features]
     X, names = _make_sparse_features(table, matrix, features, nominal)
-    return Dataset(X, Y, tuple(labels.columns), tuple(names))
+    return Dataset(X, Y, label_names, tuple(names))
 
 
-def _make_sparse_matrix(table: ArffRows) -> Any:
-    """Return numbers, and codes of nominal values; a value left out is 0, the first code."""
+def _make_sparse_matrix(table: ArffRows, used: set[int]) -> Any:
+    """Return numbers, and codes of nominal values; a value left out is 0, the first code.
+
+    Columns that are not used are empty.
+    """
     by_column: list[tuple[list[int], list[Any]]] = [([], []) for _ in table.attributes]
     for i, row in enumerate(table.rows):
         for j, value in row.items():
+            if j not in used:
+                continue
             by_column[j][0].append(i)
             by_column[j][1].append(value)
     counts = [len(rows) for rows, _ in by_column]
@@ -267,7 +320,7 @@ def _read_sparse_values(
         return np.where(codes < 0, np.nan, codes)
     raise DataError(
         f"Sparse ARFF has no strings, but {attribute.name!r} in {table.where} is one. "
-        "Write the file with dense rows."
+        f"Write the file with dense rows, or leave the column out with drop=[{attribute.name!r}]."
     )
 
 
@@ -290,11 +343,14 @@ def _make_sparse_features(
     run: list[int] = []  # neighbouring columns that need no encoding are copied together
     for j in features:
         attribute = table.attributes[j]
-        if _keeps_codes(attribute, nominal):
+        keeps_codes = _keeps_codes(attribute, nominal)
+        if not keeps_codes or len(attribute.values) >= MIN_ROWS_OF_ID:
+            codes = _restore_codes(matrix[:, [j]].toarray().ravel())
+            check_repeated(attribute.name, codes, attribute.values, table.where)
+        if keeps_codes:
             run.append(j)
             names.append(attribute.name)
             continue
-        codes = _restore_codes(matrix[:, [j]].toarray().ravel())
         encoded = encode_codes(attribute.name, codes, attribute.values, nominal)
         blocks += [matrix[:, run], *(sparse.csc_matrix(column[:, None]) for _, column in encoded)]
         names += [name for name, _ in encoded]

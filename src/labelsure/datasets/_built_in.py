@@ -21,6 +21,7 @@ from scipy.special import expit
 
 from labelsure._storage import decompress, read_bytes
 from labelsure._typing import Floats, Labelsets, RandomState
+from labelsure.datasets._column_roles import ColumnChoice
 from labelsure.datasets._dataset import Dataset, checksum_values
 from labelsure.datasets._reading import read_csv
 from labelsure.distributions import LabelsetDistribution, TrellisDistribution, make_generator
@@ -72,7 +73,7 @@ def load_yeast() -> Dataset:
         ) from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]
     content = read_bytes(path)
-    data = read_csv(decompress(content, path), "Class*", path.name)
+    data = read_csv(decompress(content, path), ColumnChoice("Class*"), path.name)
     return Dataset(
         data.X,
         data.Y,

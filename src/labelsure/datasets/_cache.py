@@ -22,7 +22,7 @@ from labelsure.datasets._dataset import Dataset
 from labelsure.errors import InputError
 
 CACHE_VARIABLE = "LABELSURE_CACHE"
-READER_VERSION = 1
+READER_VERSION = 2
 """Part of every key. Raise it when the readers return something else for the same file."""
 
 Arrays = dict[str, NDArray[Any]]
@@ -145,6 +145,9 @@ def _make_arrays(data: Dataset) -> Arrays:
             "indptr": X.indptr,
             "shape": np.array(X.shape),
         }
+    index = data.X.index
+    if not isinstance(index, pd.RangeIndex):
+        arrays["index"] = _encode(json.dumps({"name": index.name, "data": index.tolist()}))
     is_number = [pd.api.types.is_numeric_dtype(dtype) for dtype in data.X.dtypes]
     numbers = data.X.loc[:, is_number].to_numpy(dtype=np.float64)
     texts = [data.X.iloc[:, j] for j in np.flatnonzero(~np.array(is_number, dtype=bool))]
@@ -167,13 +170,17 @@ def _make_dataset(arrays: Arrays) -> Dataset:
         return Dataset(X, arrays["Y"], **fields)
     names, is_number = fields["feature_names"], arrays["is_number"]
     if is_number.all():
-        return Dataset(pd.DataFrame(arrays["numbers"], columns=list(names)), arrays["Y"], **fields)
-    numbers, texts = iter(arrays["numbers"].T), iter(json.loads(arrays["texts"].tobytes()))
-    columns = {
-        name: next(numbers) if is_one else pd.Series(next(texts), dtype=object)
-        for name, is_one in zip(names, is_number, strict=True)
-    }
-    return Dataset(pd.DataFrame(columns), arrays["Y"], **fields)
+        X = pd.DataFrame(arrays["numbers"], columns=list(names))
+    else:
+        numbers, texts = iter(arrays["numbers"].T), iter(json.loads(arrays["texts"].tobytes()))
+        columns = {
+            name: next(numbers) if is_one else pd.Series(next(texts), dtype=object)
+            for name, is_one in zip(names, is_number, strict=True)
+        }
+        X = pd.DataFrame(columns)
+    if "index" in arrays:
+        X.index = pd.Index(**json.loads(arrays["index"].tobytes()))
+    return Dataset(X, arrays["Y"], **fields)
 
 
 def _encode(text: str) -> NDArray[np.uint8]:

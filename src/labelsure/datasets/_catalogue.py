@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from labelsure._storage import COMPRESSIONS, first_line, stem_of, suffix_of
 from labelsure._typing import AnyPath
 from labelsure.datasets._built_in import load_digits, load_simulated, load_yeast
 from labelsure.datasets._cache import CacheFolder, cache_folder, cache_key
+from labelsure.datasets._column_roles import ColumnChoice, check_dense, choose_features
 from labelsure.datasets._columns import (
     LabelChoice,
     check_nominal,
     encode_frame,
-    read_labelsets,
+    read_label_columns,
 )
 from labelsure.datasets._dataset import Dataset, checksum_values
 from labelsure.datasets._reading import read_dataset
@@ -115,6 +116,8 @@ def load_dataset(
     data_dir: AnyPath | None = None,
     *,
     labels: LabelChoice | None = None,
+    index: str | None = None,
+    drop: str | Iterable[str] = (),
     source: str | None = None,
     nominal: str = "onehot",
     cache: bool | AnyPath = True,
@@ -130,10 +133,14 @@ def load_dataset(
         One of `list_datasets()`.
     data_dir
         A folder with ``name.arff``, also as .gz or .bz2, and the .xml of the same name where the
-        labels are named in one. If it is given, the data set must be there.
+        labels are named in one (``name.xml`` also for ``name-train`` and ``name-test``). If it is
+        given, the data set must be there.
     labels
         Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are
         probably the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
+    index, drop
+        The column whose values name the rows, and columns that are left out, as in
+        `read_dataset`.
     source
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
     nominal
@@ -158,21 +165,28 @@ def load_dataset(
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
     if key in files and source in (None, "file"):
-        data = read_dataset(files[key], nominal=nominal, cache=cache)
+        data = read_dataset(files[key], index=index, drop=drop, nominal=nominal, cache=cache)
     elif source == "file" or (source is None and data_dir is not None):
-        raise _make_absence_error(key, folder)
+        raise _make_absence_error(key, folder, files)
     else:
-        data = _load_elsewhere(ENTRIES.get(key, NamedDataset(key, "")), source, nominal, cache)
+        choice = ColumnChoice.read(None, index, drop, None)
+        entry = ENTRIES.get(key, NamedDataset(key, ""))
+        data = _load_elsewhere(entry, choice, source, nominal, cache)
     return data if labels is None else data.select_labels(labels)
 
 
 def _load_elsewhere(
-    entry: NamedDataset, source: str | None, nominal: str, cache: bool | AnyPath
+    entry: NamedDataset,
+    choice: ColumnChoice,
+    source: str | None,
+    nominal: str,
+    cache: bool | AnyPath,
 ) -> Dataset:
     if entry.embedded is not None and source in (None, "embedded"):
-        return entry.embedded()
+        data = entry.embedded()
+        return replace(data, X=choose_features(data.X, choice, entry.name), feature_names=())
     if entry.openml_id is not None and source in (None, "openml"):
-        return load_openml(entry.name, entry.openml_id, nominal, cache_folder(cache))
+        return load_openml(entry.name, entry.openml_id, choice, nominal, cache_folder(cache))
     homes = {"embedded": entry.embedded, "openml": entry.openml_id}
     elsewhere = [f'source="{home}"' for home, there in homes.items() if there is not None]
     raise DataError(
@@ -203,20 +217,24 @@ def _find_arff_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _make_absence_error(name: str, folder: Path | None) -> DataError:
+def _make_absence_error(name: str, folder: Path | None, files: Iterable[str]) -> DataError:
     if folder is None:
         return DataError(
             f"{name!r} must be read from a folder, but none is named. Pass `data_dir`, or set the "
             f"environment variable {DATA_VARIABLE}."
         )
+    parts = [stem for stem in files if stem in (f"{name}-train", f"{name}-test")]
+    hint = f" There is {' and '.join(parts)}: load each by its name." if parts else ""
     endings = ", ".join(["", *COMPRESSIONS]).replace(", ", f", {name}.arff")
     return DataError(
         f"{name!r} must be in the data folder {str(folder)!r}, but there is no {name}.arff"
-        f"{endings}. Leave `data_dir` out to take it from elsewhere."
+        f"{endings}.{hint} Leave `data_dir` out to take it from elsewhere."
     )
 
 
-def load_openml(name: str, data_id: int, nominal: str, folder: CacheFolder | None) -> Dataset:
+def load_openml(
+    name: str, data_id: int, choice: ColumnChoice, nominal: str, folder: CacheFolder | None
+) -> Dataset:
     """Return a data set from the cache, or fetch it.
 
     Parameters
@@ -225,15 +243,17 @@ def load_openml(name: str, data_id: int, nominal: str, folder: CacheFolder | Non
         What labelsure calls it.
     data_id
         What OpenML calls it.
+    choice
+        Which features name the rows or are left out; OpenML says which columns are labels.
     nominal
         How nominal features become numbers.
     folder
         Where it is kept, None for nowhere.
     """
-    key = cache_key(name, "openml", data_id, nominal)
+    key = cache_key(name, "openml", data_id, *choice.cache_parts, nominal)
     data = folder.load(key) if folder else None
     if data is None:
-        data = _make_dataset(_fetch(name, data_id, folder), name, data_id, nominal)
+        data = _make_dataset(_fetch(name, data_id, folder), name, data_id, choice, nominal)
         if folder:
             folder.save(key, data)
     return data
@@ -268,15 +288,18 @@ def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
         ) from error
 
 
-def _make_dataset(bunch: Any, name: str, data_id: int, nominal: str) -> Dataset:
+def _make_dataset(
+    bunch: Any, name: str, data_id: int, choice: ColumnChoice, nominal: str
+) -> Dataset:
     where = f"OpenML data set {data_id}"
     labels = _find_label_columns(bunch, where)
-    Y = read_labelsets(labels, where)
+    Y = read_label_columns(labels, where)
     if sparse.issparse(bunch.data):
-        X, feature_names = bunch.data, tuple(map(str, bunch.feature_names))
+        X, feature_names = _choose_sparse_features(bunch, choice, where)
         values = X.data
     else:
-        X = encode_frame(pd.DataFrame(bunch.data), nominal)
+        frame = choose_features(pd.DataFrame(bunch.data), choice, where)
+        X = encode_frame(frame, nominal, where)
         feature_names = tuple(X.columns)
         values = X.select_dtypes("number").to_numpy()
     return Dataset(
@@ -288,6 +311,16 @@ def _make_dataset(bunch: Any, name: str, data_id: int, nominal: str) -> Dataset:
         source=where,
         checksum=checksum_values(np.asarray(values, dtype=np.float64), Y),
     )
+
+
+def _choose_sparse_features(
+    bunch: Any, choice: ColumnChoice, where: str
+) -> tuple[Any, tuple[str, ...]]:
+    names = [str(name) for name in bunch.feature_names]
+    columns = choice.assign_features(names)
+    check_dense(columns, where)
+    kept = [names.index(name) for name in columns.features]
+    return (bunch.data if len(kept) == len(names) else bunch.data[:, kept]), tuple(columns.features)
 
 
 def _find_label_columns(bunch: Any, where: str) -> pd.DataFrame:

@@ -20,6 +20,9 @@ LabelChoice = int | str | Iterable[str]
 INDICATORS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 """How files spell that an instance does not have a label, or has it."""
 
+MIN_ROWS_OF_ID = 20
+"""In fewer rows the values of an ordinary nominal feature can all be different by chance."""
+
 NOMINAL_ENCODINGS = ("onehot", "ordinal")
 
 Column = tuple[str, Floats]
@@ -56,18 +59,39 @@ def choose_labels(
         ends = _SLICE.fullmatch(choice)
         if ends and choice not in names:
             return _slice(ends[1], int(ends[2]), len(names), what, counts)
-        choice = [choice] if choice in names else [part.strip() for part in choice.split(",")]
     try:
-        parts = list(choice)  # type: ignore[arg-type]
+        parts = split_names(choice, names)
     except TypeError as error:
         raise InputError(
             f"`labels` must be names, a pattern or a number of {what}s, got {choice!r}."
         ) from error
-    position = {name: j for j, name in enumerate(names)}
-    chosen = [j for part in parts for j in _matches(part, position, what)]
+    chosen = match_names(parts, names, what=what)
     if not chosen:
         raise InputError(f"`labels` must name at least one {what}, got {choice!r}.")
-    return list(dict.fromkeys(chosen))  # a name that two patterns match is one label
+    return chosen
+
+
+def split_names(choice: Any, names: Sequence[str]) -> list[Any]:
+    """Return the names and patterns in a list, or in one string with commas."""
+    if not isinstance(choice, str):
+        return list(choice)
+    return [choice] if choice in names else [part.strip() for part in choice.split(",")]
+
+
+def match_names(parts: Iterable[Any], names: Sequence[str], *, what: str) -> list[int]:
+    """Return the positions of names and of whatever patterns match, each once.
+
+    Parameters
+    ----------
+    parts
+        Names or patterns; each must be found.
+    names
+        All that there are.
+    what
+        What a name is of, for the messages.
+    """
+    position = {name: j for j, name in enumerate(names)}
+    return list(dict.fromkeys(j for part in parts for j in _matches(part, position, what)))
 
 
 def _matches(part: Any, position: dict[str, int], what: str) -> list[int]:
@@ -132,7 +156,7 @@ def _local_name(tag: object) -> str:
     return str(tag).rpartition("}")[2]
 
 
-def read_labelsets(columns: pd.DataFrame, where: str) -> Labelsets:
+def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
     """Return label columns as zeros and ones, or name the row and column that is neither.
 
     Parameters
@@ -157,7 +181,8 @@ def read_labelsets(columns: pd.DataFrame, where: str) -> Labelsets:
             raise DataError(
                 f"Labels in {where} must be 0 or 1 (or false and true, no and yes), "
                 f"got {column.iloc[row]} in row {row} (rows count from 0) of label "
-                f"{str(name)!r}. If that column is a feature, name the labels with `labels`."
+                f"{str(name)!r}. If that column is a feature, name the labels with `labels`; if it "
+                "holds the names of labels, say what stands between them, e.g. sep=';'."
             )
         Y[:, j] = values
     return Y
@@ -180,6 +205,27 @@ def check_nominal(nominal: str) -> str:
     if nominal not in NOMINAL_ENCODINGS:
         raise unknown_name("encoding of nominal features", nominal, NOMINAL_ENCODINGS)
     return nominal
+
+
+def check_repeated(name: str, codes: Integers, values: Sequence[str], where: str) -> None:
+    """Refuse a nominal feature that has a different value in every row, as an id has.
+
+    Parameters
+    ----------
+    name, codes, values
+        As in `encode_codes`.
+    where
+        The file or service that it comes from, for the messages.
+    """
+    n_rows = int((codes >= 0).sum())
+    if n_rows < MIN_ROWS_OF_ID or len(values) < n_rows:
+        return
+    if len(np.unique(codes[codes >= 0])) == n_rows:
+        raise DataError(
+            f"The nominal column {name!r} of {where} must repeat some of its values to be a "
+            f"feature, all {n_rows} are different, as those of an id are. Pass index={name!r} to "
+            f"name the rows by it, or drop=[{name!r}] to leave it out."
+        )
 
 
 def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str) -> list[Column]:
@@ -215,13 +261,24 @@ def read_indicators(values: Sequence[str]) -> Floats | None:
     return np.array(numbers, dtype=np.float64) if sorted(numbers) == [0, 1] else None
 
 
-def encode_frame(frame: pd.DataFrame, nominal: str) -> pd.DataFrame:
-    """Return a frame with categories encoded and numbers as floats; text stays as it is."""
+def encode_frame(frame: pd.DataFrame, nominal: str, where: str) -> pd.DataFrame:
+    """Return a frame with categories encoded and numbers as floats; text stays as it is.
+
+    Parameters
+    ----------
+    frame
+        The features.
+    nominal
+        How categories become numbers.
+    where
+        The file or service that they come from, for the messages.
+    """
     columns: list[tuple[str, Any]] = []
     for name, column in frame.items():
         if isinstance(column.dtype, pd.CategoricalDtype):
             values = [str(value) for value in column.cat.categories]
             codes = column.cat.codes.to_numpy().astype(np.int64)
+            check_repeated(str(name), codes, values, where)
             columns += encode_codes(str(name), codes, values, nominal)
         elif pd.api.types.is_numeric_dtype(column.dtype):
             columns.append((str(name), column.to_numpy(dtype=np.float64, na_value=np.nan)))

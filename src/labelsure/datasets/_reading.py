@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,24 +24,29 @@ from labelsure._storage import (
 from labelsure._typing import AnyPath
 from labelsure.datasets._arff import read_arff
 from labelsure.datasets._cache import cache_folder, cache_key
-from labelsure.datasets._columns import (
-    LabelChoice,
-    check_nominal,
-    choose_labels,
-    read_labelsets,
-    read_xml_labels,
+from labelsure.datasets._column_roles import (
+    AssignedColumns,
+    ColumnChoice,
+    read_index,
+    read_labels,
 )
+from labelsure.datasets._columns import LabelChoice, check_nominal, read_xml_labels
 from labelsure.datasets._dataset import Dataset
 from labelsure.errors import DataError, InputError, unknown_name
 
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 """How a CSV file spells a missing value. In quotes they are text."""
 
+_PART = re.compile(r"(?<=.)[-_](train|test)$", re.IGNORECASE)
+
 
 def read_dataset(
     path: AnyPath,
     labels: LabelChoice | Path | None = None,
     *,
+    index: str | None = None,
+    drop: str | Iterable[str] = (),
+    sep: str | None = None,
     nominal: str = "onehot",
     cache: bool | AnyPath = True,
 ) -> Dataset:
@@ -52,9 +58,18 @@ def read_dataset(
         The suffix says the format: .arff, .csv, .tsv or .parquet, before .gz or .bz2.
     labels
         Which columns are the labels: names or patterns such as ``"tag_*"`` (a list, or one string
-        with commas), or a number, negative for the last columns. For ARFF also the path of an xml
-        that names them; None takes the .xml of the same name beside the file (Mulan), or else the
-        ``-C`` in the name of the relation (MEKA).
+        with commas), or a number, negative for the last columns. Or one column that holds the
+        names of labels: as text with `sep`, or as lists (Parquet). For ARFF also the path of an
+        xml that names them; None takes the .xml of the same name beside the file, or ``name.xml``
+        beside ``name-train.arff`` (Mulan), or else the ``-C`` in the name of the relation (MEKA).
+    index
+        The column whose values name the rows. They become the index of `Dataset.X` and come along
+        into distributions and tables: whole numbers as such, anything else as text.
+    drop
+        Columns that are left out: names or patterns (a list, or one string with commas). Numbers
+        and patterns in `labels` do not count them, nor the column of `index`.
+    sep
+        What stands between the names in a column of label names, e.g. ``";"``.
     nominal
         How nominal features of ARFF become numbers: ``"onehot"`` or ``"ordinal"``. Features of
         two values become one column either way.
@@ -76,10 +91,18 @@ def read_dataset(
     ...     data = read_dataset(path, labels="sunny,warm")
     >>> data
     Dataset('weather', n_samples=2, n_labels=2, n_features=1)
+
+    The same from a column of label names, with names for the rows:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "weather.csv"
+    ...     _ = path.write_text("day,degrees,tags\nMo,12.5,sunny\nTu,25,sunny;warm\n")
+    ...     data = read_dataset(path, labels="tags", sep=";", index="day")
+    >>> data.label_names, list(data.X.index)
+    (('sunny', 'warm'), ['Mo', 'Tu'])
     """
     path, nominal = Path(path), check_nominal(nominal)
-    if isinstance(labels, Iterable) and not isinstance(labels, str):
-        labels = list(labels)
+    choice = ColumnChoice.read(labels, index, drop, sep)
     suffix = suffix_of(path)
     if suffix not in (".arff", *TABULAR):
         raise unknown_name("format of file", path.name, [".arff", *TABULAR])
@@ -90,26 +113,25 @@ def read_dataset(
         "checksum": checksum_bytes(content),
     }
     if suffix in TABULAR:
-        data = TABULAR[suffix](decompress(content, path), labels, path.name)  # type: ignore[arg-type]
+        data = TABULAR[suffix](decompress(content, path), choice, path.name)
         return replace(data, **origin)
-    return _read_cached_arff(path, content, labels, nominal, cache, origin)
+    return _read_cached_arff(path, content, choice, nominal, cache, origin)
 
 
 def _read_cached_arff(
     path: Path,
     content: bytes,
-    labels: Any,
+    choice: ColumnChoice,
     nominal: str,
     cache: bool | AnyPath,
     origin: dict[str, Any],
 ) -> Dataset:
-    labels = _resolve_labels(path, labels)
+    choice = choice.with_labels(_resolve_labels(path, choice.labels))
     folder = cache_folder(cache)
-    spelled = sorted(labels) if isinstance(labels, frozenset) else repr(labels)
-    key = cache_key(origin["name"], origin["checksum"], spelled, nominal)
+    key = cache_key(origin["name"], origin["checksum"], *choice.cache_parts, nominal)
     data = folder.load(key) if folder else None
     if data is None:
-        data = read_arff(decompress(content, path), labels, nominal, path.name)
+        data = read_arff(decompress(content, path), choice, nominal, path.name)
         data = replace(data, **origin)
         if folder:
             folder.save(key, data)
@@ -118,33 +140,53 @@ def _read_cached_arff(
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
     """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
-    xml = path.with_name(stem_of(path) + ".xml")
-    if labels is None and xml.exists():
-        return frozenset(read_xml_labels(read_bytes(xml), xml.name))
+    if labels is None:
+        # Mulan has one xml for both parts of a data set.
+        stems = dict.fromkeys([stem_of(path), _PART.sub("", stem_of(path))])
+        for xml in (path.with_name(stem + ".xml") for stem in stems):
+            if xml.exists():
+                return frozenset(read_xml_labels(read_bytes(xml), xml.name))
     if isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
         return frozenset(read_xml_labels(read_bytes(Path(labels)), Path(labels).name))
     return labels
 
 
-def read_csv(
-    content: bytes, labels: LabelChoice | None, where: str, delimiter: str = ","
-) -> Dataset:
+def read_csv(content: bytes, choice: ColumnChoice, where: str, delimiter: str = ",") -> Dataset:
     """Return the data set in a CSV file with a header line.
 
     Parameters
     ----------
     content
         The file, decompressed.
-    labels
-        Which columns are labels.
+    choice
+        Which columns are what.
     where
         The name of the file, for the messages.
     delimiter
         What stands between values.
     """
+    text = decode(content).encode()
+    table = _parse_csv(text, delimiter, where)
+    columns = choice.assign(_check_columns(table, choice, where))
+    # Names are text, also where they look like numbers: 007 is not 7.
+    names = [*(columns.labels if choice.sep else ()), *([columns.index] if columns.index else ())]
+    if names:
+        texts = _parse_csv(text, delimiter, where, names)
+        for name in names:
+            j = table.column_names.index(name)
+            table = table.set_column(j, name, texts.column(name))
+    return _make_dataset(table, choice, where)
+
+
+def _parse_csv(
+    text: bytes, delimiter: str, where: str, names: Sequence[str] | None = None
+) -> pa.Table:
+    """Return the columns of a CSV file; some of them as text if `names` says which.
+
+    In a column of names an empty value is a name or a list without content, and is not missing.
+    """
     from pyarrow import csv
 
-    text = decode(content).encode()
     bad_rows: list[csv.InvalidRow] = []
 
     def stop_at(row: csv.InvalidRow) -> str:
@@ -152,7 +194,7 @@ def read_csv(
         return "error"
 
     try:
-        table = csv.read_csv(
+        return csv.read_csv(
             pa.BufferReader(text),
             # One block, so that the type of a column is inferred from all of it.
             read_options=csv.ReadOptions(
@@ -162,14 +204,17 @@ def read_csv(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=stop_at
             ),
             convert_options=csv.ConvertOptions(
-                null_values=MISSING, strings_can_be_null=True, quoted_strings_can_be_null=False
+                include_columns=names,
+                column_types=dict.fromkeys(names or (), pa.string()),
+                null_values=[value for value in MISSING if value or names is None],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
     except (pa.ArrowException, OSError, ValueError) as error:
         if bad_rows:
             raise _make_length_error(bad_rows[0], text, where) from error
         raise DataError(f"{where} cannot be read as CSV: {first_line(error)}.") from error
-    return _read_table(table, labels, where)
 
 
 def _make_length_error(row: Any, text: bytes, where: str) -> DataError:
@@ -182,7 +227,7 @@ def _make_length_error(row: Any, text: bytes, where: str) -> DataError:
     )
 
 
-def read_parquet(content: bytes, labels: LabelChoice | None, where: str) -> Dataset:
+def read_parquet(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     """Return the data set in a Parquet file; arguments as in `read_csv`."""
     from pyarrow import parquet
 
@@ -192,10 +237,10 @@ def read_parquet(content: bytes, labels: LabelChoice | None, where: str) -> Data
         raise DataError(
             f"{where} cannot be read as Parquet: {first_line(error)}. Fetch it again."
         ) from error
-    return _read_table(table, labels, where)
+    return _make_dataset(table, choice, where)
 
 
-def _read_table(table: pa.Table, labels: LabelChoice | None, where: str) -> Dataset:
+def _check_columns(table: pa.Table, choice: ColumnChoice, where: str) -> list[str]:
     try:
         names = [str(name) for name in table.column_names]
     except UnicodeDecodeError as error:
@@ -205,31 +250,69 @@ def _read_table(table: pa.Table, labels: LabelChoice | None, where: str) -> Data
         raise DataError(f"The columns of {where} must have different names, {twice!r} is twice.")
     if table.num_rows == 0:
         raise DataError(f"{where} must have at least one row, it has none.")
-    if labels is None:
+    if choice.labels is None:
         raise InputError(
             f"`labels` must say which columns of {where} are labels: names such as 'a,b,c', a "
-            "pattern such as 'tag_*', or a number (negative: the last columns)."
+            "pattern such as 'tag_*', a number (negative: the last columns), or one column of "
+            "label names."
         )
-    frame = _make_frame(table, where)
-    columns = [str(name) for name in frame.columns]
-    chosen = choose_labels(labels, columns, what="column")
-    label_names = [columns[j] for j in chosen]
-    Y = read_labelsets(frame[label_names], where)
-    return Dataset(frame.drop(columns=label_names), Y, tuple(label_names))
+    return names
 
 
-def _make_frame(table: pa.Table, where: str) -> pd.DataFrame:
+def _make_dataset(table: pa.Table, choice: ColumnChoice, where: str) -> Dataset:
+    names = _check_columns(table, choice, where)
+    kept = {*choice.assign_features(names).features, choice.index}
+    table = table.select([name for name in names if name in kept])
+    frame = _make_frame(table, choice.index, where)
+    columns = replace(choice, drop=()).assign([str(name) for name in frame.columns])
+    _check_single_values(table, columns, where)
+    Y, label_names = read_labels(frame[columns.labels], choice.sep, where)
+    X = frame[columns.features]
+    if columns.index is not None:
+        X = X.set_axis(read_index(frame[columns.index], where), axis=0)
+    return Dataset(X, Y, label_names)
+
+
+def _check_single_values(table: pa.Table, columns: AssignedColumns, where: str) -> None:
+    single = {*columns.features, columns.index}
+    for column in table.schema:
+        if pa.types.is_nested(column.type) and column.name in single:
+            raise DataError(
+                f"Column {column.name!r} of {where} must hold one value in each row, it holds "
+                f"{column.type}. Pass labels={column.name!r} if these are the names of labels, "
+                f"write each part as a column, or leave it out with drop=[{column.name!r}]."
+            )
+
+
+def _make_frame(table: pa.Table, index: str | None, where: str) -> pd.DataFrame:
     try:
-        frame: pd.DataFrame = table.to_pandas().reset_index(drop=True)
+        frame: pd.DataFrame = table.to_pandas()
+        if (
+            index is not None and index in frame.index.names
+        ):  # pandas keeps the index of a DataFrame apart
+            frame = frame.reset_index(level=index)
+        frame = frame.reset_index(drop=True)
     except Exception as error:  # pandas relies on its metadata in the file, which may be wrong
-        raise DataError(
-            f"The columns of {where} cannot become a DataFrame ({first_line(error)}). Write the "
-            "file again, without an index."
-        ) from error
+        raise _make_column_error(table, error, where) from error
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
-TABULAR: dict[str, Callable[[bytes, LabelChoice | None, str], Dataset]] = {
+def _make_column_error(table: pa.Table, error: Exception, where: str) -> DataError:
+    for name in table.column_names:
+        try:
+            table.column(name).to_pandas()
+        except Exception as cause:
+            return DataError(
+                f"Column {name!r} of {where} cannot be read ({first_line(cause)}). Write it as "
+                f"numbers or text, or leave it out with drop=[{name!r}]."
+            )
+    return DataError(
+        f"The columns of {where} cannot become a DataFrame ({first_line(error)}). Write the "
+        "file again, without an index."
+    )
+
+
+TABULAR: dict[str, Callable[[bytes, ColumnChoice, str], Dataset]] = {
     ".csv": read_csv,
     ".tsv": partial(read_csv, delimiter="\t"),
     ".parquet": read_parquet,
