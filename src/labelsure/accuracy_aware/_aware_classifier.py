@@ -4,44 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_consistent_length, indexable
 from sklearn.utils.metadata_routing import (
+    UNUSED,
     MetadataRouter,
     MethodMapping,
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.accuracy_aware._inner_models import check_inner_model, innermost, known_label_names
+from labelsure.accuracy_aware._training_data import TrainingData, read_truth
 from labelsure.accuracy_aware._wrapped_model import (
     DECISIONS,
-    TrainingData,
     WrappedModel,
     calibrate,
-    innermost,
     is_share,
+    warn_once,
 )
-from labelsure.classifiers import (
-    EnsembleOfClassifierChains,
-    LabelsetPredictor,
-    read_label_names,
-    read_targets,
-)
+from labelsure.classifiers import EnsembleOfClassifierChains, LabelsetPredictor
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator, Estimate
-from labelsure.labelsets import check_label_names
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
-from labelsure.named_labelsets import (
-    align_rows,
-    index_of,
-    read_labelsets,
-)
+from labelsure.named_labelsets import align_rows, index_of
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 
@@ -126,6 +119,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     0.86
     """
 
+    # `fit` passes weights on to the estimator, which says whether it wants them.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
+
     def __init__(
         self,
         estimator: Any = None,
@@ -164,17 +160,21 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             is the case of one label.
         sample_weight, **params
             Handed to the estimator's `fit`, the rows that belong to each part of the data.
+            `groups` goes to the splitter, for those that need it, such as `GroupKFold`.
         """
         self._check_parameters()
-        data = self._read_training_data(X, y, self._route_parameters(sample_weight, params))
-        found = calibrate(
-            self._wrapped(),
-            data,
-            self.cv,
-            has_policy=self.target is not None,
-            random_state=self.random_state,
-        )
+        data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
+        with warn_once():
+            found = calibrate(
+                self._wrapped(),
+                data,
+                self.cv,
+                has_policy=self.target is not None,
+                random_state=self.random_state,
+            )
         self.estimator_ = found.fitted
+        if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
+            self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         features = "full" if self.features is None and self.model == "ridge" else self.features
         self.accuracy_estimator_ = AccuracyEstimator(
             self.metric, features, self.model, self.empty
@@ -284,23 +284,20 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self._new_estimator(), method_mapping=mapping)
-        )
+        router.add(estimator=self._new_estimator(), method_mapping=mapping)
+        if self._has_splitter():
+            mapping = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=self.cv, method_mapping=mapping)
+        return router
 
     def _check_parameters(self) -> None:
         get_metric(self.metric)
         check_empty(self.empty)
         if self.decision not in DECISIONS:
             raise unknown_name("decision", self.decision, DECISIONS)
-        if isinstance(self.estimator, type):
-            raise InputError(
-                f"`estimator` must be a model, got the class {self.estimator.__name__}. Make one: "
-                f"`{self.estimator.__name__}()`."
-            )
+        check_inner_model(self._new_estimator())
         if is_share(self.cv) and not 0 < self.cv < 1:
             raise InputError(
                 f"`cv` as a share of held-out instances must lie between 0 and 1, got {self.cv!r}. "
@@ -324,69 +321,55 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return WrappedModel(
             self._new_estimator(),
             self.label_names_,
-            self.classes_,
             self.decision,
             self.metric,
             self.empty,
         )
 
-    def _route_parameters(self, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what goes to the estimator's `fit`, beside X and y."""
+    def _route_parameters(self, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return what goes to the estimator's `fit` beside X and y, and the splitter's groups."""
+        params = {name: value for name, value in params.items() if value is not None}
         if _routing_enabled():
-            if sample_weight is not None:
-                params = {"sample_weight": sample_weight, **params}
             routed = process_routing(self, "fit", **params)
-            return dict(routed.estimator.fit)
-        return params if sample_weight is None else {"sample_weight": sample_weight, **params}
+            groups = routed.splitter.split.get("groups") if self._has_splitter() else None
+            return dict(routed.estimator.fit), groups
+        groups = params.pop("groups", None)
+        if groups is not None and not self._has_splitter():
+            raise InputError(
+                f"`groups` are for a splitter, got cv={self.cv!r}. Pass e.g. cv=GroupKFold(5)."
+            )
+        return params, groups
+
+    def _has_splitter(self) -> bool:
+        return hasattr(self.cv, "split")
 
     def _read_training_data(self, X: Any, y: Any, params: dict[str, Any]) -> TrainingData:
+        fit_params, groups = self._route_parameters(params)
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
-        if hasattr(y, "__array__") and not hasattr(y, "index"):
-            y = np.asarray(y)  # of any library that is like NumPy
         check_consistent_length(X, y)
         if _num_samples(X) < MIN_SAMPLES:
             raise InputError(
                 f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
                 f"{_num_samples(X)}. A few hundred give estimates worth having."
             )
-        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-        if order is not None:
-            y = _safe_indexing(y, order)
-        Y, y = self._read_targets(y)
+        estimator = self._new_estimator()
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        names = known_label_names(estimator) if is_frozen else None
+        truth = read_truth(y, X, model_names=names, is_frozen=is_frozen)
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
         if self._wrapped().has_base_learners:
             X = validate_data(self, X, **self._requirements())
-        return TrainingData(X, Y, y, params)
-
-    def _read_targets(self, y: Any) -> tuple[Labelsets, Any]:
-        """Return y as labelsets and in the form that the estimator is fitted with."""
-        if _is_vector(y):
-            targets = read_targets(_check_y(y, estimator=self))
-            self.classes_ = targets.classes
-            self.label_names_ = read_label_names(y, 1)
-            return targets.labelsets, np.asarray(y)
-        read = read_labelsets(y, name="y")
-        kind = np.asarray(y).dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
-        dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
-        self.classes_ = [np.array([0, 1], dtype=dtype) for _ in range(read.rows.shape[1])]
-        self.label_names_ = check_label_names(read.label_names, read.rows.shape[1])
-        if not hasattr(innermost(self._new_estimator()), "predict_distribution"):
-            return read.rows, read.rows.astype(np.int64)
-        import pandas as pd
-
-        return read.rows, pd.DataFrame(read.rows, columns=list(self.label_names_))
+        else:
+            (X,) = indexable(X)  # so that rows can be taken from it
+        keeps_names = hasattr(innermost(estimator), "predict_distribution")
+        y = truth.for_estimator(with_names=keeps_names)
+        return TrainingData(X, truth.labelsets, y, fit_params, groups)
 
     def _fit_policy(self, table: ScoreTable, target: float) -> AcceptPolicy:
         outcome = get_metric(self.metric).outcome
         return AcceptPolicy(target, self.level, outcome).fit(
             self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
         )
-
-
-def _is_vector(y: Any) -> bool:
-    """Whether y has one value for each instance, not several labels."""
-    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
-        return False
-    return not any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in y)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _check_method_params
 
 from labelsure._typing import Indices, Labelsets
-from labelsure.classifiers import LabelsetClassifier, as_distribution
+from labelsure.accuracy_aware._inner_models import innermost
+from labelsure.accuracy_aware._training_data import TrainingData
+from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning, as_distribution
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.labelsets import check_labelsets
@@ -27,28 +28,6 @@ from labelsure.named_labelsets import given_names
 from labelsure.score_table import ScoreTable
 
 DECISIONS = ("mode", "best", "predict")
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """What the aware classifier's `fit` got.
-
-    Parameters
-    ----------
-    X
-        n instances, as they came, or checked where the estimator is one of ours.
-    Y
-        (n, L) their labelsets.
-    y
-        The same in the form that the estimator is fitted with.
-    params
-        What else goes to its `fit`.
-    """
-
-    X: Any
-    Y: Labelsets
-    y: Any
-    params: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,8 +40,6 @@ class WrappedModel:
         Whatever `as_distribution` takes once it is fitted.
     label_names
         One for each label.
-    classes
-        The two values of a vector y; a list where there are several labels.
     decision
         "mode", "best" or "predict".
     metric, empty
@@ -71,7 +48,6 @@ class WrappedModel:
 
     estimator: Any
     label_names: tuple[str, ...]
-    classes: NDArray[Any] | list[NDArray[Any]]
     decision: str
     metric: MetricLike
     empty: float
@@ -116,10 +92,10 @@ class WrappedModel:
             return None
         if self.decision == "best":
             return decide(dist, self.metric, empty=self.empty)
-        predicted = np.asarray(fitted.predict(X))
-        if isinstance(self.classes, list):
-            return check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
-        return (predicted == self.classes[1]).astype(np.int8)[:, np.newaxis]
+        predicted = fitted.predict(X)
+        if np.ndim(predicted) == 1:  # of a model of one label
+            predicted = np.asarray(predicted)[:, np.newaxis]
+        return check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
 
     def score(self, fitted: Any, data: TrainingData, rows: Indices) -> ScoreTable:
         """Return the score table of a fitted clone's predictions for some of the instances."""
@@ -178,11 +154,10 @@ def calibrate(
     """
     everything = np.arange(len(data.Y))
     if not model.is_frozen and not is_share(cv):
+        # All folds are made first: what a splitter refuses should not cost a fit.
+        folds = _make_folds(data, cv, random_state)
         fitted = model.fit(data, everything)
-        tables = [
-            model.score(model.fit(data, train), data, test)
-            for train, test in _make_folds(data, cv, random_state)
-        ]
+        tables = [model.score(model.fit(data, train), data, test) for train, test in folds]
         table = ScoreTable.concatenate(tables)
         return Calibration(fitted, table, table, is_held_out=False)
     order = check_random_state(random_state).permutation(everything)
@@ -197,21 +172,22 @@ def calibrate(
     return Calibration(fitted, first, second, is_held_out=True)
 
 
-def _make_folds(
-    data: TrainingData, cv: Any, random_state: Any
-) -> Iterable[tuple[Indices, Indices]]:
+def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
     if isinstance(cv, Integral):
         n_folds = min(int(cv), len(data.Y))
-        folds = KFold(n_folds, shuffle=True, random_state=random_state).split(data.Y)
-    else:
-        folds = check_cv(cv).split(data.X, data.y)
-    return folds
+        return list(KFold(n_folds, shuffle=True, random_state=random_state).split(data.Y))
+    return list(check_cv(cv).split(data.X, data.y, data.groups))
 
 
-def innermost(model: Any) -> Any:
-    """Return the model that a frozen one, a search or a pipeline ends in."""
-    if isinstance(model, Pipeline):
-        return innermost(model.steps[-1][1])
-    if isinstance(model, (FrozenEstimator, BaseSearchCV)):
-        return innermost(model.estimator)
-    return model
+@contextmanager
+def warn_once() -> Iterator[None]:
+    """Join the warnings of suspect probabilities, which each fold may repeat, into one."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    suspect = [entry for entry in caught if issubclass(entry.category, ProbabilityWarning)]
+    for entry in caught:
+        if entry not in suspect:
+            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+    if suspect:
+        texts = dict.fromkeys(str(entry.message) for entry in suspect)
+        warnings.warn("\n".join(texts), ProbabilityWarning, stacklevel=4)
