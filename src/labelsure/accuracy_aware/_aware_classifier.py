@@ -77,12 +77,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     level
         The probability with which they do, and that of the intervals of `estimate`.
     cv
-        Where the labelled predictions come from that estimator and policy are fitted to. A whole
-        number of folds, or one of scikit-learn's splitters: from cross-fitting, so that every
-        instance serves every purpose; the target is then reached as a rule, not guaranteed. A
-        share such as 0.4: from instances that are held out, which carries the guarantee; with a
-        target one half of them is for the estimator, the other for the policy. A frozen estimator
-        needs neither: all instances are held out.
+        Where the labelled predictions come from that accuracy estimator and policy are fitted to:
+
+        - a number of folds, or one of scikit-learn's splitters: from cross-fitting, so that every
+          instance serves every purpose. The target is reached as a rule, **not guaranteed**;
+        - a share such as 0.4: from instances that are held out. The target is **guaranteed**: one
+          half of them is for the accuracy estimator, the other for the policy.
+
+        A frozen estimator uses neither: all instances are held out, and the target is guaranteed.
     decision
         What is predicted, and judged: "mode", the most probable labelset; "best", the one with the
         highest expected accuracy; "predict", what the estimator's own `predict` says.
@@ -101,6 +103,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     guaranteed_
         Whether the policy's target holds with probability `level`: there is one, it was reached on
         instances that neither the classifier nor the accuracy estimator has seen.
+    summary_
+        What the policy accepts, and whether that is guaranteed, in words.
 
     Examples
     --------
@@ -281,6 +285,22 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         reference: Estimate = self.accuracy_estimator_.reference_
         return reference
+
+    @property
+    def summary_(self) -> str:
+        """What the policy accepts, and whether that is guaranteed, in words."""
+        check_is_fitted(self, "accuracy_estimator_")
+        if self.policy_ is None:
+            return "There is no target, so no prediction is accepted or refused."
+        message: str = self.policy_.message_
+        if not self.policy_.reached_:
+            return message
+        if self.guaranteed_:
+            return f"{message} This is guaranteed: the policy had instances of its own."
+        return (
+            f"{message} This is to be expected, but not guaranteed: by cross-fitting all instances "
+            "serve every purpose. Hold some out for the policy, e.g. by cv=0.4."
+        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
