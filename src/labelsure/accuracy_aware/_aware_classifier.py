@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import (
+    UNUSED,
     MetadataRouter,
     MethodMapping,
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_y, _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.accuracy_aware._wrapped_model import (
-    DECISIONS,
-    TrainingData,
+from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
+    check_cv_setting,
+    warn_once,
+)
+from labelsure.accuracy_aware._training_data import (
+    TrainingData,
+    check_inner_model,
+    check_sizes,
     innermost,
-    is_share,
+    known_label_names,
+    read_truth,
 )
 from labelsure.classifiers import (
     EnsembleOfClassifierChains,
+    LabelsetClassifier,
     LabelsetPredictor,
-    read_label_names,
-    read_targets,
+    as_distribution,
 )
+from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator, Estimate
-from labelsure.labelsets import check_label_names, index_of
+from labelsure.labelsets import check_labelsets, given_names, index_of
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
-from labelsure.named_labelsets import align_rows, read_labelsets
+from labelsure.named_labelsets import align_rows
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 
-MIN_SAMPLES = 4  # two to train on and two to compare with
+DECISIONS = ("mode", "best", "predict")
 
 
 @dataclass(frozen=True)
@@ -80,12 +88,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     level
         The probability with which they do, and that of the intervals of `estimate`.
     cv
-        Where the labelled predictions come from that estimator and policy are fitted to. A whole
-        number of folds, or one of scikit-learn's splitters: from cross-fitting, so that every
-        instance serves every purpose; the target is then reached as a rule, not guaranteed. A
-        share such as 0.4: from instances that are held out, which carries the guarantee; with a
-        target one half of them is for the estimator, the other for the policy. A frozen estimator
-        needs neither: all instances are held out.
+        Where the labelled predictions come from that accuracy estimator and policy are fitted to:
+
+        - a number of folds, or one of scikit-learn's splitters: from cross-fitting, so that every
+          instance serves every purpose. The target is reached as a rule, **not guaranteed**;
+        - a share such as 0.4: from instances that are held out. The target is **guaranteed**: one
+          half of them is for the accuracy estimator, the other for the policy.
+
+        A frozen estimator uses neither: all instances are held out, and the target is guaranteed.
     decision
         What is predicted, and judged: "mode", the most probable labelset; "best", the one with the
         highest expected accuracy; "predict", what the estimator's own `predict` says.
@@ -104,6 +114,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     guaranteed_
         Whether the policy's target holds with probability `level`: there is one, it was reached on
         instances that neither the classifier nor the accuracy estimator has seen.
+    summary_
+        What the policy accepts, and whether that is guaranteed, in words.
 
     Examples
     --------
@@ -121,6 +133,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     >>> round(model.estimate(X[500:]).mean, 2)
     0.86
     """
+
+    # `fit` passes weights on to the estimator, which says whether it wants them.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
 
     def __init__(
         self,
@@ -160,17 +175,27 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             is the case of one label.
         sample_weight, **params
             Handed to the estimator's `fit`, the rows that belong to each part of the data.
+            `groups` goes to the splitter, for those that need it, such as `GroupKFold`.
         """
         self._check_parameters()
-        data = self._read_training_data(X, y, self._route_parameters(sample_weight, params))
-        found = calibrate(
-            self._wrapped(),
-            data,
-            self.cv,
-            has_policy=self.target is not None,
-            random_state=self.random_state,
-        )
+        data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
+        with warn_once():
+            found = calibrate(
+                WrappedModel(
+                    self._new_estimator(),
+                    self.label_names_,
+                    self.metric,
+                    self.decision,
+                    self._predict_by,
+                ),
+                data,
+                self.cv,
+                has_policy=self.target is not None,
+                random_state=self.random_state,
+            )
         self.estimator_ = found.fitted
+        if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
+            self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         features = "full" if self.features is None and self.model == "ridge" else self.features
         self.accuracy_estimator_ = AccuracyEstimator(
             self.metric, features, self.model, self.empty
@@ -179,7 +204,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if self.target is not None:
             self.policy_ = self._fit_policy(found.for_policy, self.target)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
-        if not self._wrapped().has_base_learners:
+        if not self._has_base_learners:
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)  # of an earlier fit
                 if hasattr(self.estimator_, name):
@@ -198,20 +223,41 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
-        return self._wrapped().distribution(self.estimator_, X)
+        return self._ask(self.estimator_, X)
 
     def _check_instances(self, X: Any) -> Any:
         """Return X as the estimator takes it: checked where that is one of ours."""
         check_is_fitted(self, "accuracy_estimator_")
-        if self._wrapped().has_base_learners:
+        if self._has_base_learners:
             return validate_data(self, X, reset=False, **self._requirements())
         return X
 
     def _predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""
-        checked, model = self._check_instances(X), self._wrapped()
-        dist = model.distribution(self.estimator_, checked).with_index(index_of(X))
-        return dist, model.decisions(self.estimator_, dist, checked)
+        checked = self._check_instances(X)
+        dist, decisions = self._predict_by(self.estimator_, checked)
+        return dist.with_index(index_of(X)), decisions
+
+    def _predict_by(self, fitted: Any, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
+        """Do so by a fitted estimator, X being checked where that is one of ours."""
+        dist = self._ask(fitted, X)
+        if self.decision == "mode":  # which comes with the profile anyway
+            return dist, None
+        if self.decision == "best":
+            return dist, decide(dist, self.metric, empty=self.empty)
+        predicted = fitted.predict(X)
+        if np.ndim(predicted) == 1:  # of a model of one label
+            predicted = np.asarray(predicted)[:, np.newaxis]
+        return dist, check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
+
+    def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of each instance by a fitted estimator."""
+        if self._has_base_learners:
+            dist: LabelsetDistribution = fitted.distribution_of_checked(X)
+            return dist
+        knows_names = hasattr(innermost(self.estimator), "predict_distribution")
+        names = None if knows_names else given_names(self.label_names_)
+        return as_distribution(fitted, X, label_names=names)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
@@ -250,15 +296,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric, once the truth is known.
 
-        Parameters
-        ----------
-        X
-            n instances, in whatever form the estimator takes them.
-        y
-            Their true labels. The columns of a DataFrame are compared with the labels by name, its
-            rows with those of X by index.
-        sample_weight
-            (n,) weights of the instances.
+        The columns of a DataFrame `y` are compared with the labels by name, its rows with those of
+        X by index.
         """
         dist, decisions = self._predict_all(X)
         Y_pred = dist.mode() if decisions is None else decisions
@@ -278,35 +317,39 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         reference: Estimate = self.accuracy_estimator_.reference_
         return reference
 
+    @property
+    def summary_(self) -> str:
+        """What the policy accepts, and whether that is guaranteed, in words."""
+        check_is_fitted(self, "accuracy_estimator_")
+        if self.policy_ is None:
+            return "There is no target, so no prediction is accepted or refused."
+        message: str = self.policy_.message_
+        if not self.policy_.reached_:
+            return message
+        if self.guaranteed_:
+            return f"{message} This is guaranteed: the policy had instances of its own."
+        return (
+            f"{message} This is to be expected, but not guaranteed: by cross-fitting all instances "
+            "serve every purpose. Hold some out for the policy, e.g. by cv=0.4."
+        )
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self._new_estimator(), method_mapping=mapping)
-        )
+        router.add(estimator=self._new_estimator(), method_mapping=mapping)
+        if self._has_splitter():
+            mapping = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=self.cv, method_mapping=mapping)
+        return router
 
     def _check_parameters(self) -> None:
         get_metric(self.metric)
         check_empty(self.empty)
         if self.decision not in DECISIONS:
             raise unknown_name("decision", self.decision, DECISIONS)
-        if isinstance(self.estimator, type):
-            raise InputError(
-                f"`estimator` must be a model, got the class {self.estimator.__name__}. Make one: "
-                f"`{self.estimator.__name__}()`."
-            )
-        if is_share(self.cv) and not 0 < self.cv < 1:
-            raise InputError(
-                f"`cv` as a share of held-out instances must lie between 0 and 1, got {self.cv!r}. "
-                "A whole number is a number of folds."
-            )
-        if isinstance(self.cv, Integral) and (isinstance(self.cv, bool) or self.cv < 2):
-            raise InputError(
-                f"`cv` as a number of folds must be at least 2, got {self.cv!r}. A share such as "
-                "0.4 holds instances out."
-            )
+        check_inner_model(self._new_estimator())
+        check_cv_setting(self.cv)
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator
@@ -316,73 +359,46 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return EnsembleOfClassifierChains(random_state=self.random_state)
         return self.estimator
 
-    def _wrapped(self) -> WrappedModel:
-        return WrappedModel(
-            self._new_estimator(),
-            self.label_names_,
-            self.classes_,
-            self.decision,
-            self.metric,
-            self.empty,
-        )
+    @property
+    def _has_base_learners(self) -> bool:
+        """Whether the estimator is one of ours, for which X is checked once, here."""
+        return isinstance(self._new_estimator(), LabelsetClassifier)
 
-    def _route_parameters(self, sample_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what goes to the estimator's `fit`, beside X and y."""
+    def _route_parameters(self, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        """Return what goes to the estimator's `fit` beside X and y, and the splitter's groups."""
+        params = {name: value for name, value in params.items() if value is not None}
         if _routing_enabled():
-            if sample_weight is not None:
-                params = {"sample_weight": sample_weight, **params}
             routed = process_routing(self, "fit", **params)
-            return dict(routed.estimator.fit)
-        return params if sample_weight is None else {"sample_weight": sample_weight, **params}
+            groups = routed.splitter.split.get("groups") if self._has_splitter() else None
+            return dict(routed.estimator.fit), groups
+        groups = params.pop("groups", None)
+        if groups is not None and not self._has_splitter():
+            raise InputError(
+                f"`groups` are for a splitter, got cv={self.cv!r}. Pass e.g. cv=GroupKFold(5)."
+            )
+        return params, groups
+
+    def _has_splitter(self) -> bool:
+        return hasattr(self.cv, "split")
 
     def _read_training_data(self, X: Any, y: Any, params: dict[str, Any]) -> TrainingData:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        if hasattr(y, "__array__") and not hasattr(y, "index"):
-            y = np.asarray(y)  # of any library that is like NumPy
-        check_consistent_length(X, y)
-        if _num_samples(X) < MIN_SAMPLES:
-            raise InputError(
-                f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
-                f"{_num_samples(X)}. A few hundred give estimates worth having."
-            )
-        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-        if order is not None:
-            y = _safe_indexing(y, order)
-        Y, y = self._read_targets(y)
-        if self._wrapped().has_base_learners:
+        fit_params, groups = self._route_parameters(params)
+        check_sizes(X, y, type(self).__name__)
+        estimator = self._new_estimator()
+        is_frozen = isinstance(estimator, FrozenEstimator)
+        names = known_label_names(estimator) if is_frozen else None
+        truth = read_truth(y, X, model_names=names, is_frozen=is_frozen)
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        if self._has_base_learners:
             X = validate_data(self, X, **self._requirements())
-        return TrainingData(X, Y, y, params)
-
-    def _read_targets(self, y: Any) -> tuple[Labelsets, Any]:
-        """Return y as labelsets and in the form that the estimator is fitted with."""
-        if _is_vector(y):
-            targets = read_targets(_check_y(y, estimator=self))
-            self.classes_ = targets.classes
-            self.label_names_ = read_label_names(y, 1)
-            return targets.labelsets, np.asarray(y)
-        read = read_labelsets(y, name="y")
-        kind = np.asarray(y).dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
-        dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
-        self.classes_ = [np.array([0, 1], dtype=dtype) for _ in range(read.rows.shape[1])]
-        self.label_names_ = check_label_names(read.label_names, read.rows.shape[1])
-        if not hasattr(innermost(self._new_estimator()), "predict_distribution"):
-            return read.rows, read.rows.astype(np.int64)
-        import pandas as pd
-
-        return read.rows, pd.DataFrame(read.rows, columns=list(self.label_names_))
+        else:
+            (X,) = indexable(X)  # so that rows can be taken from it
+        keeps_names = hasattr(innermost(estimator), "predict_distribution")
+        y = truth.for_estimator(with_names=keeps_names)
+        return TrainingData(X, truth.labelsets, y, fit_params, groups)
 
     def _fit_policy(self, table: ScoreTable, target: float) -> AcceptPolicy:
         outcome = get_metric(self.metric).outcome
         return AcceptPolicy(target, self.level, outcome).fit(
             self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
         )
-
-
-def _is_vector(y: Any) -> bool:
-    """Whether y has one value for each instance, not several labels."""
-    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
-        return False
-    return not any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in y)

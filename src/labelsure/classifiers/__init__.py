@@ -1,7 +1,7 @@
 """Classifiers that predict distributions over labelsets, and adapters for scikit-learn's."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._adapters import as_distribution, without_probabilities
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     EnsembleOfClassifierChains,
@@ -29,6 +29,7 @@ __all__ = [
     "as_distribution",
     "read_label_names",
     "read_targets",
+    "without_probabilities",
 ]
 
 name_classes_publicly(__name__)

@@ -123,7 +123,7 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
     if reader is None and hasattr(model, "predict_proba"):
         reader = _from_probabilities
     if reader is None:
-        raise _without_probabilities(model)
+        raise without_probabilities(model)
     return reader(model, X, kind, label_names)
 
 
@@ -176,11 +176,7 @@ def _from_chain(
     _check_no_kind(model, kind)
     for label, learner in zip(model.order_, model.estimators_, strict=True):
         if not hasattr(learner, "predict_proba"):
-            name = type(learner).__name__
-            raise InputError(
-                f"The learners of a ClassifierChain must have `predict_proba`, which {name} has "
-                f"not. Fit the chain on e.g. `CalibratedClassifierCV({_as_code(learner)})`."
-            )
+            raise _chain_without_probabilities(learner)
         read_positive_column(np.empty((0, len(learner.classes_))), learner.classes_, label)
     X = validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float64)
     order = np.asarray(model.order_)
@@ -251,19 +247,38 @@ def _check_no_kind(model: Any, kind: str | None) -> None:
         )
 
 
-def _without_probabilities(model: Any) -> InputError:
-    """Build the error for a model of scikit-learn that has no `predict_proba`."""
-    name = type(model).__name__
+def without_probabilities(model: Any, name: str = "`source`") -> InputError:
+    """Build the error for a model of scikit-learn that has no `predict_proba`.
+
+    Parameters
+    ----------
+    model
+        The model, fitted or not.
+    name
+        What the caller calls it.
+    """
+    kind = type(model).__name__
     learner = getattr(model, "estimator", model)  # of MultiOutputClassifier and the like
+    if isinstance(model, ClassifierChain):
+        return _chain_without_probabilities(learner)
     if hasattr(learner, "decision_function"):
+        fit = ".fit(X, Y)" if name == "`source`" else ""
         return InputError(
-            f"`source` must have `predict_proba`, which {name} has not: its `decision_function` "
+            f"{name} must have `predict_proba`, which {kind} has not: its `decision_function` "
             "gives scores, not probabilities. Calibrate it: "
-            f"`MultiOutputClassifier(CalibratedClassifierCV({_as_code(learner)})).fit(X, Y)`."
+            f"`MultiOutputClassifier(CalibratedClassifierCV({_as_code(learner)})){fit}`."
         )
     return InputError(
-        f"`source` must have `predict_proba`, which {name} has not. Fit a classifier that has it, "
+        f"{name} must have `predict_proba`, which {kind} has not. Fit a classifier that has it, "
         "or pass probabilities from elsewhere without `X`: `as_distribution(P)`."
+    )
+
+
+def _chain_without_probabilities(learner: Any) -> InputError:
+    return InputError(
+        "The learners of a ClassifierChain must have `predict_proba`, which "
+        f"{type(learner).__name__} has not. Fit the chain on e.g. "
+        f"`CalibratedClassifierCV({_as_code(learner)})`."
     )
 
 

@@ -1,58 +1,36 @@
-"""The model inside an aware classifier: how any estimator is fitted, asked and scored."""
+"""How the model inside an aware classifier is fitted, and scored on instances it has not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _check_method_params
 
 from labelsure._typing import Indices, Labelsets
-from labelsure.classifiers import LabelsetClassifier, as_distribution
-from labelsure.decisions import decide
+from labelsure.accuracy_aware._training_data import TrainingData
+from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
 from labelsure.distributions import LabelsetDistribution
-from labelsure.labelsets import check_labelsets, given_names
+from labelsure.errors import InputError
 from labelsure.metrics import MetricLike
 from labelsure.score_table import ScoreTable
 
-DECISIONS = ("mode", "best", "predict")
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """What the aware classifier's `fit` got.
-
-    Parameters
-    ----------
-    X
-        n instances, as they came, or checked where the estimator is one of ours.
-    Y
-        (n, L) their labelsets.
-    y
-        The same in the form that the estimator is fitted with.
-    params
-        What else goes to its `fit`.
-    """
-
-    X: Any
-    Y: Labelsets
-    y: Any
-    params: dict[str, Any]
+Predict = Callable[[Any, Any], tuple[LabelsetDistribution, Labelsets | None]]
+"""From a fitted estimator and instances to distributions and decisions, None for the mode."""
 
 
 @dataclass(frozen=True)
 class WrappedModel:
-    """A model that is to be fitted, or is frozen, and what is predicted from its distributions.
+    """A model that is to be fitted, or is frozen, and how its predictions are scored.
 
     Parameters
     ----------
@@ -60,30 +38,24 @@ class WrappedModel:
         Whatever `as_distribution` takes once it is fitted.
     label_names
         One for each label.
-    classes
-        The two values of a vector y; a list where there are several labels.
+    metric
+        The accuracy whose expectation is needed.
     decision
-        "mode", "best" or "predict".
-    metric, empty
-        The accuracy that the best decision maximises, and that is scored.
+        What the decisions are called.
+    predict
+        What asks a fitted clone.
     """
 
     estimator: Any
     label_names: tuple[str, ...]
-    classes: NDArray[Any] | list[NDArray[Any]]
-    decision: str
     metric: MetricLike
-    empty: float
+    decision: str
+    predict: Predict
 
     @property
     def is_frozen(self) -> bool:
         """Whether it is fitted already, so that all instances are new to it."""
         return isinstance(self.estimator, FrozenEstimator)
-
-    @property
-    def has_base_learners(self) -> bool:
-        """Whether it is one of ours, for which X is checked once, by the aware classifier."""
-        return isinstance(self.estimator, LabelsetClassifier)
 
     def fit(self, data: TrainingData, rows: Indices) -> Any:
         """Return a clone that is fitted to some of the instances."""
@@ -91,40 +63,14 @@ class WrappedModel:
         if self.is_frozen:
             return estimator
         X = _safe_indexing(data.X, rows)
-        if self.has_base_learners and not data.params:
+        if isinstance(estimator, LabelsetClassifier) and not data.params:
             return estimator.fit_checked(X, data.Y[rows], self.label_names)
         params = _check_method_params(data.X, data.params, rows)
         return estimator.fit(X, _safe_indexing(data.y, rows), **params)
 
-    def distribution(self, fitted: Any, X: Any) -> LabelsetDistribution:
-        """Return P(Y|x) of each instance by a fitted clone."""
-        if self.has_base_learners:
-            dist: LabelsetDistribution = fitted.distribution_of_checked(X)
-            return dist
-        return as_distribution(fitted, X, label_names=self._names_to_pass())
-
-    def _names_to_pass(self) -> tuple[str, ...] | None:
-        """Return the label names, unless nobody gave any or the model knows them itself."""
-        if hasattr(innermost(self.estimator), "predict_distribution"):
-            return None
-        return given_names(self.label_names)
-
-    def decisions(self, fitted: Any, dist: LabelsetDistribution, X: Any) -> Labelsets | None:
-        """Return what is predicted; None for the mode, which comes with the profile anyway."""
-        if self.decision == "mode":
-            return None
-        if self.decision == "best":
-            return decide(dist, self.metric, empty=self.empty)
-        predicted = np.asarray(fitted.predict(X))
-        if isinstance(self.classes, list):
-            return check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
-        return (predicted == self.classes[1]).astype(np.int8)[:, np.newaxis]
-
     def score(self, fitted: Any, data: TrainingData, rows: Indices) -> ScoreTable:
         """Return the score table of a fitted clone's predictions for some of the instances."""
-        X = _safe_indexing(data.X, rows)
-        dist = self.distribution(fitted, X)
-        decisions = self.decisions(fitted, dist, X)
+        dist, decisions = self.predict(fitted, _safe_indexing(data.X, rows))
         return ScoreTable.from_distribution(
             dist,
             data.Y[rows],
@@ -159,6 +105,20 @@ def is_share(cv: Any) -> bool:
     return isinstance(cv, Real) and not isinstance(cv, Integral)
 
 
+def check_cv_setting(cv: Any) -> None:
+    """Refuse shares outside of (0, 1) and fewer than two folds."""
+    if is_share(cv) and not 0 < cv < 1:
+        raise InputError(
+            f"`cv` as a share of held-out instances must lie between 0 and 1, got {cv!r}. "
+            "A whole number is a number of folds."
+        )
+    if isinstance(cv, Integral) and (isinstance(cv, bool) or cv < 2):
+        raise InputError(
+            f"`cv` as a number of folds must be at least 2, got {cv!r}. A share such as 0.4 holds "
+            "instances out."
+        )
+
+
 def calibrate(
     model: WrappedModel, data: TrainingData, cv: Any, *, has_policy: bool, random_state: Any
 ) -> Calibration:
@@ -177,11 +137,10 @@ def calibrate(
     """
     everything = np.arange(len(data.Y))
     if not model.is_frozen and not is_share(cv):
+        # All folds are made first: what a splitter refuses should not cost a fit.
+        folds = _make_folds(data, cv, random_state)
         fitted = model.fit(data, everything)
-        tables = [
-            model.score(model.fit(data, train), data, test)
-            for train, test in _make_folds(data, cv, random_state)
-        ]
+        tables = [model.score(model.fit(data, train), data, test) for train, test in folds]
         table = ScoreTable.concatenate(tables)
         return Calibration(fitted, table, table, is_held_out=False)
     order = check_random_state(random_state).permutation(everything)
@@ -196,21 +155,22 @@ def calibrate(
     return Calibration(fitted, first, second, is_held_out=True)
 
 
-def _make_folds(
-    data: TrainingData, cv: Any, random_state: Any
-) -> Iterable[tuple[Indices, Indices]]:
+def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
     if isinstance(cv, Integral):
         n_folds = min(int(cv), len(data.Y))
-        folds = KFold(n_folds, shuffle=True, random_state=random_state).split(data.Y)
-    else:
-        folds = check_cv(cv).split(data.X, data.y)
-    return folds
+        return list(KFold(n_folds, shuffle=True, random_state=random_state).split(data.Y))
+    return list(check_cv(cv).split(data.X, data.y, data.groups))
 
 
-def innermost(model: Any) -> Any:
-    """Return the model that a frozen one, a search or a pipeline ends in."""
-    if isinstance(model, Pipeline):
-        return innermost(model.steps[-1][1])
-    if isinstance(model, (FrozenEstimator, BaseSearchCV)):
-        return innermost(model.estimator)
-    return model
+@contextmanager
+def warn_once() -> Iterator[None]:
+    """Join the warnings of suspect probabilities, which each fold may repeat, into one."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    suspect = [entry for entry in caught if issubclass(entry.category, ProbabilityWarning)]
+    for entry in caught:
+        if entry not in suspect:
+            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
+    if suspect:
+        texts = dict.fromkeys(str(entry.message) for entry in suspect)
+        warnings.warn("\n".join(texts), ProbabilityWarning, stacklevel=4)

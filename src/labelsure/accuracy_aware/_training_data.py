@@ -1,0 +1,222 @@
+"""What the aware classifier's `fit` gets, checked before anything is fitted: estimator, X and y."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils.validation import _check_y, _num_samples
+
+from labelsure._typing import Labelsets
+from labelsure.classifiers import read_label_names, read_targets, without_probabilities
+from labelsure.errors import InputError
+from labelsure.labelsets import check_label_names, given_names, index_of, names_in
+from labelsure.named_labelsets import align_rows, match_labels, read_labelsets
+
+MIN_SAMPLES = 4  # two to train on and two to compare with
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What the aware classifier's `fit` got.
+
+    Parameters
+    ----------
+    X
+        n instances, as they came, or checked where the estimator is one of ours.
+    Y
+        (n, L) their labelsets.
+    y
+        The same in the form that the estimator is fitted with.
+    params
+        What else goes to its `fit`.
+    groups
+        What else goes to the splitter: the group of each instance, or None.
+    """
+
+    X: Any
+    Y: Labelsets
+    y: Any
+    params: dict[str, Any]
+    groups: Any = None
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The labels of the training instances.
+
+    Parameters
+    ----------
+    labelsets
+        (n, L) zeros and ones.
+    label_names
+        One for each label.
+    classes
+        The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label.
+    is_vector
+        Whether there is one value for each instance.
+    """
+
+    labelsets: Labelsets
+    label_names: tuple[str, ...]
+    classes: NDArray[Any] | list[NDArray[Any]]
+    is_vector: bool
+
+    def for_estimator(self, *, with_names: bool) -> Any:
+        """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame.
+
+        Parameters
+        ----------
+        with_names
+            Whether the estimator keeps the label names of a DataFrame.
+        """
+        numbers = self.labelsets.astype(np.int64)
+        if self.is_vector:
+            return numbers[:, 0]
+        if not with_names or given_names(self.label_names) is None:
+            return numbers
+        import pandas as pd
+
+        return pd.DataFrame(numbers, columns=list(self.label_names))
+
+
+def check_sizes(X: Any, y: Any, who: str) -> None:
+    """Refuse training data without a truth, of different lengths or with too few instances."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    check_consistent_length(X, y)
+    if _num_samples(X) < MIN_SAMPLES:
+        raise InputError(
+            f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
+            f"{_num_samples(X)}. A few hundred give estimates worth having."
+        )
+
+
+def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen: bool) -> Truth:
+    """Return the truth with its rows in the order of X and its labels in that of a frozen model.
+
+    Parameters
+    ----------
+    y
+        As in `fit`.
+    X
+        The instances, whose index names the rows if it has one.
+    model_names
+        The label names of a frozen model; None if it has none, or is to be fitted.
+    is_frozen
+        Whether the order of the labels is settled by a model that is fitted already.
+    """
+    if hasattr(y, "__array__") and not hasattr(y, "index"):
+        y = np.asarray(y)  # of any library that is like NumPy
+    order = align_rows(index_of(y), index_of(X), name="y", beside="X")
+    if order is not None:
+        y = _safe_indexing(y, order)
+    if _is_vector(y):
+        targets = read_targets(_check_y(y))
+        return Truth(targets.labelsets, read_label_names(y, 1), targets.classes, is_vector=True)
+    known = None if model_names is None else given_names(model_names)
+    has_columns = names_in(y) is not None
+    read = read_labelsets(y, None if has_columns else known, name="y")
+    if is_frozen and known is None and read.label_names is not None and not has_columns:
+        raise InputError(
+            "`y` must be zeros and ones for a frozen estimator that has no label names, got names "
+            "of labels, which could be in any order. Binarise `y` as for the training of that "
+            "estimator, e.g. by its MultiLabelBinarizer."
+        )
+    rows, names = read.rows, read.label_names
+    if known is not None and names is not None:
+        rows = rows[:, match_labels(names, known, "y", "the frozen estimator")]
+        names = known
+    kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
+    dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
+    classes = [np.array([0, 1], dtype=dtype) for _ in range(rows.shape[1])]
+    return Truth(rows, check_label_names(names, rows.shape[1]), classes, is_vector=False)
+
+
+def _is_vector(y: Any) -> bool:
+    """Whether y has one value for each instance, not several labels."""
+    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
+        return False
+    return not any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in y)
+
+
+def innermost(model: Any) -> Any:
+    """Return the model that a frozen one, a search or a pipeline ends in."""
+    if isinstance(model, Pipeline):
+        return innermost(model.steps[-1][1])
+    if isinstance(model, BaseSearchCV):
+        return innermost(getattr(model, "best_estimator_", model.estimator))
+    if isinstance(model, FrozenEstimator):
+        return innermost(model.estimator)
+    return model
+
+
+def check_inner_model(model: Any) -> None:
+    """Refuse what cannot be fitted, and models that have scores but no probabilities.
+
+    Parameters
+    ----------
+    model
+        The estimator that is to be cloned and fitted, or a frozen one.
+    """
+    if isinstance(model, type):
+        raise InputError(
+            f"`estimator` must be a model, got the class {model.__name__}. Make one: "
+            f"`{model.__name__}()`."
+        )
+    if not hasattr(model, "get_params") or not hasattr(model, "fit"):
+        raise InputError(
+            "`estimator` must be a scikit-learn estimator, to be cloned and fitted, got a "
+            f"{type(model).__name__}. If it is fitted, pass `FrozenEstimator(model)`; if it only "
+            "gives probabilities or logits, pass these as X to "
+            "`AccuracyAwareClassifier(PrecomputedProbabilities())`."
+        )
+    inner = innermost(model)
+    if any(hasattr(part, name) for part in (model, inner) for name in _SOURCES):
+        return
+    learner = getattr(inner, "estimator", inner)  # of MultiOutputClassifier and the like
+    # Some models have `predict_proba` only once they are fitted; scores alone are a sure sign.
+    if hasattr(learner, "decision_function") and not _may_choose_another_model(model):
+        raise without_probabilities(inner, "`estimator`")
+
+
+_SOURCES = ("predict_distribution", "predict_proba")
+
+
+def _may_choose_another_model(model: Any) -> bool:
+    """Whether a search inside sets more than numbers, so that it may end in another model."""
+    if isinstance(model, Pipeline):
+        return _may_choose_another_model(model.steps[-1][1])
+    if isinstance(model, FrozenEstimator) or not isinstance(model, BaseSearchCV):
+        return False
+    space = getattr(model, "param_grid", getattr(model, "param_distributions", None))
+    settings = [space] if isinstance(space, dict) else space or [{"unknown": [None]}]
+    return _may_choose_another_model(model.estimator) or any(
+        not hasattr(values, "rvs") and not _are_numbers(values)
+        for setting in settings
+        for values in setting.values()
+    )
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+
+
+def known_label_names(model: Any) -> tuple[str, ...] | None:
+    """Return the label names of a fitted model that has some, None for others.
+
+    Parameters
+    ----------
+    model
+        A fitted or frozen model.
+    """
+    names = getattr(innermost(model), "label_names_", None)
+    return None if names is None else tuple(names)
