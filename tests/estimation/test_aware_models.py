@@ -406,6 +406,17 @@ def test_groups_that_are_missing_or_too_much(fits):
     assert not fits  # all of this is found out before
 
 
+@pytest.mark.parametrize(
+    ("cv", "target", "n_needed", "n_held_out"),
+    [(0.01, None, 2, 0), (0.15, 0.5, 4, 3), (0.97, None, 2, 19)],
+)
+def test_shares_that_leave_too_few(fits, cv, target, n_needed, n_held_out):
+    message = f"at least {n_needed} instances .* cv={cv} holds out {n_held_out} of 20"
+    with pytest.raises(ls.InputError, match=message):
+        aware(Counting(), cv=cv, target=target).fit(X[:20], Y[:20])
+    assert not fits
+
+
 # Weights.
 
 

@@ -144,7 +144,7 @@ def calibrate(
         table = ScoreTable.concatenate(tables)
         return Calibration(fitted, table, table, is_held_out=False)
     order = check_random_state(random_state).permutation(everything)
-    n_held_out = len(order) if model.is_frozen else round(cv * len(order))
+    n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
     fitted = model.fit(data, order[n_held_out:])
     half = n_held_out // 2
     if not has_policy:
@@ -153,6 +153,19 @@ def calibrate(
     first = model.score(fitted, data, order[:half])
     second = model.score(fitted, data, order[half:n_held_out])
     return Calibration(fitted, first, second, is_held_out=True)
+
+
+def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:
+    """Return how many instances a share holds out; refuse too few of either kind."""
+    n_held_out = round(cv * n_samples)
+    n_needed = 4 if has_policy else 2
+    if n_held_out < n_needed or n_samples - n_held_out < 2:
+        raise InputError(
+            f"`cv` as a share must hold out at least {n_needed} instances and leave 2 for "
+            f"training, cv={cv} holds out {n_held_out} of {n_samples}. Change the share, or fit to "
+            "more instances."
+        )
+    return n_held_out
 
 
 def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
