@@ -28,7 +28,7 @@ CLASSIFIERS = {
 
 SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)
 KINDS = ("name", "file", "simulated")
-KEYS = (*KINDS, "labels", "nominal", "source")
+KEYS = (*KINDS, "labels", "index", "drop", "sep", "nominal", "source")
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class DataSource:
         What the study calls it.
     settings
         Its table in the plan: `name` (of the catalogue), `file` or `simulated`; `labels`,
-        `nominal` and `source` as in `load_dataset` and `read_dataset`.
+        `index`, `drop`, `sep`, `nominal` and `source` as in `load_dataset` and `read_dataset`.
     """
 
     key: str
