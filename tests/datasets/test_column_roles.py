@@ -90,6 +90,7 @@ def test_numbers_and_patterns_do_not_count_columns_that_are_taken_out(tmp_path):
         (["007", "7"], ["007", "7"]),
         (["-2", "0"], [-2, 0]),
         (["1.5", "2"], ["1.5", "2"]),
+        (["1.0", "1"], ["1.0", "1"]),
         (["2020-01-02", "2020-01-03"], ["2020-01-02", "2020-01-03"]),
         (["12345678901234567890", "1"], ["12345678901234567890", "1"]),
     ],
@@ -111,6 +112,19 @@ def test_the_index_of_a_frame_that_was_saved(tmp_path):
         data = ls.read_dataset(path, "y", **options)
         assert data.feature_names == ("x",)
         assert list(data.X.index) == [0, 1]
+
+
+def test_an_index_that_pandas_wrote_without_a_name(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1, 0]}, index=["b", "a"])
+    path = write(tmp_path, frame.to_csv())
+    data = ls.read_dataset(path, "y", index="")
+    assert list(data.X.index) == ["b", "a"]
+    assert data.feature_names == ("x",)
+
+
+def test_whole_numbers_that_parquet_keeps_as_floats(tmp_path):
+    path = write(tmp_path, pa.table({"id": [4.0, 2.0], "y": [1, 0]}), "t.parquet")
+    assert list(ls.read_dataset(path, "y", index="id").X.index) == [4, 2]
 
 
 @pytest.mark.parametrize(
@@ -430,3 +444,16 @@ def test_a_sparse_data_set_on_openml(openml):
     assert data.feature_names == ("x",)
     with pytest.raises(ls.DataError, match="The rows of OpenML data set 41466 must be dense"):
         ls.load_dataset("enron", index="protein")
+
+
+def test_a_plan_reads_columns_as_its_files_need(tmp_path):
+    from labelsure.study._plan_parts import DataSource
+
+    write(tmp_path, CSV)
+    table = {"file": "weather.csv", "labels": "tags", "sep": ";", "index": "id", "drop": ["notes"]}
+    loaded = DataSource.read("weather", table, tmp_path).load()
+    assert loaded.data.feature_names == ("degrees", "note_2")
+    assert list(loaded.data.X.index) == ["Mo", "Tu", "We"]
+    other = DataSource.read("weather", {**table, "drop": ["note_2"]}, tmp_path).load()
+    assert other.data.n_features == loaded.data.n_features
+    assert other.checksum != loaded.checksum

@@ -21,8 +21,8 @@ from labelsure.datasets._columns import (
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.named_labelsets import read_labelsets
 
-_WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,14})(\.0)?")
-"""ARFF has no other numbers than floats, which are exact up to 15 digits."""
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""As it is written in one way only, and fits into 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,9 @@ def read_labels(
 
 
 def _holds_lists(column: pd.Series[Any]) -> bool:
-    return any(isinstance(value, (list, tuple, np.ndarray)) for value in column)
+    return column.dtype == object and any(
+        isinstance(value, (list, tuple, np.ndarray)) for value in column
+    )
 
 
 def _read_label_names(
@@ -271,7 +273,10 @@ def read_index(column: pd.Series[Any], where: str) -> pd.Index:
 
 def _read_row_names(values: list[Any]) -> list[int] | list[str]:
     # 007 and 7 are different names, so text becomes a number only where nothing of it is lost.
-    texts = [str(value) for value in values]
+    texts = [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in values
+    ]
     if all(_WHOLE_NUMBER.fullmatch(text) for text in texts):
-        return [int(text.removesuffix(".0")) for text in texts]
+        return [int(text) for text in texts]
     return texts
