@@ -36,6 +36,27 @@ def test_names_of_frames():
     assert list(X.columns) == ["f", 2]
 
 
+def test_frames_are_put_together_by_their_rows():
+    X = pd.DataFrame({"f": [1.0, 2.0, 3.0]}, index=["p", "q", "r"])
+    labels = pd.DataFrame({"a": [0, 0, 1], "b": [1, 0, 1]}, index=["r", "p", "q"])
+    data = ls.Dataset(X, labels)
+    assert type(data.Y) is np.ndarray
+    np.testing.assert_array_equal(data.Y, [[0, 0], [1, 1], [0, 1]])
+    np.testing.assert_array_equal(ls.Dataset(X, labels.to_numpy()).Y, labels)
+    np.testing.assert_array_equal(ls.Dataset(X, labels.reset_index(drop=True)).Y, labels)
+    with pytest.raises(ls.InputError, match="The rows of `Y` must be those of `X`, in any order"):
+        ls.Dataset(X, labels.rename({"p": "s"}))
+
+
+def test_parts_keep_the_names_of_their_rows():
+    names = ["p", "q", "r", "s"]
+    data = ls.Dataset(pd.DataFrame({"f": [1.0, 2.0, 3.0, 4.0]}, index=names), Y)
+    assert list(data.take([2, 0]).X.index) == ["r", "p"]
+    assert list(data.select_labels("y0").X.index) == names
+    for part in ls.split_dataset(data, 0.5, random_state=0):
+        np.testing.assert_array_equal(part.Y, Y[[names.index(name) for name in part.X.index]])
+
+
 def test_describe():
     assert small().describe() == {
         "n_samples": 4,

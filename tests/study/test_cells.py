@@ -184,6 +184,9 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
     assert cell_key(cell, plan, data, "2") != key
     fewer = StudyData(data.data.select_labels("first3"))
     assert cell_key(cell, plan, fewer, "1") != key
+    # Two columns that are left out leave as many features as two others.
+    without = [StudyData(data.data, columns={"drop": drop}) for drop in (["x0"], ["x1"])]
+    assert len({key, *(cell_key(cell, plan, part, "1") for part in without)}) == 3
 
 
 def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, monkeypatch):

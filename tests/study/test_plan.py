@@ -102,6 +102,10 @@ TABLES = [
     ("[datasets.x]\nname = 3", r"`name` in \[datasets.x\] must be a string, got 3"),
     ("[datasets.x]\nfile = 3", r"`file` in \[datasets.x\] must be a string, got 3"),
     ('[datasets.x]\nfile = "a"\nsource = "b"', r"is a file, so it must not have the key `source`"),
+    (
+        '[datasets.x]\nsep = ";"',
+        r"has a name, so it must not have the key `sep`. Read it as a `file`",
+    ),
     ("[datasets.x]\nsimulated = 3", r"`simulated` in \[datasets.x\] must be a table"),
     ("[datasets.x]\nsimulated = { n = 3 }", r"Unknown argument of `simulated` in \[datasets.x\]"),
     ("[datasets.x]\nsimulated = {}\nlabels = 3", r"is simulated, so it must not have .*`labels`"),

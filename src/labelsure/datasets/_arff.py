@@ -292,15 +292,16 @@ def _make_sparse_matrix(table: ArffRows, used: set[int]) -> Any:
     by_column: list[tuple[list[int], list[Any]]] = [([], []) for _ in table.attributes]
     for i, row in enumerate(table.rows):
         for j, value in row.items():
-            if j not in used:
-                continue
-            by_column[j][0].append(i)
-            by_column[j][1].append(value)
+            if j in used:
+                by_column[j][0].append(i)
+                by_column[j][1].append(value)
     counts = [len(rows) for rows, _ in by_column]
     data = np.empty(sum(counts))
     ends = np.cumsum(counts)
-    for attribute, (rows, values), end in zip(table.attributes, by_column, ends, strict=True):
-        data[end - len(rows) : end] = _read_sparse_values(attribute, rows, values, table)
+    for j in used:
+        rows, values = by_column[j]
+        read = _read_sparse_values(table.attributes[j], rows, values, table)
+        data[ends[j] - len(rows) : ends[j]] = read
     indices = np.array([i for rows, _ in by_column for i in rows], dtype=np.int32)
     indptr = np.concatenate([[0], ends]).astype(np.int32)
     shape = (len(table.rows), len(table.attributes))

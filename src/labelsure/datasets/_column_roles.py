@@ -21,8 +21,8 @@ from labelsure.datasets._columns import (
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.named_labelsets import read_labelsets
 
-_WHOLE_NUMBER = re.compile(r"(0|-?[1-9][0-9]{0,14})(\.0)?")
-"""ARFF has no other numbers than floats, which are exact up to 15 digits."""
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+"""As it is written in one way only, and fits into 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -202,31 +202,44 @@ def read_labels(
 
 
 def _holds_lists(column: pd.Series[Any]) -> bool:
-    return any(isinstance(value, (list, tuple, np.ndarray)) for value in column)
+    return column.dtype == object and any(
+        isinstance(value, (list, tuple, np.ndarray)) for value in column
+    )
 
 
 def _read_label_names(
     column: pd.Series[Any], sep: str | None, where: str
 ) -> tuple[Labelsets, tuple[str, ...]]:
     title = f"Column {str(column.name)!r} of {where}"
-    entries: list[Any] = []
-    for row, value in enumerate(column):
-        is_list = isinstance(value, (list, tuple, np.ndarray))
-        if pd.isna(value) if not is_list else any(pd.isna(label) for label in value):
-            raise DataError(
-                f"{title} must say for every row which labels it has, one is missing in row {row} "
-                "(rows count from 0). Leave it empty where there are none, or drop that row."
-            )
-        if not is_list and not isinstance(value, str):
-            raise DataError(
-                f"{title} must hold text with label names between {sep!r}, got {value!r} in row "
-                f"{row} (rows count from 0). Columns of zeros and ones are read without `sep`."
-            )
-        entries.append(value if isinstance(value, str) else [str(label) for label in value])
-    if not any(entry.strip() if isinstance(entry, str) else entry for entry in entries):
+    values = list(column)
+    for row, value in enumerate(values):
+        _check_label_names(value, sep, f"row {row} (rows count from 0)", title)
+    names: list[str] | None = None
+    if _holds_lists(column):
+        labels = sorted({label for value in values for label in value})
+        names = [str(label) for label in labels]  # after sorting, so that 10 comes after 9
+        values = [[str(label) for label in value] for value in values]
+    if not any(value.replace(sep, "").strip() if names is None else value for value in values):
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
-    read = read_labelsets(entries, name=str(column.name), sep=sep)
+    read = read_labelsets(values, names, name=str(column.name), sep=sep)
     return read.rows, read.label_names or ()
+
+
+def _check_label_names(value: Any, sep: str | None, row: str, title: str) -> None:
+    is_list = isinstance(value, (list, tuple, np.ndarray))
+    labels = list(value) if is_list else [value]
+    if not all(pd.api.types.is_scalar(label) for label in labels):
+        raise DataError(f"{title} must hold lists of label names, got {value!r} in {row}.")
+    if any(pd.isna(label) for label in labels):
+        raise DataError(
+            f"{title} must say for every row which labels it has, one is missing in {row}. Leave "
+            "it empty where there are none, or drop that row."
+        )
+    if not is_list and not isinstance(value, str):
+        raise DataError(
+            f"{title} must hold text with label names between {sep!r}, got {value!r} in {row}. "
+            "Columns of zeros and ones are read without `sep`."
+        )
 
 
 def read_index(column: pd.Series[Any], where: str) -> pd.Index:
@@ -260,7 +273,10 @@ def read_index(column: pd.Series[Any], where: str) -> pd.Index:
 
 def _read_row_names(values: list[Any]) -> list[int] | list[str]:
     # 007 and 7 are different names, so text becomes a number only where nothing of it is lost.
-    texts = [str(value) for value in values]
+    texts = [
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        for value in values
+    ]
     if all(_WHOLE_NUMBER.fullmatch(text) for text in texts):
-        return [int(text.removesuffix(".0")) for text in texts]
+        return [int(text) for text in texts]
     return texts

@@ -14,6 +14,7 @@ from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, code_keys, names_in
+from labelsure.named_labelsets import align_rows, index_of
 
 Features = Any
 """A DataFrame, or a scipy CSR matrix where the source is sparse."""
@@ -26,9 +27,11 @@ class Dataset:
     Parameters
     ----------
     X
-        (n, d) features: a DataFrame or scipy sparse matrix; an array becomes a DataFrame.
+        (n, d) features: a DataFrame or scipy sparse matrix; an array becomes a DataFrame. The
+        index of a DataFrame names the rows and goes along with their parts.
     Y
-        (n, L) zeros and ones.
+        (n, L) zeros and ones. Where both are DataFrames with an index that does not only count the
+        rows, those of `Y` are brought into the order of `X`, or refused if they are not the same.
     label_names
         One for each label; by default the columns of `Y`, or y0, y1, ...
     feature_names
@@ -62,6 +65,8 @@ class Dataset:
         label_names = self.label_names or names_in(self.Y)
         X = _check_features(self.X, self.feature_names)
         Y = check_labelsets(self.Y, n_samples=X.shape[0])
+        order = align_rows(index_of(self.Y), index_of(X), name="Y", beside="`X`")
+        Y = Y if order is None else Y[order]
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "Y", Y)
         object.__setattr__(self, "label_names", check_label_names(label_names, Y.shape[1]))

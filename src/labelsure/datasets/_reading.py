@@ -169,7 +169,8 @@ def read_csv(content: bytes, choice: ColumnChoice, where: str, delimiter: str = 
     table = _parse_csv(text, delimiter, where)
     columns = choice.assign(_check_columns(table, choice, where))
     # Names are text, also where they look like numbers: 007 is not 7.
-    names = [*(columns.labels if choice.sep else ()), *([columns.index] if columns.index else ())]
+    names = list(columns.labels) if choice.sep else []
+    names += [] if columns.index is None else [columns.index]
     if names:
         texts = _parse_csv(text, delimiter, where, names)
         for name in names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -28,7 +29,8 @@ CLASSIFIERS = {
 
 SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)
 KINDS = ("name", "file", "simulated")
-KEYS = (*KINDS, "labels", "nominal", "source")
+COLUMN_KEYS = ("index", "drop", "sep")
+KEYS = (*KINDS, "labels", *COLUMN_KEYS, "nominal", "source")
 
 
 @dataclass(frozen=True)
@@ -153,17 +155,23 @@ class StudyData:
         Features and labelsets.
     truth
         The distribution that the labelsets were drawn from, where the data is simulated.
+    columns
+        The settings of the plan that say which columns of the source are read, and how.
     """
 
     data: Dataset
     truth: LabelsetDistribution | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def checksum(self) -> str:
         """SHA-256 of the source together with which labels are taken from it."""
         names = "\n".join(self.data.label_names)
         shape = f"{self.data.n_samples} {self.data.n_features}"
-        return sha256(f"{self.data.checksum}\n{shape}\n{names}".encode()).hexdigest()
+        parts = [self.data.checksum, shape, names]
+        if self.columns:  # only where there are any, so that cells of earlier versions stay valid
+            parts.append(json.dumps(dict(self.columns), sort_keys=True, default=repr))
+        return sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ class DataSource:
         What the study calls it.
     settings
         Its table in the plan: `name` (of the catalogue), `file` or `simulated`; `labels`,
-        `nominal` and `source` as in `load_dataset` and `read_dataset`.
+        `index`, `drop`, `sep`, `nominal` and `source` as in `load_dataset` and `read_dataset`.
     """
 
     key: str
@@ -225,9 +233,11 @@ class DataSource:
         if "simulated" in self.settings:
             data, truth = make_labelsets(**{"random_state": 0, **self.settings["simulated"]})
             return StudyData(data, truth)
+        columns = {name: value for name, value in rest.items() if name in COLUMN_KEYS}
         if "file" in self.settings:
-            return StudyData(read_dataset(self.settings["file"], **rest))
-        return StudyData(load_dataset(self.settings["name"], data_dir, **rest))
+            return StudyData(read_dataset(self.settings["file"], **rest), columns=columns)
+        data = load_dataset(self.settings["name"], data_dir, **rest)
+        return StudyData(data, columns=columns)
 
 
 def _check_kind(where: str, settings: dict[str, Any]) -> None:
@@ -251,6 +261,10 @@ def _check_kind(where: str, settings: dict[str, Any]) -> None:
         raise InputError(f"`{kind}` in {where} must be a string, got {settings[kind]!r}.")
     if kind == "file" and "source" in settings:
         raise InputError(f"{where} is a file, so it must not have the key `source`.")
+    if kind == "name" and "sep" in settings:
+        raise InputError(
+            f"{where} has a name, so it must not have the key `sep`. Read it as a `file`."
+        )
 
 
 def _make_absolute(settings: dict[str, Any], folder: Path) -> None:
