@@ -180,19 +180,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self._check_parameters()
         data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
         with warn_once():
-            found = calibrate(
-                WrappedModel(
-                    self._new_estimator(),
-                    self.label_names_,
-                    self.metric,
-                    self.decision,
-                    self._predict_by,
-                ),
-                data,
-                self.cv,
-                has_policy=self.target is not None,
-                random_state=self.random_state,
-            )
+            has_policy, seed = self.target is not None, self.random_state
+            found = calibrate(self._wrap(), data, self.cv, has_policy=has_policy, random_state=seed)
         self.estimator_ = found.fitted
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
@@ -358,6 +347,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if self.estimator is None:
             return EnsembleOfClassifierChains(random_state=self.random_state)
         return self.estimator
+
+    def _wrap(self) -> WrappedModel:
+        names, ask = self.label_names_, self._predict_by
+        return WrappedModel(self._new_estimator(), names, self.metric, self.decision, ask)
 
     @property
     def _has_base_learners(self) -> bool:

@@ -13,8 +13,8 @@ from scipy import sparse
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, check_labelsets, code_keys, names_in
-from labelsure.named_labelsets import align_rows, index_of
+from labelsure.labelsets import check_label_names, check_labelsets, code_keys, index_of, names_in
+from labelsure.named_labelsets import align_rows
 
 Features = Any
 """A DataFrame, or a scipy CSR matrix where the source is sparse."""
