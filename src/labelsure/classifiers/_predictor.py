@@ -302,7 +302,8 @@ def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
         raise InputError(
             f"Unknown label type: {kind}. Only binary classification is supported. `y` as a "
             f"vector must have two classes, got {len(classes)}. For several labels at once pass "
-            "zeros and ones of shape (n_samples, n_labels)."
+            "zeros and ones of shape (n_samples, n_labels); where a text names several labels, "
+            "`read_labelsets(y, sep=';')` reads them."
         )
     if len(classes) == 2:
         return classes
