@@ -11,7 +11,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.labelsets import index_of
-from labelsure.named_labelsets import align_labelsets, align_rows, read_labelsets
+from labelsure.named_labelsets import align_labelsets, align_rows, holds_names, read_labelsets
 
 NAMES = ("ant", "bee", "cat")
 ROWS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]], dtype=np.int8)
@@ -160,3 +160,27 @@ def test_what_cannot_be_read():
         read_labelsets([[0, 2]])
     with fails("rows of different lengths"):
         read_labelsets([[0, 1], [1]])
+
+
+@pytest.mark.parametrize(
+    ("source", "has_names"),
+    [
+        (SETS, True),
+        (list(map(set, SETS)), True),
+        ([set(), set()], True),
+        (pd.Series(SETS), True),
+        (pd.DataFrame({"tags": SETS}), True),
+        (ROWS, False),
+        (ROWS.tolist(), False),
+        (csr_matrix(ROWS), False),
+        (pd.DataFrame(ROWS, columns=NAMES), False),
+        (pd.DataFrame({"ant": [1, 0]}), False),
+        ([0, 1, 1], False),
+        (np.array(["yes", "no"]), False),
+        (["yes", "no"], False),
+        ([], False),
+        (None, False),
+    ],
+)
+def test_which_sources_hold_names_of_labels(source, has_names):
+    assert holds_names(source) == has_names
