@@ -25,7 +25,7 @@ def blocks(page):
         yield text.count("\n", 0, match.start(1)) + 1, match[1]
 
 
-def run_block(text, names, page, line):
+def check_block(text, names, page, line):
     if text.startswith(NEEDS):
         return
     if ">>>" not in text:
@@ -46,7 +46,7 @@ def test_the_page(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     for line, text in blocks(page):
-        run_block(text, names, page, line)
+        check_block(text, names, page, line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from labelsure import distributions
 from labelsure._typing import Floats, Names
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
-from labelsure.distributions import IndependentLabels, LabelsetDistribution
+from labelsure.distributions import (
+    ROUNDING,
+    IndependentLabels,
+    LabelsetDistribution,
+    clip_rounding,
+)
 from labelsure.errors import InputError
 from labelsure.labelsets import names_in
-
-ROUNDING = 1e-6
-"""Probabilities this far outside of [0, 1], and rows whose sum is this far from one, are rounded:
-float32 has seven digits, of which sums over trees or folds lose one."""
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
@@ -290,8 +291,7 @@ def _clean(source: Any, kind: str, name: str) -> Any:
             f"{name} must hold probabilities, got NaN in {where}. Fill it in, or drop that row "
             "from everything that goes with it."
         )
-    is_rounded = array.min() >= -ROUNDING and array.max() <= 1 + ROUNDING
-    return array.clip(0, 1) if is_rounded else array
+    return clip_rounding(array)
 
 
 _AXES = ("row", "column", "entry")

@@ -16,10 +16,11 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions._probabilities import ROUNDING, clip_rounding, make_generator
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
+    "ROUNDING",
     "ChainMixture",
     "DenseDistribution",
     "Engine",
@@ -37,6 +38,7 @@ __all__ = [
     "TrellisDistribution",
     "as_distribution",
     "check_distribution",
+    "clip_rounding",
     "make_generator",
 ]
 

@@ -13,7 +13,9 @@ from labelsure.errors import InputError
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
 
-ROUNDING = 1e-6  # how far a single probability may be outside of [0, 1]
+ROUNDING = 1e-6
+"""A probability this far outside of [0, 1] is rounded: float32 has seven digits, of which sums over
+trees or folds lose one."""
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
@@ -34,6 +36,22 @@ def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
     return array.astype(np.float64)
 
 
+def clip_rounding(values: NDArray[Any]) -> NDArray[Any]:
+    """Return values within [0, 1] if rounding alone has moved some outside; others as they are.
+
+    Examples
+    --------
+    >>> clip_rounding(np.array([1 + 1e-7, 0.5])), clip_rounding(np.array([1.1, 0.5]))
+    (array([1. , 0.5]), array([1.1, 0.5]))
+    """
+    if values.size == 0:
+        return values
+    least, most = values.min(), values.max()
+    is_inside = least >= 0 and most <= 1
+    is_rounded = least >= -ROUNDING and most <= 1 + ROUNDING  # neither where there is a NaN
+    return values.clip(0, 1) if is_rounded and not is_inside else values
+
+
 def check_unit_interval(
     values: NDArray[np.floating[Any]],
     name: str,
@@ -50,13 +68,12 @@ def check_unit_interval(
     fix
         What to do about values outside of [0, 1].
     """
+    values = clip_rounding(values)
     bad = ~((values >= 0) & (values <= 1))
     if not bad.any():
         return values
-    is_rounded = (values >= -ROUNDING) & (values <= 1 + ROUNDING)
-    if is_rounded.all():
-        return values.clip(0, 1)
-    at = tuple(np.argwhere(~is_rounded)[0])
+    # The first that no rounding explains.
+    at = tuple(np.argwhere(~((values >= -ROUNDING) & (values <= 1 + ROUNDING)))[0])
     where = ", ".join(
         f"{axis} {i}" for axis, i in zip(("row", "column", "entry"), at, strict=False)
     )
