@@ -2,7 +2,7 @@
 
 A page is read from top to bottom: its blocks of Python share their names. A block with `>>>` must
 print what stands below, any other must run. One that cannot run here says what it needs in its
-first line: `# needs ...`.
+first line: `# needs ...`; what it imports must be there all the same.
 """
 
 import doctest
@@ -27,6 +27,8 @@ def blocks(page):
 
 def check_block(text, names, page, line):
     if text.startswith(NEEDS):
+        imports = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+        exec(compile("\n".join(imports), str(page), "exec"), names)
         return
     if ">>>" not in text:
         exec(compile("\n" * (line - 1) + text, str(page), "exec"), names)
