@@ -62,23 +62,63 @@ def binomial_cdf(k, n, p):
     return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(int(k) + 1))
 
 
-def hoeffding_bentkus(mean, n, target):
-    """P-value of "the mean accuracy is below the target" as in Learn-then-Test."""
-    risk, alpha = 1 - mean, 1 - target
-    low = min(risk, alpha)
-    h = (low * math.log(low / alpha) if low > 0 else 0.0) + (1 - low) * math.log(
-        (1 - low) / (1 - alpha)
-    )
-    bentkus = math.e * binomial_cdf(math.ceil(n * risk - 1e-9), n, alpha)
-    return min(1.0, math.exp(-n * h), bentkus)
+def normal_quantile(p):
+    """z with P(Z <= z) = p, by bisection."""
+    low, high = -40.0, 40.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if 0.5 * math.erfc(-middle / math.sqrt(2)) < p:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def largest_capital(outcomes, target, error, cap=0.98, beyond=1.01):
+    """The largest capital on the way when 1 is staked on outcomes being above the target."""
+    n, capital, largest = len(outcomes), 1.0, 1.0
+    seen = []
+    for i, x in enumerate(outcomes):
+        p = capital * error / beyond
+        if p >= 1:
+            break
+        # Begun as by one outcome of a fair coin: mean 1/2, variance 1/4.
+        running, squares = 0.5, 0.25
+        for k, y in enumerate(seen):
+            running += y
+            squares += (y - running / (k + 2)) ** 2
+        variance = squares / (len(seen) + 1)
+        z = normal_quantile(p)
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        stake = min(density / p / math.sqrt((n - i) * variance), cap / target)
+        capital *= 1 + stake * (x - target)
+        largest = max(largest, capital)
+        seen.append(x)
+    return largest
+
+
+def binomial_bound(n_ones, n, error):
+    """The smallest mean that explains so many ones with probability `error`, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        at_least = 1 - (binomial_cdf(n_ones - 1, n, middle) if n_ones else 0.0)
+        if at_least < error:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def sequences(p_values, starts, level):
-    """Thresholds that pass when each start goes down until a failure, levels shared."""
+    """Thresholds that pass, from the top down; levels are handed on while they pass."""
     passed = [False] * len(p_values)
-    for start in starts:
-        i = start
-        while i >= 0 and p_values[i] <= level / len(starts):
+    have = 0.0
+    for i in range(len(p_values) - 1, -1, -1):
+        if i in starts:
+            have += level / len(starts)
+        if have > 0 and p_values[i] <= have:
             passed[i] = True
-            i -= 1
+        else:
+            have = 0.0
     return passed

@@ -55,6 +55,9 @@ def test_the_interval_covers_the_mean_accuracy_of_the_batch(metric, settings, n_
 def failures(population, scores, target, make_policy, n_fit):
     """How often the accepted have a true mean accuracy below the target."""
     rng = np.random.default_rng(1)
+    # What is drawn below comes from these draws, whose means are not quite the expectations.
+    drawn = get_metric(population.metric).values(*np.moveaxis(population.counts, 1, 0), empty=1.0)
+    true = drawn.mean(axis=0)
     failed = reached = 0
     for _ in range(N_REPEATS):
         rows = rng.integers(len(scores), size=n_fit)
@@ -65,7 +68,7 @@ def failures(population, scores, target, make_policy, n_fit):
         policy = make_policy(target).fit(scores[rows], values)
         accepted = policy.accept(scores)
         reached += policy.reached_
-        failed += bool(accepted.any()) and population.true[accepted].mean() < target
+        failed += bool(accepted.any()) and true[accepted].mean() < target
     return failed, reached
 
 
@@ -107,6 +110,71 @@ def test_scores_that_know_nothing_fail_no_more_often_either(family):
     assert failed > 0  # the test has a chance to fail
 
 
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, size: rng.beta(90, 10, size),  # little variance, as Hamming has it
+        lambda rng, size: np.where(rng.random(size) < 0.85, 1.0, rng.choice([0, 0.5], size)),
+    ],
+    ids=["little variance", "nearly binary"],
+)
+def test_bounded_accuracies_below_the_target_are_rarely_accepted(draw):
+    rng, level = np.random.default_rng(0), 0.9
+    target = draw(np.random.default_rng(1), 2_000_000).mean() + 1e-5
+    failed = 0
+    for _ in range(N_REPEATS):
+        score, value = rng.uniform(0.8, 1, size=4000), draw(rng, 4000)
+        failed += AcceptPolicy(target, level).fit(score, value).reached_
+    assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
+    assert failed > 0
+
+
+@pytest.mark.parametrize("outcome", ["bounded", "binary"])
+@pytest.mark.parametrize("digits", [15, 1], ids=["distinct scores", "tied scores"])
+@pytest.mark.parametrize("slope", [0.6, -0.6], ids=["scores that tell", "scores that mislead"])
+def test_the_bound_of_a_coverage_holds(outcome, digits, slope):
+    rng, level, n_failed, bounds = np.random.default_rng(0), 0.9, 0, []
+    everything = np.round(rng.uniform(size=400_000), digits)
+
+    def chance_of(score):
+        return 0.5 + slope * (score - 0.5)
+
+    for _ in range(N_REPEATS):
+        score = np.round(rng.uniform(size=300), digits)
+        value = (rng.uniform(size=300) < chance_of(score)).astype(float)
+        if outcome == "bounded":
+            value = (value + chance_of(score)) / 2
+        policy = AcceptPolicy(coverage=0.6, level=level, outcome=outcome).fit(score, value)
+        true = chance_of(everything[everything >= policy.threshold_]).mean()
+        n_failed += policy.bound_ > true
+        bounds.append(true - policy.bound_)
+    assert n_failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
+    assert n_failed > 0
+    assert np.mean(bounds) < 0.1  # it says something
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+def test_the_target_holds_in_each_group():
+    rng, level, target = np.random.default_rng(0), 0.9, 0.75
+    failed = {"easy": 0, "hard": 0}
+    chances = {"easy": lambda score: score, "hard": lambda score: score - 0.15}
+    for _ in range(N_REPEATS):
+        score, groups = rng.uniform(size=2000), rng.choice(["easy", "hard"], size=2000)
+        chance = np.where(groups == "easy", chances["easy"](score), chances["hard"](score))
+        value = (rng.uniform(size=2000) < chance).astype(float)
+        policy = AcceptPolicy(target, level, "binary").fit(score, value, groups)
+        for name, threshold in policy.threshold_.items():
+            if threshold < np.inf:
+                accepted = np.linspace(threshold, 1, 1000)
+                failed[name] += chances[name](accepted).mean() < target
+    for n_failed in failed.values():
+        assert 0 < n_failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
+    # One threshold for all would not do for the hard ones.
+    pooled = AcceptPolicy(target, level, "binary").fit(score, value)
+    assert chances["hard"](np.linspace(pooled.threshold_, 1, 1000)).mean() < target
+
+
 def test_the_default_level_is_the_promised_one():
-    assert AcceptPolicy().level == 0.95
+    assert AcceptPolicy(0.9).level == 0.95
     assert ls.TargetWarning is TargetWarning

@@ -1,35 +1,39 @@
-"""`AcceptPolicy`: the most generous threshold that is proved to reach a target."""
+"""`AcceptPolicy`: which predictions to accept, and what is proved of their mean accuracy."""
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._typing import Floats, Mask
+from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.selection._thresholds import (
-    FAMILIES,
-    TESTS,
+from labelsure.mean_tests import MEAN_TESTS
+from labelsure.selection._choices import (
+    Choice,
+    LabelledScores,
+    choose_for_coverage,
+    choose_for_target,
+)
+from labelsure.selection._families import FAMILIES
+from labelsure.selection._scores import (
+    check_grid,
+    check_groups,
     check_score,
     check_scored,
-    n_needed,
+    check_share,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "labelsure.AcceptPolicy"
-VERSION = 1
-FITTED = ("n_samples_", "grid_", "n_accepted_", "mean_accuracy_")
-ENOUGH = 10  # accepted instances whose mean is worth projecting from
+USUAL_TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+USUAL_COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 class TargetWarning(UserWarning):
@@ -37,12 +41,16 @@ class TargetWarning(UserWarning):
 
 
 class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
-    """Accept predictions whose score is high enough for a target mean accuracy.
+    """Accept predictions whose score is high enough, for a target or for a capacity.
 
-    With probability `level` over the labelled instances that it is fitted to, the accepted
-    predictions have a mean accuracy of at least `target`, in expectation over new instances of
-    the same kind (not in every batch). These instances must be new to the classifier and to
-    whatever made the scores. `docs/acceptance.md` says it in plain words.
+    With a `target`, as many are accepted as are proved to reach it: with probability `level` over
+    the labelled instances that the policy is fitted to, the accepted predictions have a mean
+    accuracy of at least `target`, in expectation over new instances of the same kind (not in
+    every batch). With a `coverage`, that share is accepted, the rest being what people have time
+    to check, and `bound_` is a mean accuracy that the accepted exceed with probability `level`.
+
+    The labelled instances must be new to the classifier and to whatever made the scores.
+    `docs/acceptance.md` says it in plain words.
 
     Parameters
     ----------
@@ -60,6 +68,11 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
         The thresholds to consider, fixed before any accuracy is seen; None means those on [0, 1]
         that suit estimated accuracies. Scores of another kind need a grid of their own and
         family="bonferroni", as sequences start from the target.
+    coverage
+        Instead of a target: the share of the predictions to accept, in (0, 1].
+    random_state
+        Seed of the order in which the test for "bounded" sees the accuracies. They must not
+        come in an order that depends on the scores, so they are shuffled.
 
     Attributes
     ----------
@@ -67,11 +80,17 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
         Accept scores of at least this; infinite if no threshold passes.
     coverage_
         The share of the instances fitted to that it accepts.
+    bound_
+        The mean accuracy that the accepted have at least, with probability `level`: the target,
+        or what a coverage allows to say; missing if no threshold passes.
     message_
         What was found, in a sentence.
     n_needed_
         About how many labelled instances it would take; as many as there were if it passes,
         infinite if the target is out of reach.
+    policies_
+        The policy of each group, if it was fitted with groups, else None. Then `threshold_`,
+        `bound_` and `n_needed_` are dicts with one entry for each group.
 
     Examples
     --------
@@ -81,26 +100,37 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
     >>> accuracy = (rng.uniform(size=2000) < score).astype(float)
     >>> policy = AcceptPolicy(target=0.8, outcome="binary").fit(score, accuracy)
     >>> print(f"{policy.threshold_:.2f}, accepting {policy.coverage_:.0%}")
-    0.65, accepting 36%
+    0.64, accepting 38%
     >>> policy.accept([0.5, 0.9])
     array([False,  True])
+
+    Four fifths are to be accepted, whatever their accuracy:
+
+    >>> policy = AcceptPolicy(coverage=0.8, outcome="binary").fit(score, accuracy)
+    >>> print(f"{policy.threshold_:.2f}, with a mean accuracy of at least {policy.bound_:.2f}")
+    0.21, with a mean accuracy of at least 0.57
     """
 
     def __init__(
         self,
-        target: float = 0.9,
+        target: float | None = None,
         level: float = 0.95,
         outcome: str = "bounded",
         family: str = "sequences",
         grid: ArrayLike | None = None,
+        *,
+        coverage: float | None = None,
+        random_state: int | None = 0,
     ) -> None:
         self.target = target
         self.level = level
         self.outcome = outcome
         self.family = family
         self.grid = grid
+        self.coverage = coverage
+        self.random_state = random_state
 
-    def fit(self, score: ArrayLike, accuracy: ArrayLike) -> Self:
+    def fit(self, score: ArrayLike, accuracy: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Find the threshold on labelled instances.
 
         Parameters
@@ -109,191 +139,164 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
             (n,) e.g. estimated accuracies, by a model that has not seen these instances.
         accuracy
             (n,) accuracies that came out, in [0, 1].
+        groups
+            (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
+            what is proved holds with probability `level` in each group by itself.
         """
-        self._check()
+        self._check_parameters()
         scores, values = check_scored(score, accuracy)
-        if self.outcome == "binary" and not np.isin(values, (0, 1)).all():
-            raise InputError(
-                "`accuracy` must be 0 or 1 for outcome='binary', got "
-                f"{values[~np.isin(values, (0, 1))][0]}. Use outcome='bounded'."
-            )
-        self.n_samples_ = len(scores)
-        self.grid_ = self._thresholds()
-        order = np.argsort(scores)
-        first = np.searchsorted(scores[order], self.grid_, side="left")
-        totals = np.append(np.cumsum(values[order][::-1])[::-1], 0.0)[first]
-        self.n_accepted_ = len(scores) - first
-        self.mean_accuracy_ = np.divide(
-            totals, self.n_accepted_, out=np.zeros(len(first)), where=self.n_accepted_ > 0
-        )
-        self._choose_threshold()
+        MEAN_TESTS[self.outcome].check(values)
+        labelled = LabelledScores(scores, values)
+        order = np.random.default_rng(self.random_state).permutation(len(scores))
+        self.policies_: dict[str, AcceptPolicy] | None = None
+        if groups is None:
+            self._fit_shuffled(labelled[order])
+        else:
+            names = check_groups(groups, score, len(scores))
+            self._fit_groups(labelled[order], names[order])
         if not self.reached_:
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
         return self
 
-    def accept(self, score: ArrayLike) -> Mask:
+    def accept(self, score: ArrayLike, groups: ArrayLike | None = None) -> Mask:
         """Return which predictions to accept; none if the target was not reached.
 
         Parameters
         ----------
         score
             (n,) made as those that it was fitted to.
+        groups
+            (n,) the group of each, if it was fitted with groups.
         """
         check_is_fitted(self)
-        return check_score(score) >= self.threshold_
+        scores = check_score(score)
+        if (groups is None) != (self.policies_ is None):
+            raise InputError(
+                "`groups` must be given to `accept` just as to `fit`, got "
+                f"{'none' if groups is None else 'some'} here and "
+                f"{'none' if self.policies_ is None else 'some'} there."
+            )
+        if self.policies_ is None:
+            return scores >= self.threshold_
+        names = check_groups(groups, score, len(scores))
+        unknown = sorted(set(names.tolist()) - set(self.policies_))
+        if unknown:
+            raise InputError(
+                f"`groups` must be among those that the policy was fitted to, got {unknown[0]!r}. "
+                f"It knows {', '.join(repr(name) for name in list(self.policies_)[:5])}."
+            )
+        return scores >= np.array([self.threshold_[name] for name in names])
 
     @property
     def reached_(self) -> bool:
-        """Whether some threshold is proved to reach the target."""
-        return math.isfinite(self.threshold_)
+        """Whether some threshold is proved to reach the target; with groups, in each of them."""
+        if self.policies_ is None:
+            return math.isfinite(self.threshold_)
+        return all(policy.reached_ for policy in self.policies_.values())
 
-    def table(self, targets: ArrayLike | None = None) -> pd.DataFrame:
-        """Return what other targets would cost: one row for each.
+    def __str__(self) -> str:
+        """Say what was found, in a sentence; the parameters before there is anything."""
+        return getattr(self, "message_", repr(self))
 
-        Each row holds at the policy's level alone; to choose a target by looking at the table is
-        a choice that the level does not cover.
+    def table(self, values: ArrayLike | None = None) -> pd.DataFrame:
+        """Return what other targets, or other coverages, would mean: one row for each.
+
+        Each row holds at the policy's level alone; to choose one by looking at the table is a
+        choice that the level does not cover.
 
         Parameters
         ----------
-        targets
-            Mean accuracies; None means 0.5, 0.55, ..., 0.95, 0.99 and the policy's own.
+        values
+            Targets for a policy that has one, coverages for one that has a coverage; None means
+            the usual ones and the policy's own.
 
         Returns
         -------
         pandas.DataFrame
-            With the columns `target`, `threshold`, `coverage`, `accuracy` (mean over the accepted
-            of those fitted to; missing if there are none) and `n_needed`.
+            With the columns `target` (if the policy has one), `threshold`, `coverage`, `accuracy`
+            (mean over the accepted of those fitted to; missing if there are none), `bound` and
+            `n_needed`; and before them `group`, if there are groups.
         """
         import pandas as pd
 
         check_is_fitted(self)
-        if targets is None:
-            usual = np.append(np.round(np.arange(0.5, 0.96, 0.05), 2), 0.99)
-            targets = np.unique(np.append(usual, self.target))
+        if self.policies_ is not None:
+            parts = {name: policy.table(values) for name, policy in self.policies_.items()}
+            table = pd.concat(parts, names=["group"]).reset_index(level="group")
+            return table.reset_index(drop=True)
+        if values is None and self.coverage is None:
+            values = np.unique([*USUAL_TARGETS, self.target])
+        elif values is None:
+            values = np.unique([*USUAL_COVERAGES, self.coverage])
         rows = []
-        for target in np.asarray(targets, dtype=np.float64):
-            chosen = self._choose(float(target))
-            found = chosen is not None
+        for value in np.asarray(values, dtype=np.float64):
+            found = self._choose(float(value))
+            accepted = self.accuracies_[self.scores_ >= found.threshold]
             rows.append(
-                (
-                    target,
-                    self.grid_[chosen] if found else np.inf,
-                    self.n_accepted_[chosen] / self.n_samples_ if found else 0.0,
-                    self.mean_accuracy_[chosen] if found else np.nan,
-                    self.n_samples_ if found else self._n_needed(float(target)),
-                )
+                {
+                    **({"target": value} if self.coverage is None else {}),
+                    "threshold": found.threshold,
+                    "coverage": found.coverage,
+                    "accuracy": accepted.mean() if accepted.size else np.nan,
+                    "bound": found.bound,
+                    "n_needed": found.n_needed,
+                }
             )
-        columns = ["target", "threshold", "coverage", "accuracy", "n_needed"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows)
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted policy as JSON."""
-        check_is_fitted(self)
-        grid = None if self.grid is None else np.asarray(self.grid).tolist()
-        fitted = {name: np.asarray(getattr(self, name)).tolist() for name in FITTED}
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "parameters": {**self.get_params(), "grid": grid},
-            "fitted": fitted,
-        }
-        Path(path).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a policy that `save` wrote."""
-        try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-            if (content["format"], content["version"]) != (FORMAT, VERSION):
-                raise KeyError("format")
-            policy = cls(**content["parameters"])
-            for name in FITTED:
-                value = content["fitted"][name]
-                setattr(policy, name, value if name == "n_samples_" else np.asarray(value))
-        except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    def _check_parameters(self) -> None:
+        if (self.target is None) == (self.coverage is None):
             raise InputError(
-                f"{str(path)!r} must be a policy written by `AcceptPolicy.save`, version "
-                f"{VERSION}, got something else. Fit and save the policy again."
-            ) from error
-        policy._check()
-        policy._choose_threshold()
-        return policy
-
-    def _check(self) -> None:
-        for name in ("target", "level"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
-                raise InputError(
-                    f"`{name}` must be a number between 0 and 1, both excluded, got {value!r}."
-                )
-        if self.outcome not in TESTS:
-            raise unknown_name("outcome", self.outcome, TESTS)
+                "`target` or `coverage` must be given, and not both, got "
+                f"target={self.target!r} and coverage={self.coverage!r}. A target is a mean "
+                "accuracy to reach, a coverage the share to accept."
+            )
+        check_share("level", self.level)
+        if self.target is not None:
+            check_share("target", self.target)
+        else:
+            check_share("coverage", self.coverage, one=True)
+        if self.outcome not in MEAN_TESTS:
+            raise unknown_name("outcome", self.outcome, MEAN_TESTS)
         if self.family not in FAMILIES:
             raise unknown_name("family", self.family, FAMILIES)
 
-    def _thresholds(self) -> Floats:
-        if self.grid is None:
-            return FAMILIES[self.family].grid()
-        grid = np.unique(np.asarray(self.grid, dtype=np.float64))
-        if grid.ndim != 1 or grid.size == 0 or not np.isfinite(grid).all():
-            raise InputError(
-                f"`grid` must be a list of finite thresholds, got {self.grid!r}. None takes "
-                "thresholds on [0, 1]."
-            )
-        return grid
+    def _fit_shuffled(self, labelled: LabelledScores) -> None:
+        """Find the threshold of instances that are in random order."""
+        # Kept in this order: what is proved of another target or coverage rests on it.
+        self.scores_, self.accuracies_ = labelled.scores, labelled.accuracies
+        self.n_samples_ = len(labelled)
+        chosen = self._choose(self.target if self.coverage is None else self.coverage)
+        self.threshold_: Any = chosen.threshold
+        self.coverage_ = chosen.coverage
+        self.bound_: Any = chosen.bound
+        self.n_needed_: Any = chosen.n_needed
+        self.message_ = chosen.message
 
-    def _choose_threshold(self) -> None:
-        chosen = self._choose(self.target)
-        self.threshold_ = np.inf if chosen is None else float(self.grid_[chosen])
-        accepted = 0 if chosen is None else int(self.n_accepted_[chosen])
-        self.coverage_ = accepted / max(self.n_samples_, 1)
-        self.n_needed_ = self.n_samples_ if self.reached_ else self._n_needed(self.target)
-        self.message_ = self._describe()
+    def _fit_groups(self, labelled: LabelledScores, names: NDArray[np.str_]) -> None:
+        self.policies_ = {}
+        for name in np.unique(names).tolist():
+            policy = clone(self)
+            policy.policies_ = None
+            policy._fit_shuffled(labelled[names == name])
+            self.policies_[name] = policy
+        parts = self.policies_.items()
+        self.n_samples_ = len(labelled)
+        self.threshold_ = {name: policy.threshold_ for name, policy in parts}
+        self.bound_ = {name: policy.bound_ for name, policy in parts}
+        self.n_needed_ = {name: policy.n_needed_ for name, policy in parts}
+        n_accepted = sum(policy.coverage_ * policy.n_samples_ for _, policy in parts)
+        self.coverage_ = n_accepted / max(len(labelled), 1)
+        self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)
 
-    def _p_values(self, target: float) -> Floats:
-        totals = self.mean_accuracy_ * self.n_accepted_
-        return TESTS[self.outcome](totals, self.n_accepted_, target)
-
-    def _choose(self, target: float) -> int | None:
-        """Return the position of the lowest threshold that passes, None if none does."""
-        passed = FAMILIES[self.family].passed(
-            self._p_values(target), self.grid_, target, 1 - self.level
-        )
-        return int(np.argmax(passed)) if passed.any() else None
-
-    def _n_needed(self, target: float) -> float:
-        """Return how many instances would do if the means stayed as they are, at best."""
+    def _choose(self, value: Any) -> Choice:
+        """Return the threshold for a target, or for a coverage."""
+        test = MEAN_TESTS[self.outcome]
+        labelled = LabelledScores(self.scores_, self.accuracies_)
+        if self.coverage is not None:
+            check_share("coverage", value, one=True)
+            return choose_for_coverage(labelled, value, self.level, test)
+        check_share("target", value)
         family = FAMILIES[self.family]
-        level = family.single_level(self.grid_, target, 1 - self.level)
-        entries = family.entries(self.grid_, target)
-        entries = entries[self.n_accepted_[entries] >= ENOUGH]
-        accepted = n_needed(self.mean_accuracy_[entries], target, level)
-        total = accepted * self.n_samples_ / self.n_accepted_[entries]
-        return float(np.ceil(total.min(initial=np.inf)))
-
-    def _describe(self) -> str:
-        goal = f"a mean accuracy of {self.target:g} with probability {self.level:g}"
-        if self.reached_:
-            return (
-                f"Accepting scores of at least {self.threshold_:g} reaches {goal} and keeps "
-                f"{self.coverage_:.1%} of the predictions."
-            )
-        if math.isfinite(self.n_needed_):
-            return (
-                f"Cannot show {goal} from {self.n_samples_} labelled instances. About "
-                f"{self.n_needed_:.0f} would do if accuracies stay as they are."
-            )
-        entries = FAMILIES[self.family].entries(self.grid_, self.target)
-        entries = entries[self.n_accepted_[entries] >= ENOUGH]
-        if entries.size == 0:
-            return (
-                f"Cannot show {goal} from {self.n_samples_} labelled instances: fewer than "
-                f"{ENOUGH} of them have scores near {self.target:g} or above. Label more, lower "
-                "the target, or use sharper scores."
-            )
-        return (
-            f"Cannot show {goal} from {self.n_samples_} labelled instances, and more would not "
-            f"help: where the tests begin the accepted have a mean accuracy of at most "
-            f"{self.mean_accuracy_[entries].max():.3f}. Lower the target, or improve the "
-            "classifier or its scores."
-        )
+        grid = family.grid() if self.grid is None else check_grid(self.grid)
+        return choose_for_target(labelled, value, self.level, test, family, grid)

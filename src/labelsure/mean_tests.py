@@ -1,0 +1,171 @@
+"""Tests of a mean: whether outcomes in [0, 1] show it to be above a target.
+
+A p-value is for "the true mean is at most the target". Whoever guarantees something, such as the
+mean accuracy of what a policy accepts, rests on one of these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from scipy.special import bdtr, ndtri_exp
+from scipy.stats import beta, norm
+
+from labelsure._kernels.capital_growth import largest_log_capital
+from labelsure._typing import Floats
+from labelsure.errors import InputError
+
+CAP = 0.98
+"""The largest part of the capital that one outcome can cost. Outcomes of little variance take a
+large one; for those that are 0 or 1, where less would be better, there is an exact test."""
+BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
+STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
+MOST_NEEDED = 10**9  # instances: beyond this, "about how many" is no help
+
+
+class MeanTest(ABC):
+    """A test of the mean of outcomes in [0, 1], drawn independently."""
+
+    @abstractmethod
+    def check(self, outcomes: Floats) -> None:
+        """Refuse outcomes that the test is not made for."""
+
+    @abstractmethod
+    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return the p-value of "the true mean is at most the target".
+
+        Parameters
+        ----------
+        outcomes
+            (n,) in an order that has nothing to do with their values.
+        target
+            The mean to be shown, in (0, 1).
+        error
+            The p-value that is hoped for. It steers the test and is no part of its validity.
+        """
+
+    @abstractmethod
+    def lower_bound(self, outcomes: Floats, error: float) -> float:
+        """Return what the true mean exceeds, but for a chance of `error`."""
+
+    @abstractmethod
+    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return about how many outcomes like these would give a p-value of `error`.
+
+        It is infinite where their mean is not above the target.
+        """
+
+
+class ExactBinomial(MeanTest):
+    """For outcomes that are 0 or 1: the binomial tail itself."""
+
+    def check(self, outcomes: Floats) -> None:
+        """Refuse outcomes between 0 and 1."""
+        between = ~np.isin(outcomes, (0, 1))
+        if between.any():
+            raise InputError(
+                "`accuracy` must be 0 or 1 for outcome='binary', got "
+                f"{outcomes[between][0]}. Use outcome='bounded'."
+            )
+
+    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return the chance of as few zeros if the mean was the target."""
+        return _binomial_tail(len(outcomes) - outcomes.sum(), len(outcomes), target)
+
+    def lower_bound(self, outcomes: Floats, error: float) -> float:
+        """Return the bound of Clopper and Pearson."""
+        n_ones = int(outcomes.sum())
+        if n_ones == 0:
+            return 0.0
+        return float(beta.ppf(error, n_ones, len(outcomes) - n_ones + 1))
+
+    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return about how many would do, their share of ones being what it is."""
+        loss = 1 - float(outcomes.mean())
+        if not loss < 1 - target:
+            return np.inf
+        return _find_first(lambda n: _binomial_tail(np.floor(n * loss), n, target) <= error)
+
+
+class Betting(MeanTest):
+    """For outcomes anywhere in [0, 1]: bet on them one after the other.
+
+    A capital of 1 is staked on each outcome being above the target. If the true mean is at most
+    the target, no way of betting makes it grow on average, and the chance that it ever reaches
+    1 / p is at most p (Ville). How much is staked may depend on all outcomes before, and here on
+    their variance, on the capital that is still missing and on the number of outcomes to come:
+    what has the best chance of getting there in time if sums are normal (Kulldorff, "Optimal
+    control of favorable games with a time limit"; betting on means: Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting"). So it has nearly the power of a
+    test that assumes normal sums, and no need of the assumption.
+    """
+
+    def check(self, outcomes: Floats) -> None:
+        """Take all outcomes in [0, 1]."""
+
+    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return 1 over the largest capital on the way."""
+        stakes = _optimal_stakes()
+        log_goal = np.log(BEYOND / error)
+        return float(
+            np.exp(-largest_log_capital(outcomes, target, CAP, log_goal, stakes, STAKE_STEP))
+        )
+
+    def lower_bound(self, outcomes: Floats, error: float) -> float:
+        """Return the highest of 0, 0.001, ..., 0.999 up to which all targets are shown.
+
+        If it was above the true mean, then a target from the true mean on was shown, the next one
+        of the list, which happens with a chance of at most `error`.
+        """
+        for step in range(1, 1000):
+            if self.p_value(outcomes, step / 1000, error) > error:
+                return (step - 1) / 1000
+        return 0.999
+
+    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return for how many the chances are about even, mean and variance being what they are."""
+        above = float(outcomes.mean()) - target
+        if above <= 0:
+            return np.inf
+        for_chance = float(outcomes.var()) * (norm.isf(error) / above) ** 2
+        for_capped_stakes = -np.log(error) / np.log1p(CAP / target * above)
+        return float(np.ceil(max(for_chance, for_capped_stakes)))
+
+
+@cache
+def _optimal_stakes() -> Floats:
+    """Return the stakes of a capital that is a factor exp(0), exp(STAKE_STEP), ... from its goal.
+
+    A part p of the goal is reached with probability p if nothing favours anyone: if a standard
+    normal variable is below z, the p-quantile. The stake is how fast that probability moves with
+    z, relative to itself.
+    """
+    log_p = -STAKE_STEP * np.arange(1, N_STAKES)
+    stakes = np.exp(norm.logpdf(ndtri_exp(log_p)) - log_p)
+    return np.append(0.0, stakes)
+
+
+def _binomial_tail(n_zeros: float, n: int, target: float) -> float:
+    """Return the chance of at most so many zeros among n if the mean is the target."""
+    return float(bdtr(n_zeros, n, 1 - target))
+
+
+def _find_first(suffices: Callable[[int], bool]) -> float:
+    """Return about the smallest number that suffices, if larger ones do, too."""
+    high = 1
+    while not suffices(high):
+        high *= 2
+        if high > MOST_NEEDED:
+            return np.inf
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return float(high)
+
+
+MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial()}
+"""The test for each kind of outcome."""

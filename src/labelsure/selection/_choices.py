@@ -1,0 +1,169 @@
+"""Which threshold: the lowest that is proved to reach a target, or the one of a coverage."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from labelsure._typing import Floats, Indices, Mask
+from labelsure.errors import InputError
+from labelsure.mean_tests import MeanTest
+from labelsure.selection._families import Family
+
+ENOUGH = 10  # accepted instances whose mean is worth projecting from
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A threshold and what is known of it.
+
+    Parameters
+    ----------
+    threshold
+        Accept scores of at least this; infinite if no threshold passes.
+    coverage
+        The share of the labelled instances that it accepts.
+    bound
+        What the mean accuracy of the accepted exceeds, but for the error; missing if no threshold
+        passes.
+    n_needed
+        About how many labelled instances it would take.
+    message
+        All of it in a sentence.
+    """
+
+    threshold: float
+    coverage: float
+    bound: float
+    n_needed: float
+    message: str
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Scores of predictions, and how accurate these came out.
+
+    Parameters
+    ----------
+    scores, accuracies
+        (n,) in an order that has nothing to do with their values.
+    """
+
+    scores: Floats
+    accuracies: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, rows: Indices | Mask) -> LabelledScores:
+        return LabelledScores(self.scores[rows], self.accuracies[rows])
+
+    def accepted(self, threshold: float) -> Floats:
+        """Return the accuracies of what a threshold accepts."""
+        return self.accuracies[self.scores >= threshold]
+
+
+def choose_for_coverage(
+    labelled: LabelledScores, coverage: float, level: float, test: MeanTest
+) -> Choice:
+    """Return the highest threshold that accepts at least this share.
+
+    The threshold is the score of one instance, and the others at or above it are a sample of what
+    it will accept. That instance is no part of the sample: it was chosen for its score.
+
+    Parameters
+    ----------
+    labelled
+        The labelled instances.
+    coverage
+        The share to accept, in (0, 1].
+    level
+        The probability with which the bound holds.
+    test
+        Of the mean accuracy.
+    """
+    if len(labelled) == 0:
+        raise InputError("A coverage needs at least one labelled instance, got none.")
+    n_accepted = math.ceil(coverage * len(labelled))
+    last = int(np.argsort(-labelled.scores, kind="stable")[n_accepted - 1])
+    threshold = float(labelled.scores[last])
+    is_sample = labelled.scores >= threshold
+    share = float(is_sample.mean())
+    is_sample[last] = False
+    bound = test.lower_bound(labelled.accuracies[is_sample], 1 - level)
+    message = (
+        f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
+        f"their mean accuracy is at least {bound:.3f} with probability {level:g}."
+    )
+    return Choice(threshold, share, bound, len(labelled), message)
+
+
+def choose_for_target(
+    labelled: LabelledScores,
+    target: float,
+    level: float,
+    test: MeanTest,
+    family: Family,
+    grid: Floats,
+) -> Choice:
+    """Return the lowest threshold that is proved to reach the target.
+
+    Parameters
+    ----------
+    labelled
+        The labelled instances.
+    target
+        The mean accuracy to reach.
+    level
+        The probability with which it is reached.
+    test
+        Of the mean accuracy.
+    family
+        How the thresholds share the error.
+    grid
+        The thresholds, rising.
+    """
+    single = family.single_level(grid, target, 1 - level)
+
+    def p_value(i: int) -> float:
+        return test.p_value(labelled.accepted(grid[i]), target, single)
+
+    passed = family.passed(p_value, grid, target, 1 - level)
+    goal = f"a mean accuracy of {target:g} with probability {level:g}"
+    if passed.any():
+        threshold = float(grid[np.argmax(passed)])
+        coverage = len(labelled.accepted(threshold)) / len(labelled)
+        message = (
+            f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {coverage:.1%} "
+            "of the predictions."
+        )
+        return Choice(threshold, coverage, target, len(labelled), message)
+    parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
+    parts = [part for part in parts if len(part) >= ENOUGH]
+    needed = math.inf
+    for part in parts:
+        share = len(part) / len(labelled)
+        needed = min(needed, test.n_needed(part, target, single) / share)
+    needed = max(np.ceil(needed), len(labelled) + 1.0)
+    why = _say_why_not(labelled, target, goal, parts, needed)
+    return Choice(math.inf, 0.0, math.nan, needed, why)
+
+
+def _say_why_not(
+    labelled: LabelledScores, target: float, goal: str, parts: list[Floats], n_needed: float
+) -> str:
+    said = f"Cannot show {goal} from {len(labelled)} labelled instances"
+    if math.isfinite(n_needed):
+        return f"{said}. About {n_needed:.0f} would do if accuracies stay as they are."
+    if not parts:
+        return (
+            f"{said}: fewer than {ENOUGH} of them have scores near {target:g} or above. Label "
+            "more, lower the target, or use sharper scores."
+        )
+    highest = max(float(part.mean()) for part in parts)
+    return (
+        f"{said}, and more would not help: where the tests begin the accepted have a mean accuracy "
+        f"of at most {highest:.3f}. Lower the target, or improve the classifier or its scores."
+    )
