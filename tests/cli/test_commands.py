@@ -214,6 +214,17 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
     assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
 
 
+def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path, plan_file):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "from sklearn.linear_model import LogisticRegression as Learner"
+    (tmp_path / "learner_beside_me.py").write_text(text)
+    arguments = ["study", plan_file(base={"class": "learner_beside_me.Learner"})]
+    arguments += ["--out", str(tmp_path / "run"), "--jobs", "1"]
+    assert "'learner_beside_me.Learner', is in a module outside" in refused(capsys, *arguments)
+    assert not (tmp_path / "run").exists()
+    assert main([*arguments, "--trust-imports"]) == 0
+
+
 def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
     out = tmp_path / "run"
     plan = plan_file(n_replicates=7, by_instance=True)

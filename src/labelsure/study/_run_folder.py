@@ -7,7 +7,6 @@ import os
 import platform
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from filelock import FileLock, Timeout
 from labelsure._storage import TEMPORARY, write_text, write_whole
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
-from labelsure.study._plan import Plan
+from labelsure.study._plan import Plan, parse_toml
 from labelsure.study._plan_parts import StudyData
 
 METADATA_KEY = b"labelsure"
@@ -237,7 +236,7 @@ class RunFolder:
                 f"{str(self.path)!r}. Run `labelsure study` with this folder first."
             )
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return parse_toml(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{str(path)!r} must be TOML, but it cannot be read: {error}."
