@@ -114,43 +114,6 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(undisturbed, tmp_p
     assert_same(out, run)
 
 
-WORKER = (
-    "import os, time; from labelsure.study._workers import leave_with; leave_with(os.getppid());"
-)
-OWNER = """
-import subprocess, sys, time
-code = sys.argv[1] + "print(1, flush=True); time.sleep(60)"
-worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-worker.stdout.readline()
-print(worker.pid, flush=True)
-time.sleep(60)
-"""
-
-
-def is_running(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
-def test_workers_leave_with_a_run_that_is_killed():
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, WORKER], stdout=subprocess.PIPE, text=True
-    )
-    worker = int(owner.stdout.readline())
-    assert is_running(worker)
-    owner.send_signal(signal.SIGKILL)
-    owner.wait()
-    owner.stdout.close()
-    until = time.monotonic() + 30
-    while is_running(worker) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not is_running(worker)
-
-
 def test_a_finished_run_is_kept(tmp_path):
     first = run_study(SMALL, tmp_path, n_jobs=1)
     events = []

@@ -14,6 +14,7 @@ import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
+from labelsure._processes import watched_workers
 from labelsure._storage import write_whole
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
@@ -184,7 +185,8 @@ def run_study(
     """
     started = time.monotonic()
     n_jobs = _check_jobs(n_jobs)
-    with (out if isinstance(out, RunFolder) else RunFolder(out)).locked() as folder:
+    folder = out if isinstance(out, RunFolder) else RunFolder(out)
+    with folder.locked(), watched_workers():
         sets = {source.key: source.load(data_dir) for source in plan.datasets}
         folder.write_text("plan.toml", tomli_w.dumps(plan.to_dict()))
         manifest = folder.start_manifest(plan, sets, n_jobs, started)
