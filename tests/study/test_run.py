@@ -144,11 +144,15 @@ def test_damaged_cells_and_leftovers_are_replaced(tmp_path):
     cells[0].write_bytes(cells[0].read_bytes()[:100])
     cells[1].write_bytes(b"")
     pd.DataFrame({"x": [1]}).to_parquet(cells[2])  # not one of ours
-    left = [tmp_path / "cells" / ".a.tmp", tmp_path / ".scores.parquet.tmp"]
-    for path in left:
+    name = ".scores.parquet.1-2.labelsure-tmp"
+    left = [tmp_path / folder / name for folder in ("", "cells", "analyses", "tables", "figures")]
+    mine = [tmp_path / ".notes.tmp", tmp_path / "cells" / ".x.tmp", tmp_path / "own" / name]
+    for path in (*left, *mine):
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"half")
     assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 3
     assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in mine)
     assert_same(tmp_path, first)
 
 
@@ -160,6 +164,21 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path):
         run_study(SMALL, tmp_path)
     assert not (tmp_path / "scores.parquet").exists()
     assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 4
+
+
+def test_links_in_the_folder_lead_nowhere(tmp_path):
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    out = tmp_path / "run"
+    (out / "cells").mkdir(parents=True)
+    (out / ".lock").symlink_to(precious)
+    with pytest.raises(InputError, match=r"The lock of the run folder, .* is a link to another"):
+        run_study(SMALL, out)
+    (out / ".lock").unlink()
+    for name in (".owner", "plan.toml", "scores.parquet", "cells/a.Indep.0.parquet"):
+        (out / name).symlink_to(precious)
+    assert run_study(SMALL, out, n_jobs=1).n_computed == 4
+    assert precious.read_text() == "mine"
 
 
 def state_of(folder):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Self
 
 import pandas as pd
@@ -20,11 +21,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from labelsure._storage import TEMPORARY, write_text, write_whole
+from labelsure._storage import remove_leftovers, write_text, write_whole
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._plan import Plan, parse_toml
 from labelsure.study._plan_parts import StudyData
+
+FOLDERS = ("cells", "analyses", "tables", "figures")
+"""Where a run writes, beside its folder itself."""
 
 METADATA_KEY = b"labelsure"
 PACKAGES = (
@@ -81,6 +85,12 @@ class RunFolder:
         self._create()
         # Not in the file that is locked, which Windows would let nobody read.
         owner = self.path / ".owner"
+        lock = self.path / ".lock"
+        if lock.is_symlink():
+            raise InputError(
+                f"The lock of the run folder, {str(lock)!r}, must be a file, but it is a link to "
+                "another place, where nothing must be locked or written. Remove it."
+            )
         try:
             self._lock.acquire()
         except Timeout as error:
@@ -90,9 +100,9 @@ class RunFolder:
                 "Wait until it ends, or choose another folder."
             ) from error
         try:
-            owner.write_text(str(os.getpid()))
-            for left in self.path.rglob(TEMPORARY):
-                left.unlink()  # of a run that was killed while it wrote
+            write_text(owner, str(os.getpid()))
+            for name in ("", *FOLDERS):
+                remove_leftovers(self.path / name)
             yield self
             if self.manifest is not None:
                 self.manifest.complete()
@@ -103,9 +113,7 @@ class RunFolder:
         """Make the folder, or say why it cannot be used."""
         try:
             self.cells.mkdir(parents=True, exist_ok=True)
-            probe = self.cells / f".{os.getpid()}.tmp"
-            probe.touch()
-            probe.unlink()
+            TemporaryFile(dir=self.cells).close()
         except OSError as error:
             raise InputError(
                 f"The run folder {str(self.path)!r} cannot be written to "
