@@ -202,7 +202,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.study._run_folder.RunFolder.write_frame", full)
+    monkeypatch.setattr("labelsure.study._run.write_frame", full)
     arguments = ["study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
     assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 

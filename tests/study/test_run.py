@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tomli_w
 
@@ -154,6 +156,57 @@ def test_damaged_cells_and_leftovers_are_replaced(tmp_path):
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in mine)
     assert_same(tmp_path, first)
+
+
+def test_cells_with_other_rows_or_notes_are_computed_again(tmp_path):
+    first = run_study(SMALL, tmp_path, n_jobs=1)
+    names = sorted((tmp_path / "cells").iterdir())
+    for path, change in zip(names, ("rows", "columns", "values", "notes"), strict=True):
+        table = pq.read_table(path)
+        metadata = dict(table.schema.metadata)
+        if change == "rows":
+            table = table.slice(1)
+        elif change == "columns":
+            table = table.drop_columns(["entropy"])
+        elif change == "values":
+            frame = table.to_pandas().assign(tp=lambda frame: frame["tp"] + 1)
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        else:
+            notes = json.loads(metadata[b"labelsure"])
+            metadata[b"labelsure"] = json.dumps({"key": notes["key"]}).encode()
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+    assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 4
+    assert_same(tmp_path, first)
+
+
+def test_a_folder_that_looks_like_a_column(tmp_path):
+    """Parquet readers take folders such as seed=3 for columns of the files in them."""
+    out = tmp_path / "seed=3"
+    first = run_study(SMALL, out, n_jobs=1)
+    assert run_study(SMALL, out, n_jobs=1).n_kept == 4
+    assert list(open_run(out).scores.columns) == list(first.scores.columns)
+
+
+def test_a_score_table_that_was_changed_is_refused(tmp_path):
+    run_study(SMALL, tmp_path, n_jobs=1)
+    path = tmp_path / "scores.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.slice(1), path)
+    with pytest.raises(InputError, match=r"scores.parquet' must hold what was written, but its ch"):
+        open_run(tmp_path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"scores.parquet' must be a Parquet file, but it cannot"):
+        open_run(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"seconds": "x"}', '{"seconds": {}}', "[" * 9999])
+def test_what_is_only_shown_may_be_damaged(tmp_path, text):
+    run_study(SMALL, tmp_path, n_jobs=1)
+    (tmp_path / "manifest.json").write_text(text)
+    (tmp_path / "failures.json").write_text(text)
+    run = open_run(tmp_path)
+    assert np.isnan(run.seconds)
+    assert all(failure["message"] == "" for failure in run.failures.values())
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path):

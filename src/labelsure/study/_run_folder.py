@@ -17,20 +17,18 @@ from tempfile import TemporaryFile
 from typing import Any, Self
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from labelsure._storage import remove_leftovers, write_text, write_whole
+from labelsure._storage import remove_leftovers, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
+from labelsure.study._kept_frames import read_frame
 from labelsure.study._plan import Plan, parse_toml
 from labelsure.study._plan_parts import StudyData
 
 FOLDERS = ("cells", "analyses", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
-METADATA_KEY = b"labelsure"
 PACKAGES = (
     "numpy",
     "scipy",
@@ -174,45 +172,33 @@ class RunFolder:
         self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def read_json(self, name: str) -> Any:
-        """Return the content of a JSON file; None if there is none that can be read."""
-        try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
-    def write_frame(self, path: Path, frame: pd.DataFrame, notes: dict[str, Any]) -> None:
-        """Write a Parquet file, entirely or not at all.
-
-        Parameters
-        ----------
-        path
-            Its name.
-        frame
-            Its rows.
-        notes
-            What to remember beside them, as JSON.
-        """
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        metadata = {**(table.schema.metadata or {}), METADATA_KEY: json.dumps(notes).encode()}
-        table = table.replace_schema_metadata(metadata)
-        write_whole(path, lambda temporary: pq.write_table(table, temporary))
-
-    def read_cell(self, name: str, key: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
-        """Return the rows and notes of a finished cell; None if there is none with this key.
+        """Return the content of a JSON file; None if there is none that can be read.
 
         Parameters
         ----------
         name
-            Of the cell.
-        key
-            The checksum of all that its rows depend on.
+            Of the file.
         """
         try:
-            table = pq.read_table(self.cell_path(name))
-            notes = json.loads(table.schema.metadata[METADATA_KEY])
-        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
-            return None  # not there, or not ours: it is computed again
-        return (table.to_pandas(), notes) if notes.get("key") == key else None
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def read_seconds(self) -> float:
+        """Return how long the last run took; NaN where the manifest does not say."""
+        manifest = self.read_json("manifest.json")
+        seconds = manifest.get("seconds") if isinstance(manifest, dict) else None
+        return float(seconds) if isinstance(seconds, (int, float)) else float("nan")
+
+    def read_failures(self) -> dict[str, dict[str, str]]:
+        """Return error, message and traceback of each failed cell, as far as they can be read."""
+        found = self.read_json("failures.json")
+        keys = ("error", "message", "traceback")
+        return {
+            name: {key: str(failure.get(key, "")) for key in keys}
+            for name, failure in (found.items() if isinstance(found, dict) else ())
+            if isinstance(failure, dict)
+        }
 
     def read_table(self, name: str) -> pd.DataFrame:
         """Return a table that a finished study writes, or say that there is none.
@@ -228,12 +214,7 @@ class RunFolder:
                 f"The run folder must hold {name}.parquet, which a finished study writes; there is "
                 f"none in {str(self.path)!r}. Run `labelsure study` with this folder first."
             )
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"{str(path)!r} must be a Parquet file, but it cannot be read: {error}."
-            ) from error
+        return read_frame(path)[0]
 
     def read_plan_settings(self) -> dict[str, Any]:
         """Return the content of plan.toml, or say that there is none."""
