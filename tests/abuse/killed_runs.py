@@ -3,6 +3,7 @@
 `python tests/abuse/killed_runs.py 100` ends a hundred of them and prints a row of a table.
 """
 
+import os
 import random
 import signal
 import subprocess
@@ -89,8 +90,10 @@ class RunningStudy:
     def seconds_until_all_are_gone(self):
         """Wait until no process of the run is left; infinite where one of them stays."""
         started = time.monotonic()
-        while self.processes():
+        while left := self.processes():
             if time.monotonic() > started + PATIENCE:
+                for process in left:
+                    os.kill(process, signal.SIGKILL)
                 return float("inf")
             time.sleep(0.02)
         return time.monotonic() - started
