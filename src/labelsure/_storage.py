@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import re
 import sys
 import threading
 import zlib
@@ -18,8 +19,8 @@ from typing import Any
 
 from labelsure.errors import DataError
 
-TEMPORARY = ".*.tmp"
-"""The pattern of files that are being written; a process that is killed leaves them behind."""
+_TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
+"""Names of files that are being written: the file, the process and its thread."""
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
@@ -32,7 +33,8 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     write
         Called with the path to write to.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
     try:
         write(temporary)
         with open(temporary, "rb") as file:
@@ -42,6 +44,22 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that were killed had begun to write into a folder, and nothing else.
+
+    Parameters
+    ----------
+    folder
+        In which no other process writes now. Folders inside of it are left alone, and so is what a
+        link leads to.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            path.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
@@ -200,7 +202,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.study._run_folder.RunFolder.write_frame", full)
+    monkeypatch.setattr("labelsure.study._run.write_frame", full)
     arguments = ["study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
     assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 
@@ -212,6 +214,45 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
     monkeypatch.setattr("labelsure.study.run_study", interrupted)
     assert main(["study", plan_file(), "--out", str(tmp_path / "run")]) == 130
     assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
+
+
+def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path, plan_file):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "from sklearn.linear_model import LogisticRegression as Learner"
+    (tmp_path / "learner_beside_me.py").write_text(text)
+    arguments = ["study", plan_file(base={"class": "learner_beside_me.Learner"})]
+    arguments += ["--out", str(tmp_path / "run"), "--jobs", "1"]
+    assert "'learner_beside_me.Learner', is in a module outside" in refused(capsys, *arguments)
+    assert not (tmp_path / "run").exists()
+    assert main([*arguments, "--trust-imports"]) == 0
+
+
+def handlers():
+    return signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
+
+
+def test_endings_are_interrupts_unless_they_are_ignored(monkeypatch, tmp_path, plan_file):
+    seen = []
+
+    def look(*arguments, **settings):
+        seen.append(handlers())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("labelsure.study.run_study", look)
+    command = ["study", plan_file(), "--out", str(tmp_path / "run")]
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        assert main(command) == 130
+        assert handlers() == (signal.SIG_DFL, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+        assert main(command) == 130
+        with ThreadPoolExecutor(1) as pool:  # only the main thread may set handlers
+            assert pool.submit(main, command).result() == 130
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    interrupt = signal.default_int_handler
+    ignored = (signal.SIG_DFL, signal.SIG_IGN)
+    assert seen == [(interrupt, interrupt), (interrupt, signal.SIG_IGN), ignored]
 
 
 def test_the_report_gets_the_plan(reports, tmp_path, plan_file):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelsure._storage import TEMPORARY, write_text, write_whole
+from labelsure._storage import remove_leftovers, write_text, write_whole
 
 
 def test_what_is_written_is_what_was_said(tmp_path):
@@ -27,11 +27,42 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, error):
     assert [path.name for path in tmp_path.iterdir()] == ["table.md"]
 
 
-def test_a_file_that_is_being_written_can_be_told_from_others(tmp_path):
-    seen = []
-    write_whole(
-        tmp_path / "table.md",
-        lambda temporary: (temporary.touch(), seen.extend(tmp_path.glob(TEMPORARY))),
-    )
-    assert len(seen) == 1
-    assert seen[0].parent == tmp_path
+def killed_while_writing(path):
+    """Leave behind what a process leaves that is killed halfway."""
+
+    def copy_away(temporary):
+        temporary.write_text("half")
+        copied.append((temporary, temporary.read_text()))
+
+    copied = []
+    write_whole(path, copy_away)
+    path.unlink()
+    ((temporary, text),) = copied
+    temporary.write_text(text)
+    return temporary
+
+
+def test_leftovers_are_removed_and_nothing_else(tmp_path):
+    left = [killed_while_writing(tmp_path / name) for name in ("a.parquet", "b", ".c", "d\n.md")]
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / ".folder.1-2.labelsure-tmp").mkdir()
+    (tmp_path / "target").write_text("mine")
+    (tmp_path / ".link.1-2.labelsure-tmp").symlink_to(tmp_path / "target")
+    mine = [
+        killed_while_writing(inner / "a.parquet"),
+        *(tmp_path / name for name in (".mine.tmp", ".a.1-2.tmp", "a.1-2.labelsure-tmp", "~x.tmp")),
+        tmp_path / "..1-2.labelsure-tmp",
+        tmp_path / ".a.1-2.labelsure-tmp.old",
+        tmp_path / ".a.1-x.labelsure-tmp",
+    ]
+    for path in mine:
+        path.write_text("mine")
+    before = set(tmp_path.rglob("*"))
+    remove_leftovers(tmp_path)
+    assert before - set(tmp_path.rglob("*")) == set(left)
+    linked = tmp_path / "linked"
+    linked.symlink_to(inner)
+    for folder in (linked, tmp_path / "none", tmp_path / "target"):
+        remove_leftovers(folder)
+    assert mine[0].exists()

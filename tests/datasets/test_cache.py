@@ -111,6 +111,24 @@ def test_spoilt_files_are_read_again_and_mended(path, folder, parses, spoil):
     assert len(parses) == 2
 
 
+@pytest.mark.parametrize("change", [{"Y": lambda Y: 1 - Y}, {"numbers": lambda X: X + 1}, {}])
+def test_a_whole_file_with_other_content_is_noticed(path, folder, parses, change):
+    first = ls.read_dataset(path, cache=folder)
+    (kept,) = folder.iterdir()
+    with np.load(kept) as arrays:
+        content = dict(arrays)
+    np.savez(kept, **content)  # the same content in another file is taken
+    assert same(first, ls.read_dataset(path, cache=folder))
+    assert len(parses) == 1
+    for name, function in change.items():
+        content[name] = function(content[name])
+    if not change:
+        content.pop("content_checksum")  # as older versions wrote it
+    np.savez(kept, **content)
+    assert same(first, ls.read_dataset(path, cache=folder))
+    assert len(parses) == 2
+
+
 def test_pickled_objects_are_not_loaded(path, folder, parses):
     ls.read_dataset(path, cache=folder)
     (kept,) = folder.iterdir()

@@ -124,7 +124,7 @@ def test_seeds():
         ({"cardinality": 1e-300}, "must not be as close to 0 or to the number of labels as 1e-300"),
         ({"noise": 1.1}, r"`noise` must lie in \[0, 1\], got 1.1"),
         ({"noise": float("nan")}, r"`noise` must lie in \[0, 1\]"),
-        ({"dependence": float("inf")}, "`dependence` must be a finite number, got inf"),
+        ({"dependence": float("inf")}, "`dependence` must be a number from -100 to 100, got inf"),
         ({"random_state": "a"}, "`random_state` must be"),
     ],
 )

@@ -118,17 +118,26 @@ TABLES = [
     ),
     (
         '[classifiers.X]\nclass = "sklearn.multioutput.ClassifierChain"',
-        r"\[classifiers.X\] must be a classifier with `predict_distribution`",
+        r"\[classifiers.X\] must be an estimator class with `fit`, `get_params`, `predict_dis",
     ),
-    ('[scaler]\nclass = "sklearn.svm.SVC"', r"\[scaler\] must be a transformer"),
+    (
+        '[scaler]\nclass = "sklearn.svm.SVC"',
+        r"\[scaler\] must be an estimator class with .*`transform`",
+    ),
     ('[scaler]\nclass = "StandardScaler"', r"must be an import path, got 'StandardScaler'"),
-    ('[scaler]\nclass = "no_such.X"', r"class of \[scaler\], 'no_such.X', cannot be imported"),
+    (
+        '[scaler]\nclass = "sklearn.no_such.X"',
+        r"class of \[scaler\], 'sklearn.no_such.X', cannot be imported: No module named",
+    ),
     (
         '[scaler]\nclass = "sklearn.preprocessing.StandardScale"',
         r"Unknown class of \[scaler\] .* Did you mean 'StandardScaler'\?",
     ),
     ('[scaler]\nclass = "sklearn.preprocessing.scale"', r"must be a class, got the function"),
-    ('[scaler]\nclass = "enum.Enum"', r"\[scaler\] must give parameters that Enum takes"),
+    (
+        '[scaler]\nclass = "sklearn.compose.ColumnTransformer"',
+        r"\[scaler\] must give parameters that ColumnTransformer takes, but it says: .*missing 1",
+    ),
 ]
 
 
@@ -151,7 +160,7 @@ def test_wrong_tables(tmp_path, text, message):
         (GOOD.split("[datasets")[0] + "[datasets]\nx = 3", r"\[datasets.x\] must be a table"),
         (
             GOOD.replace("linear_model.LogisticRegression", "svm.LinearSVC"),
-            r"\[base\] must be a learner with `predict_proba`, which LinearSVC has not",
+            r"\[base\] must be an estimator class with .*`predict_proba`, which LinearSVC is not",
         ),
     ],
 )

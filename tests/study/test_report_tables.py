@@ -188,9 +188,13 @@ def test_kept_fits_are_used_only_for_the_same_scores_and_settings(analyses, tmp_
     second = kept_at(analyses.scores[5:])
     assert second > first
     assert kept_at(analyses.scores[5:], seed=1) > second
-    (tmp_path / "analyses/mixture.json").write_text("{")
-    third = (tmp_path / "analyses/mixture_replicates.parquet").stat().st_mtime_ns
-    assert kept_at(analyses.scores[5:], seed=1) > third
+    kept = tmp_path / "analyses/mixture_replicates.parquet"
+    third = kept.stat().st_mtime_ns
+    whole = kept.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", whole[:-20] + b"x" * 20):
+        kept.write_bytes(damaged)
+        assert kept_at(analyses.scores[5:], seed=1) > third
+        assert kept.read_bytes() == whole
 
 
 def test_figures_draw_what_they_say(analyses):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import tomli_w
 
@@ -114,43 +116,6 @@ def test_killed_again_and_again_it_ends_with_the_same_numbers(undisturbed, tmp_p
     assert_same(out, run)
 
 
-WORKER = (
-    "import os, time; from labelsure.study._workers import leave_with; leave_with(os.getppid());"
-)
-OWNER = """
-import subprocess, sys, time
-code = sys.argv[1] + "print(1, flush=True); time.sleep(60)"
-worker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-worker.stdout.readline()
-print(worker.pid, flush=True)
-time.sleep(60)
-"""
-
-
-def is_running(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
-def test_workers_leave_with_a_run_that_is_killed():
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, WORKER], stdout=subprocess.PIPE, text=True
-    )
-    worker = int(owner.stdout.readline())
-    assert is_running(worker)
-    owner.send_signal(signal.SIGKILL)
-    owner.wait()
-    owner.stdout.close()
-    until = time.monotonic() + 30
-    while is_running(worker) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not is_running(worker)
-
-
 def test_a_finished_run_is_kept(tmp_path):
     first = run_study(SMALL, tmp_path, n_jobs=1)
     events = []
@@ -181,12 +146,67 @@ def test_damaged_cells_and_leftovers_are_replaced(tmp_path):
     cells[0].write_bytes(cells[0].read_bytes()[:100])
     cells[1].write_bytes(b"")
     pd.DataFrame({"x": [1]}).to_parquet(cells[2])  # not one of ours
-    left = [tmp_path / "cells" / ".a.tmp", tmp_path / ".scores.parquet.tmp"]
-    for path in left:
+    name = ".scores.parquet.1-2.labelsure-tmp"
+    left = [tmp_path / folder / name for folder in ("", "cells", "analyses", "tables", "figures")]
+    mine = [tmp_path / ".notes.tmp", tmp_path / "cells" / ".x.tmp", tmp_path / "own" / name]
+    for path in (*left, *mine):
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"half")
     assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 3
     assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in mine)
     assert_same(tmp_path, first)
+
+
+def test_cells_with_other_rows_or_notes_are_computed_again(tmp_path):
+    first = run_study(SMALL, tmp_path, n_jobs=1)
+    names = sorted((tmp_path / "cells").iterdir())
+    for path, change in zip(names, ("rows", "columns", "values", "notes"), strict=True):
+        table = pq.read_table(path)
+        metadata = dict(table.schema.metadata)
+        if change == "rows":
+            table = table.slice(1)
+        elif change == "columns":
+            table = table.drop_columns(["entropy"])
+        elif change == "values":
+            frame = table.to_pandas().assign(tp=lambda frame: frame["tp"] + 1)
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        else:
+            notes = json.loads(metadata[b"labelsure"])
+            metadata[b"labelsure"] = json.dumps({"key": notes["key"]}).encode()
+        pq.write_table(table.replace_schema_metadata(metadata), path)
+    assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 4
+    assert_same(tmp_path, first)
+
+
+def test_a_folder_that_looks_like_a_column(tmp_path):
+    """Parquet readers take folders such as seed=3 for columns of the files in them."""
+    out = tmp_path / "seed=3"
+    first = run_study(SMALL, out, n_jobs=1)
+    assert run_study(SMALL, out, n_jobs=1).n_kept == 4
+    assert list(open_run(out).scores.columns) == list(first.scores.columns)
+
+
+def test_a_score_table_that_was_changed_is_refused(tmp_path):
+    run_study(SMALL, tmp_path, n_jobs=1)
+    path = tmp_path / "scores.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.slice(1), path)
+    with pytest.raises(InputError, match=r"scores.parquet' must hold what was written, but its ch"):
+        open_run(tmp_path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"scores.parquet' must be a Parquet file, but it cannot"):
+        open_run(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '{"seconds": "x"}', '{"seconds": {}}', "[" * 9999])
+def test_what_is_only_shown_may_be_damaged(tmp_path, text):
+    run_study(SMALL, tmp_path, n_jobs=1)
+    (tmp_path / "manifest.json").write_text(text)
+    (tmp_path / "failures.json").write_text(text)
+    run = open_run(tmp_path)
+    assert np.isnan(run.seconds)
+    assert all(failure["message"] == "" for failure in run.failures.values())
 
 
 def test_a_second_run_in_the_folder_is_refused(tmp_path):
@@ -197,6 +217,21 @@ def test_a_second_run_in_the_folder_is_refused(tmp_path):
         run_study(SMALL, tmp_path)
     assert not (tmp_path / "scores.parquet").exists()
     assert run_study(SMALL, tmp_path, n_jobs=1).n_computed == 4
+
+
+def test_links_in_the_folder_lead_nowhere(tmp_path):
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    out = tmp_path / "run"
+    (out / "cells").mkdir(parents=True)
+    (out / ".lock").symlink_to(precious)
+    with pytest.raises(InputError, match=r"The lock of the run folder, .* is a link to another"):
+        run_study(SMALL, out)
+    (out / ".lock").unlink()
+    for name in (".owner", "plan.toml", "scores.parquet", "cells/a.Indep.0.parquet"):
+        (out / name).symlink_to(precious)
+    assert run_study(SMALL, out, n_jobs=1).n_computed == 4
+    assert precious.read_text() == "mine"
 
 
 def state_of(folder):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -17,6 +20,8 @@ from labelsure.errors import LabelsureError
 
 # The base of all complaints about arguments. It has no public name that all versions share.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
+
+ENDINGS = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 app = typer.Typer(
     name="labelsure",
@@ -42,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
+        with _endings_as_interrupts():
+            code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except ArgumentError as error:
@@ -53,6 +59,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if code == INTERRUPTED:
         print("Interrupted. What is finished is kept.", file=sys.stderr)
     return int(code or 0)
+
+
+@contextmanager
+def _endings_as_interrupts() -> Iterator[None]:
+    """Treat the signals by which systems and terminals end a program like the user's own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
+    # One that is ignored stays so: `nohup` asks for that.
+    kept = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
+    try:
+        for number in kept:
+            signal.signal(number, signal.default_int_handler)
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def _refuse(message: str) -> int:

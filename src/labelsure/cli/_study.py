@@ -44,6 +44,13 @@ def study(
         int | None,
         typer.Option("--repeats", min=1, help="Splits of each data set, instead of the plan's."),
     ] = None,
+    trust_imports: Annotated[
+        bool,
+        typer.Option(
+            "--trust-imports",
+            help="Import classes of the plan from outside installed packages too.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what came out as JSON, and no progress.")
     ] = False,
@@ -60,7 +67,7 @@ def study(
     """
     from labelsure.study import RunFolder, load_plan, run_study
 
-    chosen = load_plan(plan)
+    chosen = load_plan(plan, trust_imports=trust_imports)
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
     with RunFolder(out).locked() as folder, CellLines(quiet=as_json) as lines:

@@ -40,6 +40,7 @@ Four is written with an open top as often as with a closed one, and counts as ha
 has a straight base and five a straight top; the stem of nine is a curve.
 """
 
+MAX_DEPENDENCE = 100
 SIGNAL = 3.0
 """The standard deviation of what the features add to a logit when there is no noise."""
 
@@ -147,6 +148,7 @@ def make_labelsets(
     dependence
         How much the logit of a label rises if the label before it is set, and falls if it is not.
         0: labels are independent given the features. Negative: neighbours exclude each other.
+        From -100 to 100.
     cardinality
         The expected number of labels of an instance, over the features drawn; strictly between 0
         and `n_labels`. None: a third of the labels.
@@ -225,8 +227,11 @@ def _check_sizes(**sizes: int) -> None:
 
 
 def _check_strengths(dependence: float, cardinality: float, noise: float, n_labels: int) -> None:
-    if not _is_number(dependence):
-        raise InputError(f"`dependence` must be a finite number, got {dependence!r}.")
+    if not _is_number(dependence) or abs(dependence) > MAX_DEPENDENCE:
+        raise InputError(
+            f"`dependence` must be a number from -{MAX_DEPENDENCE} to {MAX_DEPENDENCE}, got "
+            f"{dependence!r}. Beyond 40, a label already follows the one before it with certainty."
+        )
     if not _is_number(cardinality) or not 0 < cardinality < n_labels:
         raise InputError(
             f"`cardinality` must lie between 0 and the number of labels, {n_labels}, "

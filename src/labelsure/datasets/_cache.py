@@ -25,6 +25,9 @@ CACHE_VARIABLE = "LABELSURE_CACHE"
 READER_VERSION = 2
 """Part of every key. Raise it when the readers return something else for the same file."""
 
+CONTENT = "content_checksum"
+"""Beside the arrays: a file can be whole and hold other labels than were read from the source."""
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -52,13 +55,14 @@ class CacheFolder:
                 open(self.path / f"{key}.npz", "rb") as file,
                 np.load(file, allow_pickle=False) as arrays,
             ):
-                return _make_dataset(dict(arrays))
+                return _make_dataset(_check_content(dict(arrays)))
         except Exception:  # whatever is wrong with the file, its source can be read again
             return None
 
     def save(self, key: str, data: Dataset) -> None:
         """Keep a data set. Other processes see the whole file or none."""
         arrays = _make_arrays(data)
+        arrays[CONTENT] = _encode(_checksum_content(arrays))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.path / f"{key}.npz", lambda path: _save_arrays(path, arrays))
@@ -129,6 +133,22 @@ def cache_key(name: str, *parts: Any) -> str:
 def _save_arrays(path: Path, arrays: Arrays) -> None:
     with open(path, "wb") as file:  # given a name, NumPy would add its own ending
         np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def _checksum_content(arrays: Arrays) -> str:
+    digest = sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _check_content(arrays: Arrays) -> Arrays:
+    """Return the arrays without their checksum, which must be theirs."""
+    checksum = arrays.pop(CONTENT).tobytes().decode()
+    if checksum != _checksum_content(arrays):
+        raise ValueError("The content of the file was changed.")
+    return arrays
 
 
 def _make_arrays(data: Dataset) -> Arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,13 +76,15 @@ class ColumnChoice:
             )
         if drop is None:
             drop = ()
+        elif not isinstance(drop, (str, Iterable)):
+            raise _no_names("drop", drop)
         elif not isinstance(drop, str):
-            try:
-                drop = tuple(drop)
-            except TypeError as error:
-                raise InputError(
-                    f"`drop` must be names or patterns of columns, e.g. ['notes'], got {drop!r}."
-                ) from error
+            drop = tuple(drop)
+        for name, choice in (("labels", labels), ("drop", drop)):
+            if isinstance(choice, (list, tuple)) and not all(
+                isinstance(c, Hashable) for c in choice
+            ):
+                raise _no_names(name, choice)
         return cls(labels, index, drop, sep)
 
     def with_labels(self, labels: LabelChoice | frozenset[str] | None) -> ColumnChoice:
@@ -150,6 +152,12 @@ class ColumnChoice:
                         f"`{role}`. Take it out of one of them."
                     )
                 roles[column] = role
+
+
+def _no_names(argument: str, choice: Any) -> InputError:
+    return InputError(
+        f"`{argument}` must be names or patterns of columns, e.g. ['notes'], got {choice!r}."
+    )
 
 
 def choose_features(frame: pd.DataFrame, choice: ColumnChoice, where: str) -> pd.DataFrame:

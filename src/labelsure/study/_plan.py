@@ -20,6 +20,12 @@ from labelsure.study._plan_parts import CLASSIFIERS, ClassSpec, DataSource
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 """Names of data sets and classifiers become parts of file names."""
 
+MAX_DEPTH = 10
+MAX_WHOLE = 2**63 - 1
+MAX_SEED = 2**31 - 1
+"""Of a plan: lists and tables inside of each other, the size of whole numbers (which is what TOML
+promises), and its seed (what scikit-learn takes, with room for the number of a replicate)."""
+
 REQUIRED = ("datasets", "classifiers", "base")
 RENAMED_KEYS = {"repeats": "n_repeats", "replicates": "n_replicates"}
 """Keys of plans in the folders of older runs, and what they are called today."""
@@ -86,6 +92,10 @@ class Plan:
     def __post_init__(self) -> None:
         _check_whole("n_repeats", self.n_repeats, 1)
         _check_whole("seed", self.seed, 0)
+        if self.seed > MAX_SEED:
+            raise InputError(
+                f"`seed` must be a whole number from 0 to {MAX_SEED}, got {self.seed}."
+            )
         _check_whole("best_labels", self.best_labels, 0)
         _check_whole("n_replicates", self.n_replicates, 1)
         if not isinstance(self.by_instance, bool):
@@ -111,6 +121,7 @@ class Plan:
         folder
             Where relative file names start; None leaves them as they are.
         """
+        _check_values(settings, "", MAX_DEPTH)
         known = [entry.name for entry in fields(cls)]
         for key in settings:
             if key not in known:
@@ -125,9 +136,9 @@ class Plan:
                 raise InputError(f"`{key}` of the plan must be a string, got {read[key]!r}.")
         read["datasets"] = _read_datasets(settings["datasets"], folder)
         read["classifiers"] = _read_classifiers(settings["classifiers"])
-        read["base"] = ClassSpec.read(settings["base"], "[base]")
+        read["base"] = ClassSpec.read(settings["base"], "[base]", "predict_proba")
         if "scaler" in settings:
-            read["scaler"] = ClassSpec.read(settings["scaler"], "[scaler]")
+            read["scaler"] = ClassSpec.read(settings["scaler"], "[scaler]", "transform")
         for key in ("metrics", "candidates"):
             if isinstance(read.get(key), list):
                 read[key] = tuple(read[key])
@@ -189,22 +200,24 @@ class Plan:
         """
         return self.classifiers[name].build(estimator=self.base.build(), random_state=random_state)
 
-    def check_classes(self) -> None:
-        """Make one object of each class, so that a wrong name or parameter shows at once."""
-        base = self.base.build()
-        if not hasattr(base, "predict_proba"):
-            raise InputError(
-                f"[base] must be a learner with `predict_proba`, which {type(base).__name__} has "
-                "not. Take another class, or one that wraps it."
-            )
+    def check_classes(self, trust_imports: bool = False) -> None:
+        """Make one object of each class, so that a wrong name or parameter shows at once.
+
+        Parameters
+        ----------
+        trust_imports
+            Import modules outside of the installed packages too.
+        """
+        specs = [self.base, *self.classifiers.values()]
+        specs += [] if self.scaler is None else [self.scaler]
+        if not trust_imports:
+            for spec in specs:
+                spec.check_trust()
+        self.base.build()
         for name in self.classifiers:
-            if not hasattr(self.classifier(name, 0), "predict_distribution"):
-                raise InputError(
-                    f"[classifiers.{name}] must be a classifier with `predict_distribution`. "
-                    f"Known: {', '.join(CLASSIFIERS)}."
-                )
-        if self.scaler is not None and not hasattr(self.scaler.build(), "transform"):
-            raise InputError("[scaler] must be a transformer, such as StandardScaler.")
+            self.classifier(name, random_state=0)
+        if self.scaler is not None:
+            self.scaler.build()
 
 
 def shipped_plans() -> list[str]:
@@ -221,13 +234,18 @@ def shipped_plans() -> list[str]:
     )
 
 
-def load_plan(plan: AnyPath) -> Plan:
+def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
     """Read and check a plan.
+
+    A plan is code: the modules of its classes are imported, which runs them. Of the classes only
+    estimators are ever called.
 
     Parameters
     ----------
     plan
         The name of a shipped plan, or the path of a TOML file.
+    trust_imports
+        Import modules outside of the installed packages too, such as a file of your own.
 
     Examples
     --------
@@ -238,7 +256,7 @@ def load_plan(plan: AnyPath) -> Plan:
     shipped = shipped_plans()
     if str(plan) in shipped:
         text = resources.files("labelsure.study").joinpath("plans", f"{plan}.toml").read_text()
-        return _read_plan(text, str(plan), None)
+        return _read_plan(text, str(plan), None, trust_imports)
     path = Path(plan).expanduser()
     if not path.is_file():
         if path.suffix == ".toml" or len(path.parts) > 1:
@@ -251,20 +269,36 @@ def load_plan(plan: AnyPath) -> Plan:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"The plan {str(plan)!r} cannot be read: {error}.") from error
-    return _read_plan(text, path.stem, path.resolve().parent)
+    return _read_plan(text, path.stem, path.resolve().parent, trust_imports)
 
 
-def _read_plan(text: str, name: str, folder: Path | None) -> Plan:
+def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -> Plan:
     try:
-        plan = Plan.from_dict({"name": name, **tomllib.loads(text)}, folder)
-        plan.check_classes()
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"Plan {name!r}: this is not TOML: {error}.") from error
+        plan = Plan.from_dict({"name": name, **parse_toml(text)}, folder)
+        plan.check_classes(trust_imports)
     except UnknownNameError as error:
         raise UnknownNameError(f"Plan {name!r}: {error}") from error
     except InputError as error:
         raise InputError(f"Plan {name!r}: {error}") from error
     return plan
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a TOML file says, or one sentence about why it cannot be read.
+
+    Parameters
+    ----------
+    text
+        Its content.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"this is not TOML: {error}.") from error
+    except ValueError as error:
+        raise InputError("a number in it has too many digits to be read.") from error
+    except RecursionError as error:
+        raise InputError("its lists and tables are nested too deeply to be read.") from error
 
 
 def _read_datasets(tables: Any, folder: Path | None) -> tuple[DataSource, ...]:
@@ -275,7 +309,7 @@ def _read_datasets(tables: Any, folder: Path | None) -> tuple[DataSource, ...]:
 def _read_classifiers(tables: Any) -> dict[str, ClassSpec]:
     _check_tables("classifiers", tables)
     return {
-        name: ClassSpec.read(table, f"[classifiers.{name}]", CLASSIFIERS)
+        name: ClassSpec.read(table, f"[classifiers.{name}]", "predict_distribution", CLASSIFIERS)
         for name, table in tables.items()
     }
 
@@ -293,11 +327,44 @@ def _check_tables(key: str, tables: Any) -> None:
             )
 
 
+def _check_values(value: Any, place: str, depth: int) -> None:
+    """Refuse what cannot be written to every file of a run: dates, numbers and nests without end.
+
+    Parameters
+    ----------
+    value
+        What stands there.
+    place
+        The keys that lead to it.
+    depth
+        How many lists and tables may still be inside of each other.
+    """
+    if isinstance(value, (Mapping, list)):
+        if depth == 0:
+            raise InputError(
+                f"`{place}` in the plan must not be nested deeper than {MAX_DEPTH} lists and "
+                "tables. Write it flat."
+            )
+        inside = value.items() if isinstance(value, Mapping) else [("", entry) for entry in value]
+        for key, entry in inside:
+            _check_values(entry, f"{place}.{key}".strip("."), depth - 1)
+    elif isinstance(value, int) and not -MAX_WHOLE - 1 <= value <= MAX_WHOLE:
+        raise InputError(
+            f"`{place}` in the plan must be a whole number of at most 64 bits, which it is not. "
+            "Write a smaller one, or one with a decimal point."
+        )
+    elif not isinstance(value, (str, int, float)):
+        raise InputError(
+            f"`{place}` in the plan must be a text, a number, true or false, a list or a table, "
+            f"got the {type(value).__name__} {value}. Write a date or a time as a string."
+        )
+
+
 def _check_names(key: str, names: Any, known: Mapping[str, Any]) -> None:
     if not isinstance(names, tuple) or not names:
         raise InputError(f"`{key}` must be a list of at least one name, got {names!r}.")
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise unknown_name(f"entry of `{key}`", name, known)
     if len(set(names)) < len(names):
         raise InputError(f"`{key}` must not name anything twice, got {', '.join(names)}.")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 import json
+import site
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from labelsure._storage import first_line
 from labelsure._typing import AnyPath
 from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 from labelsure.distributions import LabelsetDistribution
@@ -33,9 +36,13 @@ COLUMN_KEYS = ("index", "drop", "sep")
 KEYS = (*KINDS, "labels", *COLUMN_KEYS, "nominal", "source")
 
 
+ESTIMATOR_METHODS = ("fit", "get_params")
+"""What every estimator has, beside the method that it is wanted for."""
+
+
 @dataclass(frozen=True)
 class ClassSpec:
-    """A class and the parameters to make an object of it with.
+    """An estimator class and the parameters to make an object of it with.
 
     Parameters
     ----------
@@ -45,14 +52,19 @@ class ClassSpec:
         Of its constructor.
     where
         The part of the plan that it stands in, for messages.
+    method
+        What it is wanted for, such as ``"predict_proba"``. A class without it is never called.
     """
 
     path: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    where: str = field(default="", compare=False)
+    parameters: Mapping[str, Any]
+    where: str = field(compare=False)
+    method: str = field(compare=False)
 
     @classmethod
-    def read(cls, table: Any, where: str, known: Mapping[str, str] | None = None) -> ClassSpec:
+    def read(
+        cls, table: Any, where: str, method: str, known: Mapping[str, str] | None = None
+    ) -> ClassSpec:
         """Read a table of a plan: ``class``, and all other keys as parameters.
 
         Parameters
@@ -61,6 +73,8 @@ class ClassSpec:
             What the plan has there.
         where
             Its name in messages.
+        method
+            The method that the class must have.
         known
             Short names of classes.
         """
@@ -75,11 +89,21 @@ class ClassSpec:
                 raise unknown_name(f"class of {where}", path, known)
             path = known[path]
         parameters = {key: value for key, value in table.items() if key != "class"}
-        return cls(path, parameters, where)
+        return cls(path, parameters, where, method)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `read` reads."""
         return {"class": self.path, **self.parameters}
+
+    def check_trust(self) -> None:
+        """Refuse a class outside of the installed packages, before its module is imported."""
+        module_name, _ = self._split_path()
+        if not is_installed(module_name):
+            raise InputError(
+                f"The class of {self.where}, {self.path!r}, is in a module outside of the "
+                "installed packages, and importing a module runs it. If you know what it does, "
+                "pass `trust_imports=True` (`--trust-imports` at the command line)."
+            )
 
     def build(self, **more: Any) -> Any:
         """Return a new object of the class.
@@ -90,32 +114,40 @@ class ClassSpec:
             Further parameters, of which those are passed that the class has and the plan leaves
             open.
         """
-        cls = self._import()
+        cls = self._find_class()
         names = _parameter_names(cls)
         for name in self.parameters:
             if names is not None and name not in names:
                 raise unknown_name(f"parameter of {self.where} ({cls.__name__})", name, names)
         wanted = {name: value for name, value in more.items() if names is None or name in names}
         try:
-            return cls(**{**wanted, **self.parameters})
+            built = cls(**{**wanted, **self.parameters})
         except Exception as error:
             raise InputError(
-                f"{self.where} must give parameters that {cls.__name__} takes, but it says: {error}"
+                f"{self.where} must give parameters that {cls.__name__} takes, but it says: "
+                f"{first_line(error)}."
             ) from error
-
-    def _import(self) -> type:
-        module_name, _, name = self.path.rpartition(".")
-        if not module_name:
+        if not hasattr(built, self.method):
             raise InputError(
-                f"The class of {self.where} must be an import path, got {self.path!r}. Write e.g. "
-                '`class = "sklearn.linear_model.LogisticRegression"`.'
+                f"{self.where} must have `{self.method}`, which {cls.__name__} has not with these "
+                "parameters. Set the option that turns it on, or take another class."
             )
+        return built
+
+    def _find_class(self) -> type:
+        """Return the class, looked at before anything is made of it: whatever is called runs."""
+        module_name, name = self._split_path()
         try:
             module = import_module(module_name)
-        except ImportError as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a module may also end the program
+            reason = first_line(error)
+            if not isinstance(error, ImportError):
+                reason = f"it raises {type(error).__name__}: {reason}"
             raise InputError(
-                f"The class of {self.where}, {self.path!r}, cannot be imported: {error}. Check the "
-                "path, and that its package is installed."
+                f"The class of {self.where}, {self.path!r}, cannot be imported: {reason}. Check "
+                "the path, and that its package is installed."
             ) from error
         if not hasattr(module, name):
             raise unknown_name(f"class of {self.where} in {module_name}", name, _classes_of(module))
@@ -125,7 +157,49 @@ class ClassSpec:
                 f"The class of {self.where} must be a class, got the {type(cls).__name__} "
                 f"{self.path!r}."
             )
+        methods = (*ESTIMATOR_METHODS, self.method)
+        if not all(callable(getattr(cls, method, None)) for method in methods):
+            raise InputError(
+                f"{self.where} must be an estimator class with `{'`, `'.join(methods)}`, which "
+                f"{cls.__name__} is not. Take another class, or one that wraps it."
+            )
         return cls
+
+    def _split_path(self) -> tuple[str, str]:
+        """Return the names of the module and of the class."""
+        parts = self.path.split(".")
+        if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+            raise InputError(
+                f"The class of {self.where} must be an import path, got {self.path!r}. Write e.g. "
+                '`class = "sklearn.linear_model.LogisticRegression"`.'
+            )
+        return ".".join(parts[:-1]), parts[-1]
+
+
+def is_installed(module_name: str) -> bool:
+    """Return whether a module belongs to an installed package; nothing is imported to find out.
+
+    Parameters
+    ----------
+    module_name
+        With the packages that it is in.
+    """
+    package = module_name.partition(".")[0]
+    if package == __name__.partition(".")[0]:
+        return True
+    try:
+        found = find_spec(package)
+    except ValueError:  # it came about in this process, and has no file
+        return False
+    places = list(found.submodule_search_locations or []) if found else []
+    if found and found.has_location and found.origin:
+        places.append(found.origin)
+    return bool(places) and all(_is_in_site_packages(Path(place)) for place in places)
+
+
+def _is_in_site_packages(path: Path) -> bool:
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    return any(path.resolve().is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
 def _classes_of(module: Any) -> list[str]:

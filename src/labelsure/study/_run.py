@@ -14,17 +14,18 @@ import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
-from labelsure._storage import write_whole
+from labelsure._processes import watched_workers
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
+from labelsure.study._kept_frames import fingerprint_rows, read_kept, write_frame
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
 from labelsure.study._run_folder import Manifest, RunFolder, labelsure_version
 from labelsure.study._workers import Outcome, compute_cells
 
 if TYPE_CHECKING:
-    from labelsure.analyses import Analyses
+    from labelsure.analyses import Analyses, AnalysisSettings
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
@@ -89,8 +90,7 @@ class StudyRun:
     @property
     def seconds(self) -> float:
         """How long the last run in the folder took, its report included; NaN until it is over."""
-        manifest = RunFolder(self.folder).read_json("manifest.json") or {}
-        return float(manifest.get("seconds", "nan"))
+        return RunFolder(self.folder).read_seconds()
 
     def analyses(self, n_jobs: int | None = None) -> Analyses:
         """Return all analyses; the mixture's fits are kept in the folder and used again.
@@ -104,45 +104,26 @@ class StudyRun:
         from labelsure.analyses import AnalysisSettings, run_analyses
 
         settings = AnalysisSettings.from_plan(self.plan)
-        kept = _KeptReplicates(RunFolder(self.folder), self.scores, asdict(settings))
-        replicates = kept.read()
+        path = self.folder / "analyses" / "mixture_replicates.parquet"
+        key = _analyses_key(self.scores, settings)
+        kept = read_kept(path, key)
         analyses = run_analyses(
             self.scores,
             self.features,
             settings,
-            replicates=replicates,
+            replicates=None if kept is None else kept[0],
             n_jobs=n_threads() if n_jobs is None else n_jobs,
         )
-        if replicates is None:
-            kept.write(analyses.replicates)
+        if kept is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_frame(path, analyses.replicates, {"key": key})
         return analyses
 
 
-class _KeptReplicates:
-    """The mixture's fits in a run folder, with a fingerprint of what they were made from."""
-
-    NOTE = "analyses/mixture.json"
-
-    def __init__(self, folder: RunFolder, scores: pd.DataFrame, settings: dict[str, Any]) -> None:
-        self.folder = folder
-        self.file = folder.path / "analyses" / "mixture_replicates.parquet"
-        hashes = pd.util.hash_pandas_object(scores, index=False).to_numpy()
-        fingerprint = hashlib.sha256(hashes.tobytes()).hexdigest()
-        # As JSON gives it back, where tuples are lists.
-        self.made_from = json.loads(json.dumps({"scores": fingerprint, "settings": settings}))
-
-    def read(self) -> pd.DataFrame | None:
-        """Return the fits; None where there are none of these scores and settings."""
-        if not self.file.is_file() or self.folder.read_json(self.NOTE) != self.made_from:
-            return None
-        return pd.read_parquet(self.file)
-
-    def write(self, replicates: pd.DataFrame) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        # The note vouches for the file beside it, so it must not stay beside another one.
-        (self.folder.path / self.NOTE).unlink(missing_ok=True)
-        write_whole(self.file, replicates.to_parquet)
-        self.folder.write_json(self.NOTE, self.made_from)
+def _analyses_key(scores: pd.DataFrame, settings: AnalysisSettings) -> str:
+    """Return a checksum of all that the mixture's fits depend on."""
+    made_from = json.dumps(asdict(settings), sort_keys=True).encode()
+    return hashlib.sha256(made_from + fingerprint_rows(scores)).hexdigest()
 
 
 def run_study(
@@ -184,7 +165,8 @@ def run_study(
     """
     started = time.monotonic()
     n_jobs = _check_jobs(n_jobs)
-    with (out if isinstance(out, RunFolder) else RunFolder(out)).locked() as folder:
+    folder = out if isinstance(out, RunFolder) else RunFolder(out)
+    with folder.locked(), watched_workers():
         sets = {source.key: source.load(data_dir) for source in plan.datasets}
         folder.write_text("plan.toml", tomli_w.dumps(plan.to_dict()))
         manifest = folder.start_manifest(plan, sets, n_jobs, started)
@@ -217,7 +199,7 @@ def open_run(out: AnyPath) -> StudyRun:
     settings = folder.read_plan_settings()
     cells = scores.reindex(columns=["dataset", "classifier", "repeat"]).drop_duplicates()
     plan = Plan.from_record(settings, cells["dataset"].unique(), cells["classifier"].unique())
-    failures = folder.read_json("failures.json") or {}
+    failures = folder.read_failures()
     return StudyRun(plan, folder.path, scores, features, failures, n_kept=len(cells))
 
 
@@ -254,7 +236,7 @@ class _Execution:
     def _keep_finished(self) -> list[Cell]:
         missing = []
         for cell in self.cells:
-            found = self.folder.read_cell(cell.name, self._key(cell))
+            found = read_kept(self.folder.cell_path(cell.name), self._key(cell))
             if found is None:
                 missing.append(cell)
                 continue
@@ -276,7 +258,7 @@ class _Execution:
             "seconds": round(outcome.seconds, 3),
             "warnings": outcome.warnings,
         }
-        self.folder.write_frame(self.folder.cell_path(cell.name), outcome.scores, notes)
+        write_frame(self.folder.cell_path(cell.name), outcome.scores, notes)
         self.frames[cell.name] = outcome.scores
         self.manifest.note_cell(cell.name, notes)
         self._report(cell, "done", outcome.seconds)
@@ -289,8 +271,8 @@ class _Execution:
         frames = [self.frames[cell.name] for cell in self.cells if cell.name in self.frames]
         scores = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
         features = feature_rows(self.plan, self.sets)
-        self.folder.write_frame(self.folder.path / "scores.parquet", scores, {})
-        self.folder.write_frame(self.folder.path / "features.parquet", features, {})
+        write_frame(self.folder.path / "scores.parquet", scores, {})
+        write_frame(self.folder.path / "features.parquet", features, {})
         n_computed = len(self.frames) - n_kept
         return StudyRun(
             self.plan, self.folder.path, scores, features, self.failures, n_computed, n_kept

@@ -7,27 +7,28 @@ import os
 import platform
 import sys
 import time
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Self
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from labelsure._storage import TEMPORARY, write_text, write_whole
+from labelsure._storage import remove_leftovers, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
-from labelsure.study._plan import Plan
+from labelsure.study._kept_frames import read_frame
+from labelsure.study._plan import Plan, parse_toml
 from labelsure.study._plan_parts import StudyData
 
-METADATA_KEY = b"labelsure"
+FOLDERS = ("cells", "analyses", "tables", "figures")
+"""Where a run writes, beside its folder itself."""
+
 PACKAGES = (
     "numpy",
     "scipy",
@@ -82,6 +83,12 @@ class RunFolder:
         self._create()
         # Not in the file that is locked, which Windows would let nobody read.
         owner = self.path / ".owner"
+        lock = self.path / ".lock"
+        if lock.is_symlink():
+            raise InputError(
+                f"The lock of the run folder, {str(lock)!r}, must be a file, but it is a link to "
+                "another place, where nothing must be locked or written. Remove it."
+            )
         try:
             self._lock.acquire()
         except Timeout as error:
@@ -91,9 +98,9 @@ class RunFolder:
                 "Wait until it ends, or choose another folder."
             ) from error
         try:
-            owner.write_text(str(os.getpid()))
-            for left in self.path.rglob(TEMPORARY):
-                left.unlink()  # of a run that was killed while it wrote
+            write_text(owner, str(os.getpid()))
+            for name in ("", *FOLDERS):
+                remove_leftovers(self.path / name)
             yield self
             if self.manifest is not None:
                 self.manifest.complete()
@@ -104,9 +111,7 @@ class RunFolder:
         """Make the folder, or say why it cannot be used."""
         try:
             self.cells.mkdir(parents=True, exist_ok=True)
-            probe = self.cells / f".{os.getpid()}.tmp"
-            probe.touch()
-            probe.unlink()
+            TemporaryFile(dir=self.cells).close()
         except OSError as error:
             raise InputError(
                 f"The run folder {str(self.path)!r} cannot be written to "
@@ -167,45 +172,33 @@ class RunFolder:
         self.write_text(name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def read_json(self, name: str) -> Any:
-        """Return the content of a JSON file; None if there is none that can be read."""
-        try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
-    def write_frame(self, path: Path, frame: pd.DataFrame, notes: dict[str, Any]) -> None:
-        """Write a Parquet file, entirely or not at all.
-
-        Parameters
-        ----------
-        path
-            Its name.
-        frame
-            Its rows.
-        notes
-            What to remember beside them, as JSON.
-        """
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        metadata = {**(table.schema.metadata or {}), METADATA_KEY: json.dumps(notes).encode()}
-        table = table.replace_schema_metadata(metadata)
-        write_whole(path, lambda temporary: pq.write_table(table, temporary))
-
-    def read_cell(self, name: str, key: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
-        """Return the rows and notes of a finished cell; None if there is none with this key.
+        """Return the content of a JSON file; None if there is none that can be read.
 
         Parameters
         ----------
         name
-            Of the cell.
-        key
-            The checksum of all that its rows depend on.
+            Of the file.
         """
         try:
-            table = pq.read_table(self.cell_path(name))
-            notes = json.loads(table.schema.metadata[METADATA_KEY])
-        except (OSError, KeyError, TypeError, ValueError, pa.ArrowException):
-            return None  # not there, or not ours: it is computed again
-        return (table.to_pandas(), notes) if notes.get("key") == key else None
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def read_seconds(self) -> float:
+        """Return how long the last run took; NaN where the manifest does not say."""
+        manifest = self.read_json("manifest.json")
+        seconds = manifest.get("seconds") if isinstance(manifest, dict) else None
+        return float(seconds) if isinstance(seconds, (int, float)) else float("nan")
+
+    def read_failures(self) -> dict[str, dict[str, str]]:
+        """Return error, message and traceback of each failed cell, as far as they can be read."""
+        found = self.read_json("failures.json")
+        keys = ("error", "message", "traceback")
+        return {
+            name: {key: str(failure.get(key, "")) for key in keys}
+            for name, failure in (found.items() if isinstance(found, dict) else ())
+            if isinstance(failure, dict)
+        }
 
     def read_table(self, name: str) -> pd.DataFrame:
         """Return a table that a finished study writes, or say that there is none.
@@ -221,12 +214,7 @@ class RunFolder:
                 f"The run folder must hold {name}.parquet, which a finished study writes; there is "
                 f"none in {str(self.path)!r}. Run `labelsure study` with this folder first."
             )
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"{str(path)!r} must be a Parquet file, but it cannot be read: {error}."
-            ) from error
+        return read_frame(path)[0]
 
     def read_plan_settings(self) -> dict[str, Any]:
         """Return the content of plan.toml, or say that there is none."""
@@ -237,7 +225,7 @@ class RunFolder:
                 f"{str(self.path)!r}. Run `labelsure study` with this folder first."
             )
         try:
-            return tomllib.loads(path.read_text(encoding="utf-8"))
+            return parse_toml(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{str(path)!r} must be TOML, but it cannot be read: {error}."

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 import pandas as pd
 from joblib import Parallel, delayed
@@ -20,8 +18,6 @@ from labelsure._kernels.threads import n_threads
 from labelsure.study._cells import Cell, score_cell
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
-
-SECONDS_BETWEEN_LOOKS = 1.0
 
 
 @dataclass
@@ -49,27 +45,6 @@ class Outcome:
     failure: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class WorkerSettings:
-    """What a process that works for a run has to know.
-
-    Parameters
-    ----------
-    owner
-        The process of the run.
-    threads
-        How many threads kernels may use.
-    """
-
-    owner: int
-    threads: int
-
-    def apply(self) -> None:
-        """Set up this process, once."""
-        os.environ["LABELSURE_NUM_THREADS"] = str(self.threads)
-        leave_with(self.owner)
-
-
 def compute_cells(
     cells: list[Cell], plan: Plan, sets: dict[str, StudyData], n_jobs: int
 ) -> Iterator[Outcome]:
@@ -87,13 +62,13 @@ def compute_cells(
     n_jobs = min(n_jobs, max(len(cells), 1))
     # Twice as many threads as cores: the last long cells do not leave the others' cores idle.
     threads = max(1, min(n_threads(), 2 * n_threads() // n_jobs))
-    worker = None if n_jobs == 1 else WorkerSettings(os.getpid(), threads)
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
     left = {cell.name: cell for cell in cells}
     try:
         for outcome in parallel(
-            delayed(_try_cell)(cell, plan, sets[cell.dataset], worker) for cell in cells
+            delayed(_try_cell)(cell, plan, sets[cell.dataset], threads, os.getpid())
+            for cell in cells
         ):
             del left[outcome.cell.name]
             yield outcome
@@ -107,10 +82,10 @@ def compute_cells(
             yield Outcome(cell, failure=failure)
 
 
-def _try_cell(cell: Cell, plan: Plan, data: StudyData, worker: WorkerSettings | None) -> Outcome:
+def _try_cell(cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int) -> Outcome:
     """Compute a cell; whatever goes wrong in it stops no other."""
-    if worker is not None:
-        worker.apply()
+    if os.getpid() != owner:  # in a process that works for the run, how many threads kernels use
+        os.environ["LABELSURE_NUM_THREADS"] = str(threads)
     started = time.monotonic()
     outcome = Outcome(cell)
     with warnings.catch_warnings(record=True) as caught:
@@ -127,22 +102,3 @@ def _try_cell(cell: Cell, plan: Plan, data: StudyData, worker: WorkerSettings | 
     outcome.warnings = dict(sorted(texts.items()))
     outcome.seconds = time.monotonic() - started
     return outcome
-
-
-@cache
-def leave_with(owner: int) -> None:
-    """End this process soon after its parent, which may be killed without notice.
-
-    Parameters
-    ----------
-    owner
-        The parent; nothing happens in the owner itself.
-    """
-    if os.getpid() != owner:
-        threading.Thread(target=_watch, args=(owner,), daemon=True).start()
-
-
-def _watch(owner: int) -> None:
-    while os.getppid() == owner:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-    os._exit(1)
