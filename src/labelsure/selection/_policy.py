@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
+from labelsure.saving import Savable
 from labelsure.selection._thresholds import (
     FAMILIES,
     TESTS,
@@ -26,9 +25,6 @@ from labelsure.selection._thresholds import (
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "labelsure.AcceptPolicy"
-VERSION = 1
-FITTED = ("n_samples_", "grid_", "n_accepted_", "mean_accuracy_")
 ENOUGH = 10  # accepted instances whose mean is worth projecting from
 
 
@@ -36,7 +32,7 @@ class TargetWarning(UserWarning):
     """No threshold is proved to reach the target."""
 
 
-class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
+class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
     """Accept predictions whose score is high enough for a target mean accuracy.
 
     With probability `level` over the labelled instances that it is fitted to, the accepted
@@ -185,39 +181,6 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
             )
         columns = ["target", "threshold", "coverage", "accuracy", "n_needed"]
         return pd.DataFrame(rows, columns=columns)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted policy as JSON."""
-        check_is_fitted(self)
-        grid = None if self.grid is None else np.asarray(self.grid).tolist()
-        fitted = {name: np.asarray(getattr(self, name)).tolist() for name in FITTED}
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "parameters": {**self.get_params(), "grid": grid},
-            "fitted": fitted,
-        }
-        Path(path).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a policy that `save` wrote."""
-        try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-            if (content["format"], content["version"]) != (FORMAT, VERSION):
-                raise KeyError("format")
-            policy = cls(**content["parameters"])
-            for name in FITTED:
-                value = content["fitted"][name]
-                setattr(policy, name, value if name == "n_samples_" else np.asarray(value))
-        except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise InputError(
-                f"{str(path)!r} must be a policy written by `AcceptPolicy.save`, version "
-                f"{VERSION}, got something else. Fit and save the policy again."
-            ) from error
-        policy._check()
-        policy._choose_threshold()
-        return policy
 
     def _check(self) -> None:
         for name in ("target", "level"):
