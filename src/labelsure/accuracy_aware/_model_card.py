@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from labelsure._typing import Floats
 from labelsure.accuracy_aware._calibration import Calibration
+from labelsure.accuracy_aware._training_data import known_label_names
 from labelsure.estimation import AccuracyEstimator, reliability
 from labelsure.metrics import get_metric
 from labelsure.saving import expect, is_count
@@ -227,6 +228,13 @@ def check_loaded_classifier(model: Any) -> None:
         An `AccuracyAwareClassifier`.
     """
     estimator, policy, card = model.accuracy_estimator_, model.policy_, model.card_
+    names = known_label_names(model.estimator_)
+    is_vector = not isinstance(model.classes_, list)  # whose label may have another name
+    expect(
+        any(hasattr(model.estimator_, name) for name in ("predict_distribution", "predict_proba"))
+        and (names is None or is_vector or names == model.label_names_),
+        "`estimator_` must be a classifier of the same labels",
+    )
     expect(
         isinstance(estimator, AccuracyEstimator)
         and hasattr(estimator, "model_")

@@ -28,6 +28,7 @@ from labelsure.saving._file_format import (
     read_saved,
     seal,
 )
+from labelsure.saving._fitted_attributes import expect
 from labelsure.saving._schema import OWN_TYPES, check_schema, check_trust, make_entries
 
 LIBRARY = "scikit-learn"
@@ -168,8 +169,6 @@ def load(path: str | Path, *, trust: Any = ()) -> Any:
     _warn_of_version(file)
     model = _build(file, names)
     _check_parts(model, file)
-    if _describe(model) != {key: file.header.get(key) for key in _describe(model)}:
-        raise damaged(file.name, f"{HEADER!r} describes another model")
     return model
 
 
@@ -215,33 +214,50 @@ def _build(file: SavedFile, trust: list[str]) -> Savable:
 
 
 def _check_parts(model: Savable, file: SavedFile) -> None:
-    """Have every fitted part checked by the rules of its class."""
+    """Have every fitted part checked by the rules of its class, and the header by what is there."""
     try:
+        parts = list(_parts(model))
+        for part in parts:
+            _check_names(part)
         check_is_fitted(model)
-        for part in _parts(model):
-            part._check_loaded()
+        for part in parts:
+            if isinstance(part, Savable) and _is_fitted(part):
+                part._check_loaded()
+        found = _describe(model)
+        same = found == {key: file.header.get(key) for key in found}
+        expect(same, f"{HEADER!r} must describe the model that is in the file")
     except InputError as error:
         raise damaged(file.name, error) from error
     except Exception as error:  # an attribute that is missing or of another type
         raise damaged(file.name, f"{type(error).__name__}, {first_line(error)}") from error
 
 
-def _parts(model: Savable) -> Iterator[Savable]:
-    """Yield the model and every fitted part that has rules, wherever it is held."""
-    waiting, seen = [model], set()
+def _parts(model: Savable) -> Iterator[Any]:
+    """Yield the model and every object in it, wherever it is held."""
+    waiting: list[Any] = [model]
+    seen = set()
     while waiting:
-        part: Any = waiting.pop()
+        part = waiting.pop()
         if id(part) in seen:
             continue
         seen.add(id(part))
-        if isinstance(part, Savable) and _is_fitted(part):
-            yield part
         if isinstance(part, dict):
             waiting.extend(part.values())
         elif isinstance(part, (list, tuple)):
             waiting.extend(part)
         elif hasattr(part, "__dict__") and not isinstance(part, type):
+            yield part
             waiting.extend(vars(part).values())
+
+
+def _check_names(part: Any) -> None:
+    """Refuse an attribute that would stand in for a method, also for those that check."""
+    kind = type(part)
+    fields = getattr(kind, "__dataclass_fields__", {})
+    if f"{kind.__module__}.{kind.__name__}" in OWN_TYPES:
+        for name in vars(part):
+            is_own = name in fields or getattr(kind, name, None) is None
+            expect(is_own, f"`{name}` must be what {kind.__name__} has under that name")
 
 
 def _is_fitted(part: Savable) -> bool:

@@ -152,7 +152,8 @@ def check_schema(file: SavedFile, trust: Iterable[str] = ()) -> None:
             )
         if name not in trusted_types()[loader] and name not in trusted:
             unknown.add(name)
-        _check_entry(node, loader, name, file)
+        else:
+            _check_entry(node, loader, name, file)
     if unknown:
         raise _untrusted(file.name, sorted(unknown))
 
@@ -199,9 +200,11 @@ def _check_entry(node: dict[str, Any], loader: str, kind: str, file: SavedFile) 
     if not needs_entry and entry is None:
         return
     suffix = FILE_SUFFIXES.get(loader)
-    if suffix is None or entry not in file.names or not str(entry).endswith(suffix):
-        raise damaged(file.name, f"an entry {entry!r} is not there or is of another kind")
-    array = file.arrays.get(str(entry))
+    if not isinstance(entry, str) or suffix is None or not entry.endswith(suffix):
+        raise damaged(file.name, f"an entry {entry!r} is of another kind")
+    if entry not in file.names:
+        raise damaged(file.name, f"an entry {entry!r} is not there")
+    array = file.arrays.get(entry)
     if array is None or kind == "numpy.ndarray" or loader != "NdArrayNode":
         return
     if array.shape != () or array.dtype.type.__name__ != kind.rpartition(".")[2]:
