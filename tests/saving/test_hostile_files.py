@@ -185,6 +185,20 @@ def test_nothing_is_run(kind, tmp_path, path):
     assert not marker.exists()
 
 
+def test_a_number_is_no_array(tmp_path, path):
+    entries = sf.split(
+        insert(tmp_path, node("NdArrayNode", "numpy.float64", type="numpy", file="99.npy"))
+    )
+    for array, is_number in ((np.array(1.0), True), (np.ones(2), False), (np.array(1), False)):
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        path.write_bytes(sf.join({**entries, "99.npy": buffer.getvalue()}))
+        if is_number:
+            assert ls.load(path).extra == 1.0
+        else:
+            refuses(path, "a number in it is no numpy.float64")
+
+
 def test_every_loader_of_skops_is_known_or_refused():
     from skops.io._audit import NODE_TYPE_MAPPING
 
@@ -417,8 +431,9 @@ def test_an_array_that_states_another_length(tmp_path, path):
 
 def test_entries_that_do_not_belong(tmp_path, path):
     entries = sf.split(sf.content_of("ridge", tmp_path))
-    path.write_bytes(sf.join({**entries, "../../outside.npy": b"1"}))
-    refuses(path, r"no saved model has an entry '\.\./\.\./outside\.npy'")
+    for name in ("../../1.npy", "1.npy.exe", "outside.npy"):
+        path.write_bytes(sf.join({**entries, name: b"1"}))
+        refuses(path, f"no saved model has an entry '{name}'")
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = sf.join([*entries.items(), ("schema.json", entries["schema.json"])])
     path.write_bytes(twice)

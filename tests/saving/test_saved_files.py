@@ -5,6 +5,7 @@ import json
 import stat
 import sys
 import zipfile
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -62,6 +63,10 @@ def test_the_same_model_gives_the_same_bytes(kind, path, tmp_path):
     assert again.read_bytes() == first
     ls.load(path).save(again)
     assert again.read_bytes() == first
+    numbers = Counter(
+        node.get("__id__") for node in sf.nodes(json.loads(sf.split(first)["schema.json"]))
+    )
+    assert all(count > 1 for number, count in numbers.items() if number is not None)
 
 
 def test_the_trusted_types_are_those_that_fitted_models_consist_of(tmp_path):
