@@ -156,10 +156,10 @@ def load(path: str | Path, *, trust: Any = ()) -> Any:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from labelsure import BinaryRelevance, load
-    >>> model = BinaryRelevance().fit([[0.0], [1.0], [2.0]], [[0, 1], [1, 1], [1, 0]])
+    >>> model = BinaryRelevance().fit([[0.0], [1.0], [8.0]], [[0, 1], [0, 1], [1, 0]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(Path(folder) / "example.labelsure")
-    ...     load(Path(folder) / "example.labelsure").predict([[2.0]])
+    ...     load(Path(folder) / "example.labelsure").predict([[9.0]])
     array([[1, 0]])
     """
     names = check_trust(trust)
