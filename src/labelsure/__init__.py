@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
+    from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
 
@@ -100,6 +101,7 @@ _HOMES = {
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
+    "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
 }
@@ -142,6 +144,7 @@ __all__ = [
     "decide",
     "expected_accuracy",
     "list_datasets",
+    "load",
     "load_dataset",
     "make_labelsets",
     "monitor",

@@ -101,10 +101,11 @@ COMPRESSIONS = {
 }
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file as it is on disk."""
+def read_bytes(path: Path, n_bytes: int = -1) -> bytes:
+    """Return the content of a file as it is on disk, or no more than the first bytes of it."""
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read(n_bytes)
     except FileNotFoundError as error:
         raise DataError(f"There is no file {str(path)!r}.{_suggest_name(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name

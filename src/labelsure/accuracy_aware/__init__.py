@@ -2,7 +2,8 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.accuracy_aware._aware_classifier import AccuracyAwareClassifier, Assessment
+from labelsure.accuracy_aware._model_card import ModelCard
 
-__all__ = ["AccuracyAwareClassifier", "Assessment"]
+__all__ = ["AccuracyAwareClassifier", "Assessment", "ModelCard"]
 
 name_classes_publicly(__name__)

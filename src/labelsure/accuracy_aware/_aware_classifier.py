@@ -25,6 +25,11 @@ from labelsure.accuracy_aware._calibration import (
     check_cv_setting,
     warn_once,
 )
+from labelsure.accuracy_aware._model_card import (
+    check_loaded_classifier,
+    describe_policy,
+    make_card,
+)
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     check_inner_model,
@@ -116,6 +121,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         instances that neither the classifier nor the accuracy estimator has seen.
     summary_
         What the policy accepts, and whether that is guaranteed, in words.
+    card_
+        A `ModelCard`: data sizes, metric, target, what is guaranteed, calibration.
 
     Examples
     --------
@@ -198,6 +205,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 self.__dict__.pop(name, None)  # of an earlier fit
                 if hasattr(self.estimator_, name):
                     setattr(self, name, getattr(self.estimator_, name))
+        self.card_ = make_card(self, found)
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
@@ -310,17 +318,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def summary_(self) -> str:
         """What the policy accepts, and whether that is guaranteed, in words."""
         check_is_fitted(self, "accuracy_estimator_")
-        if self.policy_ is None:
-            return "There is no target, so no prediction is accepted or refused."
-        message: str = self.policy_.message_
-        if not self.policy_.reached_:
-            return message
-        if self.guaranteed_:
-            return f"{message} This is guaranteed: the policy had instances of its own."
-        return (
-            f"{message} This is to be expected, but not guaranteed: by cross-fitting all instances "
-            "serve every purpose. Hold some out for the policy, e.g. by cv=0.4."
-        )
+        return describe_policy(self.policy_, self.guaranteed_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._check_parameters()
+        check_loaded_classifier(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""

@@ -88,6 +88,8 @@ class Calibration:
     ----------
     fitted
         The model that predicts from now on.
+    n_training
+        How many instances it was fitted to; 0 if it was fitted before.
     for_estimator, for_policy
         What the accuracy estimator and the policy are fitted to.
     is_held_out
@@ -95,6 +97,7 @@ class Calibration:
     """
 
     fitted: Any
+    n_training: int
     for_estimator: ScoreTable
     for_policy: ScoreTable
     is_held_out: bool
@@ -142,17 +145,18 @@ def calibrate(
         fitted = model.fit(data, everything)
         tables = [model.score(model.fit(data, train), data, test) for train, test in folds]
         table = ScoreTable.concatenate(tables)
-        return Calibration(fitted, table, table, is_held_out=False)
+        return Calibration(fitted, len(everything), table, table, is_held_out=False)
     order = check_random_state(random_state).permutation(everything)
     n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
     fitted = model.fit(data, order[n_held_out:])
+    n_training = len(order) - n_held_out
     half = n_held_out // 2
     if not has_policy:
         table = model.score(fitted, data, order[:n_held_out])
-        return Calibration(fitted, table, table, is_held_out=True)
+        return Calibration(fitted, n_training, table, table, is_held_out=True)
     first = model.score(fitted, data, order[:half])
     second = model.score(fitted, data, order[half:n_held_out])
-    return Calibration(fitted, first, second, is_held_out=True)
+    return Calibration(fitted, n_training, first, second, is_held_out=True)
 
 
 def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:

@@ -27,6 +27,7 @@ from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import ChainMixture, IndependentLabels, LinearChain, PrefixChain
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_order
+from labelsure.saving import expect, is_array
 
 
 class BinaryRelevance(LabelsetClassifier):
@@ -84,6 +85,10 @@ class BinaryRelevance(LabelsetClassifier):
         """Return P(Y|x) of each row of features that are checked already."""
         marginals = [positive_probability(learner, X) for learner in self.estimators_]
         return IndependentLabels(np.column_stack(marginals), self.label_names_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._check_learners(self.estimators_)
 
 
 class ProbabilisticClassifierChain(LabelsetClassifier):
@@ -171,6 +176,16 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([self._expand(X)], self.label_names_)
 
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._check_learners(self.estimators_)
+        n_labels = len(self.label_names_)
+        check_label_order(self.order_, n_labels, name="order_")
+        if self._linear_weights is not None:
+            shapes = [(n_labels, self.n_features_in_), (n_labels, n_labels), (n_labels,)]
+            fit = [is_array(*pair) for pair in zip(self._linear_weights, shapes, strict=True)]
+            expect(all(fit), "the weights of a linear chain must be finite, one for each input")
+
 
 class EnsembleOfClassifierChains(LabelsetClassifier):
     """The mixture of several chains, each with its own random order and bootstrap.
@@ -246,6 +261,16 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     def distribution_of_checked(self, X: Features) -> ChainMixture:
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([chain._expand(X) for chain in self.chains_], self.label_names_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        expect(
+            isinstance(self.chains_, list)
+            and len(self.chains_) == self.n_chains > 0
+            and all(isinstance(chain, ProbabilisticClassifierChain) for chain in self.chains_)
+            and all(chain.label_names_ == self.label_names_ for chain in self.chains_),
+            "`chains_` must hold `n_chains` chains of the ensemble's labels",
+        )
 
 
 def _fit_chain(

@@ -21,6 +21,7 @@ from labelsure.distributions import LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_labelsets, index_of, names_in
 from labelsure.named_labelsets import align_labelsets, align_rows, match_labels, read_labelsets
+from labelsure.saving import expect
 
 _SHAPES = {
     "marginal": "(n_samples, n_labels)",
@@ -162,6 +163,18 @@ class PrecomputedProbabilities(LabelsetPredictor):
         if self.kind == "votes":
             return LabelsetTable.from_samples(array, label_names)
         return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        expect(self.kind in _SHAPES, "`kind` must be one that is known")
+        n_labels, names = len(self.label_names_), self.column_names_
+        n_columns = 2**n_labels if self.kind == "joint" else n_labels
+        expect(self.n_features_in_ == n_columns, "`n_features_in_` must suit the labels")
+        expect(self._labels_are_named in (True, False), "labels must be named or not")
+        if names is not None:
+            may_differ = not self._labels_are_named
+            same = sorted(names) == sorted(self.label_names_)
+            expect(may_differ or same, "`column_names_` must be the names of the labels")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -25,12 +25,13 @@ from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
 from labelsure.named_labelsets import holds_names, read_labelsets
+from labelsure.saving import Savable, expect, is_count
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
 
 
-class LabelsetPredictor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A scikit-learn classifier whose predictions follow from a distribution over labelsets.
 
     A new one implements `fit`, which begins with `_check_training_data`, and
@@ -165,6 +166,31 @@ class LabelsetPredictor(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             "order": "C",
             "ensure_all_finite": "allow-nan" if allow_nan else True,
         }
+
+    def _check_loaded(self) -> None:
+        names, classes = self.label_names_, self.classes_
+        expect(
+            isinstance(names, tuple) and len(names) > 0 and names == tuple(dict.fromkeys(names)),
+            "`label_names_` must be distinct names, at least one",
+        )
+        expect(all(isinstance(name, str) for name in names), "`label_names_` must be texts")
+        if isinstance(classes, list):
+            both = [known.tolist() for known in classes]
+            expect(both == [[0, 1]] * len(names), "`classes_` must be 0 and 1 for each label")
+        else:
+            two = len(names) == 1 and classes.shape == (2,) and classes[0] != classes[1]
+            expect(two, "`classes_` must be two values for a single label")
+        n_features = getattr(self, "n_features_in_", 1)
+        expect(is_count(n_features), "`n_features_in_` must be a number of features")
+
+    def _check_learners(self, learners: Any) -> None:
+        """Raise an `InputError` unless there is one learner with probabilities for each label."""
+        expect(
+            isinstance(learners, list)
+            and len(learners) == len(self.label_names_)
+            and all(hasattr(learner, "predict_proba") for learner in learners),
+            "`estimators_` must hold a learner with `predict_proba` for each label",
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

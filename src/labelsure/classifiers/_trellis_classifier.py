@@ -24,6 +24,7 @@ from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_label_order, from_codes
+from labelsure.saving import expect, is_count
 
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""
@@ -247,6 +248,21 @@ class ClassifierTrellis(LabelsetClassifier):
             for learner, parents in zip(self.estimators_, self.parents_, strict=True)
         ]
         return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._check_learners(self.estimators_)
+        check_label_order(self.order_, len(self.label_names_), name="order_")
+        expect(
+            isinstance(self.parents_, tuple)
+            and len(self.parents_) == len(self.label_names_)
+            and all(
+                is_count(parent, 0) and parent < place
+                for place, parents in enumerate(self.parents_)
+                for parent in parents
+            ),
+            "`parents_` must hold earlier places for each place",
+        )
 
 
 def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:

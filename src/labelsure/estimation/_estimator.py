@@ -14,7 +14,7 @@ from labelsure._typing import Floats, Indices
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._design import Inputs, check_values, choose_response
+from labelsure.estimation._design import Inputs, Layout, check_values, choose_response
 from labelsure.estimation._inputs import (
     GroupLevels,
     as_score_table,
@@ -34,6 +34,7 @@ from labelsure.estimation._models import (
 )
 from labelsure.estimation._reliability import Dispersion, Estimate, mean_interval
 from labelsure.metrics import MetricLike, check_empty, get_metric
+from labelsure.saving import Savable, expect
 from labelsure.score_table import ScoreTable
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ N_FOLDS = 10
 DECISIONS = ("mode", "best")
 
 
-class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
+class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     """Estimate how accurate predicted labelsets are, from labelled examples of how they did.
 
     Parameters
@@ -236,6 +237,31 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_") or not self._model_class().learns
+
+    def _check_loaded(self) -> None:
+        """Hold parameters and fitted attributes to the rules of `fit`."""
+        metric = get_metric(self.metric)
+        check_empty(self.empty)
+        self._check_decision()
+        self._check_penalty()
+        response = choose_response(metric, self.response)
+        model_class, names = self._model_class(), self._feature_names()
+        if not hasattr(self, "model_"):  # which is fitted all the same: nothing is to be learned
+            return
+        slope, offset = self.slope_levels_, self.offset_levels_
+        slope.check_loaded("slope_groups")
+        offset.check_loaded("offset_groups")
+        expect(type(self.model_) is model_class, f"`model_` must be a {model_class.__name__}")
+        expect(self.features_ == names, "`features_` must be those that `features` names")
+        model_class.check(names, slope=len(slope) > 0, offset=len(offset) > 0)
+        self.model_.check_loaded(Layout(len(names), len(slope), len(offset)))
+        fitted_response = getattr(self.model_, "response", response.name)
+        expect(fitted_response == response.name, "the ridge must have the response of its metric")
+        same = self.penalty_ == getattr(self.model_, "penalty", None)
+        expect(same, "`penalty_` must be that of the model")
+        expect(isinstance(self.decision_, str), "`decision_` must say how decisions were made")
+        self.dispersion_.check_loaded()
+        self.reference_.check_loaded()
 
     def _model_class(self) -> type[Model]:
         if self.model not in ACCURACY_MODELS:

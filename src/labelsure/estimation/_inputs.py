@@ -14,6 +14,7 @@ from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.metrics import Metric, MetricLike
+from labelsure.saving import expect
 from labelsure.score_table import DECISION_RULE, ScoreTable
 
 
@@ -198,6 +199,15 @@ class GroupLevels:
                 what = self.argument.removesuffix("s").replace("_", " ")
                 raise unknown_name(what, str(name), self.names)
         return np.array([position[str(name)] for name in seen], dtype=np.intp)[inverse]
+
+    def check_loaded(self, argument: str) -> None:
+        """Raise an `InputError` if these cannot be the groups of an argument."""
+        expect(self.argument == argument, "groups must belong to their argument")
+        names = self.names
+        expect(
+            names is None or (isinstance(names, list) and names == sorted(set(names)) != []),
+            f"the names of `{argument}` must be distinct and in order",
+        )
 
 
 def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArray[Any] | None:

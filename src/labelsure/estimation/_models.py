@@ -31,6 +31,7 @@ from labelsure.estimation._ridge import (
     penalty_path,
 )
 from labelsure.metrics import COUNTS
+from labelsure.saving import expect, is_array, is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +108,16 @@ class Model(ABC):
     def mean_variance(self, inputs: Inputs) -> float:
         """Return the variance that fitting leaves in the mean of the estimates."""
 
+    @abstractmethod
+    def check_loaded(self, layout: Layout) -> None:
+        """Raise an `InputError` if a loaded model cannot have been fitted.
+
+        Parameters
+        ----------
+        layout
+            The numbers of features and groups that the estimator has.
+        """
+
 
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
@@ -162,6 +173,27 @@ class RidgeModel(Model):
             gradient[:, block.columns] += local / self.scales[block.columns] / len(inputs)
         flat = gradient.ravel()
         return float(flat @ self.covariance @ flat)
+
+    def check_loaded(self, layout: Layout) -> None:
+        """Compare the coefficients with the columns, and have them finite."""
+        expect(self.layout == layout, "the layout of the ridge must be that of its features")
+        expect(self.response in RESPONSES, "the response of the ridge must be one that is known")
+        n_free, n_columns = RESPONSES[self.response].n_free, layout.n_columns
+        size = n_free * n_columns
+        expect(
+            is_array(self.coefficients, (n_free, n_columns)),
+            "the coefficients of the ridge must be finite, one for each column",
+        )
+        expect(
+            is_array(self.scales, (n_columns,)) and bool((self.scales > 0).all()),
+            "the scales of the ridge must be above 0, one for each column",
+        )
+        expect(
+            is_array(self.covariance, (size, size))
+            and bool((self.covariance.diagonal() >= 0).all()),
+            "the covariance of the ridge must be finite, its diagonal not below 0",
+        )
+        expect(is_number(self.penalty) and self.penalty > 0, "the penalty must be above 0")
 
     def _rates(self, inputs: Inputs) -> Any:
         raw = self.coefficients / self.scales
@@ -233,6 +265,32 @@ class IsotonicModel(Model):
             total += float((share**2 * levels * (1 - levels) / sizes).sum())
         return total
 
+    def check_loaded(self, layout: Layout) -> None:
+        """Compare the curves with the groups, and have them rise within [0, 1]."""
+        n_curves = max(1, layout.n_slope_groups)
+        counts = {len(self.curves), len(self.levels), len(self.sizes)}
+        expect(counts == {n_curves}, "there must be a curve for each slope group")
+        for curve, levels, sizes in zip(self.curves, self.levels, self.sizes, strict=True):
+            expect(isinstance(curve, IsotonicRegression), "a curve must be isotonic")
+            steps, n_steps = curve.y_thresholds_, len(curve.X_thresholds_)
+            expect(
+                _rises(curve.X_thresholds_, n_steps)
+                and _rises(steps, n_steps)
+                and _rises(levels, len(levels))
+                and min(steps[0], levels[0]) >= 0
+                and max(steps[-1], levels[-1]) <= 1,
+                "a curve must rise within [0, 1]",
+            )
+            expect(
+                is_array(sizes, levels.shape) and bool((sizes >= 1).all()),
+                "each level of a curve must rest on some instances",
+            )
+
+
+def _rises(values: Any, n_values: int) -> bool:
+    """Whether an array has that many finite values, at least one, none below the one before."""
+    return n_values > 0 and is_array(values, (n_values,)) and bool((np.diff(values) >= 0).all())
+
 
 class PluginModel(Model):
     """The expected accuracy under the distribution itself; nothing is fitted."""
@@ -265,6 +323,9 @@ class PluginModel(Model):
     def mean_variance(self, inputs: Inputs) -> float:
         """Return 0: nothing was fitted."""
         return 0.0
+
+    def check_loaded(self, layout: Layout) -> None:
+        """Take anything: nothing was fitted."""
 
 
 _CLASS_NAMES = {2: ("correct",), 4: COUNTS}

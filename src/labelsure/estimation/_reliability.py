@@ -13,6 +13,7 @@ from scipy.stats import norm
 from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.metrics import align_values, check_accuracies
+from labelsure.saving import expect, is_count, is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +57,17 @@ class Estimate:
     level: float
     spread: float
 
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if these cannot be an estimate."""
+        limits = (self.low, self.mean, self.high)
+        expect(
+            all(is_number(limit, 0, 1) for limit in limits) and list(limits) == sorted(limits),
+            "an estimate must lie within its interval, and that in [0, 1]",
+        )
+        expect(is_count(self.n_samples), "an estimate must be of some instances")
+        expect(is_number(self.spread, 0, 1), "the spread of an estimate must lie in [0, 1]")
+        check_level(self.level)
+
 
 @dataclass(frozen=True)
 class Dispersion:
@@ -89,6 +101,11 @@ class Dispersion:
         if np.isfinite(self.n_samples):
             inward = (self.n_samples * estimated + 1) / (self.n_samples + 2)
         return self.ratio * inward * (1 - inward)
+
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if these cannot be a dispersion."""
+        expect(is_number(self.ratio) and self.ratio > 0, "a dispersion must be above 0")
+        expect(self.n_samples > 0, "a dispersion must rest on some instances")
 
 
 def mean_interval(

@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.mean_tests import MEAN_TESTS
+from labelsure.metrics import check_accuracies
+from labelsure.saving import Savable, expect, is_array
 from labelsure.selection._choices import (
     Choice,
     LabelledScores,
@@ -40,7 +42,7 @@ class TargetWarning(UserWarning):
     """No threshold is proved to reach the target."""
 
 
-class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
+class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
     """Accept predictions whose score is high enough, for a target or for a capacity.
 
     With a `target`, as many are accepted as are proved to reach it: with probability `level` over
@@ -261,6 +263,29 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
         if self.family not in FAMILIES:
             raise unknown_name("family", self.family, FAMILIES)
 
+    def _check_loaded(self) -> None:
+        """Fit again to what is kept, and compare: the rest follows from it."""
+        self._check_parameters()
+        again = clone(self)
+        again.policies_ = None
+        if self.policies_ is None:
+            shape = (self.n_samples_,)
+            is_proper = is_array(self.scores_, shape) and is_array(self.accuracies_, shape)
+            expect(is_proper, "`scores_` and `accuracies_` must have a number for each instance")
+            values = check_accuracies(self.accuracies_, "accuracies_")
+            MEAN_TESTS[self.outcome].check(values)
+            again._fit_shuffled(LabelledScores(self.scores_, values))
+        else:
+            for name, policy in self.policies_.items():
+                is_part = isinstance(name, str) and isinstance(policy, AcceptPolicy)
+                expect(is_part, "`policies_` must hold a policy for the name of each group")
+                same = policy.policies_ is None and policy.get_params() == self.get_params()
+                expect(same, f"the policy of group {name!r} must have the parameters of all")
+            again._join_groups(self.policies_)
+        for name in ("n_samples_", "threshold_", "coverage_", "bound_", "n_needed_", "message_"):
+            same = repr(getattr(self, name)) == repr(getattr(again, name))  # NaN is like NaN
+            expect(same, f"`{name}` must be what follows from scores and accuracies")
+
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""
         # Kept in this order: what is proved of another target or coverage rests on it.
@@ -274,19 +299,23 @@ class AcceptPolicy(BaseEstimator):  # type: ignore[misc]
         self.message_ = chosen.message
 
     def _fit_groups(self, labelled: LabelledScores, names: NDArray[np.str_]) -> None:
-        self.policies_ = {}
+        policies = {}
         for name in np.unique(names).tolist():
-            policy = clone(self)
-            policy.policies_ = None
-            policy._fit_shuffled(labelled[names == name])
-            self.policies_[name] = policy
-        parts = self.policies_.items()
-        self.n_samples_ = len(labelled)
+            policies[name] = clone(self)
+            policies[name].policies_ = None
+            policies[name]._fit_shuffled(labelled[names == name])
+        self._join_groups(policies)
+
+    def _join_groups(self, policies: dict[str, AcceptPolicy]) -> None:
+        """Take what is said of each group from its policy."""
+        self.policies_ = policies
+        parts = policies.items()
+        self.n_samples_ = sum(policy.n_samples_ for _, policy in parts)
         self.threshold_ = {name: policy.threshold_ for name, policy in parts}
         self.bound_ = {name: policy.bound_ for name, policy in parts}
         self.n_needed_ = {name: policy.n_needed_ for name, policy in parts}
         n_accepted = sum(policy.coverage_ * policy.n_samples_ for _, policy in parts)
-        self.coverage_ = n_accepted / max(len(labelled), 1)
+        self.coverage_ = n_accepted / max(self.n_samples_, 1)
         self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)
 
     def _choose(self, value: Any) -> Choice:

@@ -1,0 +1,274 @@
+"""`ModelCard`: what a fitted model was made from, what it claims, and how well calibrated it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from labelsure._typing import Floats
+from labelsure.accuracy_aware._calibration import Calibration
+from labelsure.accuracy_aware._training_data import known_label_names
+from labelsure.estimation import AccuracyEstimator, reliability
+from labelsure.metrics import get_metric
+from labelsure.saving import expect, is_count
+from labelsure.score_table import ScoreTable
+from labelsure.selection import AcceptPolicy
+
+N_FOLDS = 5
+FROM_POLICY = "the policy's instances, new to the accuracy estimator"
+FROM_FOLDS = f"{N_FOLDS} folds, each new to the accuracy estimator that judges it"
+CALIBRATION_COLUMNS = (
+    "low",
+    "high",
+    "n_samples",
+    "estimated",
+    "accuracy",
+    "accuracy_low",
+    "accuracy_high",
+)
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What people who meet a saved model want to know of it.
+
+    Parameters
+    ----------
+    n_training
+        Instances that the classifier was fitted to; 0 if it was fitted before.
+    n_for_estimator, n_for_policy
+        Instances that the accuracy estimator and the policy were fitted to; 0 without a policy.
+    n_features
+        Columns of X, None where the model does not say.
+    label_names
+        One for each label.
+    metric, empty, decision
+        What accuracy means, and what is predicted.
+    estimated, low, high
+        The mean accuracy on the instances of the accuracy estimator, and the interval of that.
+    target, level, threshold, coverage
+        Of the policy; None without one, and the threshold also if the target was not reached.
+    guaranteed
+        Whether the target holds with probability `level`.
+    summary
+        What is accepted and whether that is guaranteed, in words.
+    calibration
+        The columns of `labelsure.reliability`, estimated against actual accuracies; None in
+        intervals without instances.
+    calibration_from
+        The instances that the calibration was measured on. They are new to the model that judges
+        them.
+    """
+
+    n_training: int
+    n_for_estimator: int
+    n_for_policy: int
+    n_features: int | None
+    label_names: list[str]
+    metric: str
+    empty: float
+    decision: str
+    estimated: float
+    low: float
+    high: float
+    target: float | None
+    level: float
+    threshold: float | None
+    coverage: float | None
+    guaranteed: bool
+    summary: str
+    calibration: dict[str, list[Any]]
+    calibration_from: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain values, as they stand in a saved file."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        features = "unknown" if self.n_features is None else self.n_features
+        lines = [
+            f"labels: {len(self.label_names)} ({', '.join(self.label_names)})",
+            f"features: {features}",
+            f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
+            f"estimator, {self.n_for_policy} for the policy",
+            f"accuracy: {self.metric}, of decision {self.decision!r}, two empty labelsets being "
+            f"worth {self.empty:g}",
+            f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
+            f"{self.high:.3f}",
+            f"policy: {self.summary}",
+            f"calibration, on {self.calibration_from}:",
+        ]
+        columns = (self.calibration[name] for name in CALIBRATION_COLUMNS[:5])
+        for low, high, n_samples, estimated, accuracy in zip(*columns, strict=True):
+            if n_samples:
+                lines.append(
+                    f"  estimated {low:g} to {high:g}: {n_samples} instances, estimated "
+                    f"{estimated:.3f}, accuracy {accuracy:.3f}"
+                )
+        return "\n".join(lines)
+
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if this cannot be a card that was made when fitting."""
+        sizes = (self.n_training, self.n_for_estimator, self.n_for_policy)
+        expect(all(is_count(size, 0) for size in sizes), "a card must have numbers of instances")
+        expect(
+            tuple(self.calibration) == CALIBRATION_COLUMNS
+            and len({len(column) for column in self.calibration.values()}) == 1,
+            "the calibration of a card must have the columns of `reliability`",
+        )
+        expect(
+            self.calibration_from in (FROM_POLICY, FROM_FOLDS),
+            "a card must say where its calibration is from",
+        )
+
+
+def make_card(model: Any, found: Calibration) -> ModelCard:
+    """Return the card of a classifier whose parts are fitted.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier` at the end of its `fit`.
+    found
+        What its parts were fitted to.
+    """
+    policy: AcceptPolicy | None = model.policy_
+    calibration, origin = _measure_calibration(model.accuracy_estimator_, found)
+    reference = model.reference_
+    n_features = getattr(model, "n_features_in_", None)
+    return ModelCard(
+        n_training=found.n_training,
+        n_for_estimator=len(found.for_estimator),
+        n_for_policy=0 if policy is None else len(found.for_policy),
+        n_features=None if n_features is None else int(n_features),
+        label_names=list(model.label_names_),
+        metric=get_metric(model.metric).name,
+        empty=float(model.empty),
+        decision=model.decision,
+        estimated=reference.mean,
+        low=reference.low,
+        high=reference.high,
+        target=None if model.target is None else float(model.target),
+        level=float(model.level),
+        threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
+        coverage=None if policy is None else float(policy.coverage_),
+        guaranteed=model.guaranteed_,
+        summary=model.summary_,
+        calibration=calibration,
+        calibration_from=origin,
+    )
+
+
+def _measure_calibration(
+    estimator: AccuracyEstimator, found: Calibration
+) -> tuple[dict[str, list[Any]], str]:
+    """Return the columns of `reliability`, out of sample, and on which instances."""
+    table, origin = found.for_policy, FROM_POLICY
+    if table is found.for_estimator:
+        estimated, origin = _estimate_by_folds(estimator, table), FROM_FOLDS
+    else:
+        estimated = estimator.predict(table)
+    accuracy = table.accuracy(estimator.metric, estimator.empty)
+    frame = reliability(estimated, accuracy).table
+    columns = {name: frame[name].tolist() for name in CALIBRATION_COLUMNS}
+    return {name: [_without_nan(value) for value in columns[name]] for name in columns}, origin
+
+
+def _without_nan(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _estimate_by_folds(estimator: AccuracyEstimator, table: ScoreTable) -> Floats:
+    """Return the estimate of each instance by an estimator that was fitted to other folds."""
+    frame = table.to_frame()
+    n_folds = min(N_FOLDS, len(table))
+    fold = np.random.default_rng(0).permutation(np.arange(len(table)) % n_folds)
+    # With the penalty of the whole fit, which costs a tenth of choosing one in each fold.
+    judge = clone(estimator).set_params(penalty=estimator.penalty_)
+    estimated = np.empty(len(table))
+    for k in range(n_folds):
+        judge.fit(ScoreTable(frame[fold != k]))
+        estimated[fold == k] = judge.predict(ScoreTable(frame[fold == k]))
+    return estimated
+
+
+def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
+    """Return what a policy accepts, and whether that is guaranteed, in words.
+
+    Parameters
+    ----------
+    policy
+        Fitted, or None without a target.
+    guaranteed
+        Whether its target holds with probability `level`.
+    """
+    if policy is None:
+        return "There is no target, so no prediction is accepted or refused."
+    message: str = policy.message_
+    if not policy.reached_:
+        return message
+    if guaranteed:
+        return f"{message} This is guaranteed: the policy had instances of its own."
+    return (
+        f"{message} This is to be expected, but not guaranteed: by cross-fitting all instances "
+        "serve every purpose. Hold some out for the policy, e.g. by cv=0.4."
+    )
+
+
+def check_loaded_classifier(model: Any) -> None:
+    """Raise an `InputError` if the parts of a loaded classifier do not belong together.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier`.
+    """
+    estimator, policy, card = model.accuracy_estimator_, model.policy_, model.card_
+    names = known_label_names(model.estimator_)
+    is_vector = not isinstance(model.classes_, list)  # whose label may have another name
+    expect(
+        any(hasattr(model.estimator_, name) for name in ("predict_distribution", "predict_proba"))
+        and (names is None or is_vector or names == model.label_names_),
+        "`estimator_` must be a classifier of the same labels",
+    )
+    expect(
+        isinstance(estimator, AccuracyEstimator)
+        and hasattr(estimator, "model_")
+        and (estimator.metric, estimator.empty, estimator.model)
+        == (model.metric, model.empty, model.model)
+        and estimator.decision_ == model.decision,
+        "`accuracy_estimator_` must be fitted for the classifier's metric and decisions",
+    )
+    expect((policy is None) == (model.target is None), "`policy_` must be there with a target only")
+    if policy is not None:
+        expect(
+            isinstance(policy, AcceptPolicy)
+            and (policy.target, policy.level) == (model.target, model.level),
+            "`policy_` must have the classifier's target and level",
+        )
+    expect(
+        model.guaranteed_ is False or (policy is not None and policy.reached_),
+        "`guaranteed_` must not be claimed without a policy that reached its target",
+    )
+    expect(isinstance(card, ModelCard), "`card_` must be a card")
+    card.check_loaded()
+    for name, value in _facts(model).items():
+        expect(getattr(card, name) == value, f"`{name}` of the card must be the model's")
+
+
+def _facts(model: Any) -> dict[str, Any]:
+    """Return what a card says that can be seen from the model itself."""
+    return {
+        "label_names": list(model.label_names_),
+        "metric": model.metric,
+        "decision": model.decision,
+        "target": model.target,
+        "level": model.level,
+        "guaranteed": model.guaranteed_,
+        "summary": model.summary_,
+        "estimated": model.reference_.mean,
+    }

@@ -1,0 +1,69 @@
+"""Questions about fitted attributes: the rules that a loaded model must keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelsure.errors import InputError
+
+
+def expect(holds: bool, rule: str) -> None:
+    """Raise an `InputError` with the rule if it does not hold.
+
+    Parameters
+    ----------
+    holds
+        Whether it does.
+    rule
+        What must hold, e.g. "`order_` must name every label once".
+    """
+    if not holds:
+        raise InputError(rule)
+
+
+def is_array(value: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a value is an array of finite numbers with that shape.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    shape
+        As in numpy.
+    """
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "iuf"
+        and value.shape == shape
+        and bool(np.isfinite(value).all())
+    )
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Whether a value is a whole number and not below the least.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    least
+        The smallest that will do.
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole and bool(value >= least)
+
+
+def is_number(value: Any, least: float = -np.inf, largest: float = np.inf) -> bool:
+    """Whether a value is one finite number within limits.
+
+    Parameters
+    ----------
+    value
+        Anything.
+    least, largest
+        The limits, which it may reach.
+    """
+    real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return real and bool(np.isfinite(value)) and bool(least <= value <= largest)

@@ -1,0 +1,268 @@
+"""`Savable`, what has a `save`, and `load`, which reads whatever it wrote."""
+
+from __future__ import annotations
+
+import json
+import platform
+import warnings
+from collections.abc import Iterator
+from copy import copy
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import sklearn
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure._storage import first_line, write_whole
+from labelsure.errors import DataError, InputError
+from labelsure.metrics import METRICS, get_metric
+from labelsure.saving._file_format import (
+    FORMAT,
+    FORMAT_VERSION,
+    HEADER,
+    SavedFile,
+    current_version,
+    damaged,
+    read_saved,
+    seal,
+)
+from labelsure.saving._fitted_attributes import expect
+from labelsure.saving._schema import OWN_TYPES, check_schema, check_trust, make_entries
+
+LIBRARY = "scikit-learn"
+
+
+class Savable:
+    """What can be saved once it is fitted, and loaded by `labelsure.load`.
+
+    A class that has rules for its fitted attributes replaces `_check_loaded`, and its name stands
+    among the trusted types.
+    """
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a file that `labelsure.load` reads; no pickle is in it.
+
+        Parameters
+        ----------
+        path
+            Where the file will be, e.g. "tickets.labelsure". It is there as a whole or not at all.
+        """
+        check_is_fitted(self)
+        place = Path(path)
+        content = _write_model(self._as_saved())
+        try:
+            write_whole(place, lambda temporary: temporary.write_bytes(content))
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = getattr(error, "strerror", None) or error
+            raise DataError(
+                f"The file {str(place)!r} cannot be written: {reason}. Choose a folder that is "
+                "there and yours."
+            ) from error
+
+    def _check_loaded(self) -> None:
+        """Raise an `InputError` if what a file held cannot have come out of `fit`."""
+
+    def _as_saved(self) -> Self:
+        """Return itself, or a copy in which metrics stand by name: a file holds no function."""
+        changed: dict[str, Any] = {
+            name: part._as_saved() for name, part in vars(self).items() if isinstance(part, Savable)
+        }
+        metric = getattr(self, "metric", "")
+        if not isinstance(metric, str):
+            changed["metric"] = _name_metric(metric)
+        model = copy(self)
+        vars(model).update(changed)
+        return model
+
+
+def _name_metric(metric: Any) -> str:
+    for name, known in METRICS.items():
+        if metric is known:
+            return name
+    name = get_metric(metric).name
+    raise InputError(
+        f"`metric` must be the name of a registered metric to be saved, got the function {name!r}: "
+        "a file holds no function. Register it, "
+        f"`labelsure.metrics.METRICS[{name!r}] = Metric({name!r}, function)`, where the model is "
+        f"fitted and where it is loaded, and fit with metric={name!r}."
+    )
+
+
+def _write_model(model: Savable) -> bytes:
+    """Return the bytes of the file, or say what in the model cannot be in one."""
+    from skops.io import dumps
+
+    try:
+        parts = make_entries(dumps(model))
+    except Exception as error:  # of skops, for whatever it cannot write
+        raise InputError(
+            f"The {type(model).__name__} holds something that cannot be saved: "
+            f"{first_line(error)}. Replace that part, or pickle the model and keep the file to "
+            "yourself."
+        ) from error
+    header = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "versions": _versions(),
+        **_describe(model),
+    }
+    text = json.dumps(header, indent=1, allow_nan=False)
+    return seal({HEADER: text.encode("ascii"), **parts})
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "labelsure": current_version(),
+        LIBRARY: sklearn.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _describe(model: Savable) -> dict[str, Any]:
+    """Return what the header says of a model: plain values, which JSON gives back as they are."""
+    names, card = getattr(model, "label_names_", None), getattr(model, "card_", None)
+    return {
+        "kind": type(model).__name__,
+        "metric": getattr(model, "metric", None),
+        "label_names": None if names is None else list(names),
+        "card": None if card is None else card.to_dict(),
+    }
+
+
+def load(path: str | Path, *, trust: Any = ()) -> Any:
+    """Read a model, an estimator or a policy that `save` wrote.
+
+    Nothing in the file is run: types are compared with exact names before any of them is imported,
+    and what was built is checked by the rules of its class.
+
+    Parameters
+    ----------
+    path
+        The file.
+    trust
+        Types that may be built beside those of labelsure and those that skops trusts, or their
+        exact names: e.g. ``["sklearn.tree._tree.Tree"]`` for forests. Trust them only in a file
+        whose writer you know.
+
+    Returns
+    -------
+    What was saved: e.g. an `AccuracyAwareClassifier`, an `AccuracyEstimator` or an `AcceptPolicy`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from labelsure import BinaryRelevance, load
+    >>> model = BinaryRelevance().fit([[0.0], [1.0], [8.0]], [[0, 1], [0, 1], [1, 0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "example.labelsure")
+    ...     load(Path(folder) / "example.labelsure").predict([[9.0]])
+    array([[1, 0]])
+    """
+    names = check_trust(trust)
+    file = read_saved(Path(path))
+    check_schema(file, names)
+    _check_metric(file)
+    _warn_of_version(file)
+    model = _build(file, names)
+    _check_parts(model, file)
+    return model
+
+
+def _check_metric(file: SavedFile) -> None:
+    metric = file.header.get("metric")
+    if isinstance(metric, str) and metric not in METRICS:
+        raise InputError(
+            f"The file {file.name!r} needs the metric {metric!r}, which is not registered here. "
+            f"Before loading, write `labelsure.metrics.METRICS[{metric!r}] = Metric({metric!r}, "
+            "function)` as where the model was fitted."
+        )
+
+
+def _warn_of_version(file: SavedFile) -> None:
+    wrote = file.header["versions"].get(LIBRARY)
+    if wrote != sklearn.__version__:
+        warnings.warn(
+            f"The file {file.name!r} was written with scikit-learn {wrote}, this is "
+            f"{sklearn.__version__}: predictions may differ. Compare some, or fit and save again.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _build(file: SavedFile, trust: list[str]) -> Savable:
+    from skops.io import loads
+
+    try:
+        with warnings.catch_warnings():
+            # There is one warning for the whole file.
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            model = loads(file.content, trusted=[*OWN_TYPES, *trust])
+    except ImportError as error:
+        raise DataError(
+            f"The file {file.name!r} needs a library that is not installed: {first_line(error)}. "
+            "Install it, then load the file again."
+        ) from error
+    except Exception as error:  # whatever the file says, it is to blame
+        raise damaged(file.name, f"{type(error).__name__}, {first_line(error)}") from error
+    if not isinstance(model, Savable):
+        raise damaged(file.name, f"it holds a {type(model).__name__}, which has no `save`")
+    return model
+
+
+def _check_parts(model: Savable, file: SavedFile) -> None:
+    """Have every fitted part checked by the rules of its class, and the header by what is there."""
+    try:
+        parts = list(_parts(model))
+        for part in parts:
+            _check_names(part)
+        check_is_fitted(model)
+        for part in parts:
+            if isinstance(part, Savable) and _is_fitted(part):
+                part._check_loaded()
+        found = _describe(model)
+        same = found == {key: file.header.get(key) for key in found}
+        expect(same, f"{HEADER!r} must describe the model that is in the file")
+    except InputError as error:
+        raise damaged(file.name, error) from error
+    except Exception as error:  # an attribute that is missing or of another type
+        raise damaged(file.name, f"{type(error).__name__}, {first_line(error)}") from error
+
+
+def _parts(model: Savable) -> Iterator[Any]:
+    """Yield the model and every object in it, wherever it is held."""
+    waiting: list[Any] = [model]
+    seen = set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple)):
+            waiting.extend(part)
+        elif hasattr(part, "__dict__") and not isinstance(part, type):
+            yield part
+            waiting.extend(vars(part).values())
+
+
+def _check_names(part: Any) -> None:
+    """Refuse an attribute that would stand in for a method, also for those that check."""
+    kind = type(part)
+    fields = getattr(kind, "__dataclass_fields__", {})
+    if f"{kind.__module__}.{kind.__name__}" in OWN_TYPES:
+        for name in vars(part):
+            is_own = name in fields or getattr(kind, name, None) is None
+            expect(is_own, f"`{name}` must be what {kind.__name__} has under that name")
+
+
+def _is_fitted(part: Savable) -> bool:
+    try:
+        check_is_fitted(part)
+    except NotFittedError:
+        return False
+    return True

@@ -1,0 +1,166 @@
+"""Fitted models of every kind, and saved files taken apart and put together again by hand.
+
+Nothing here uses the package's own code for files: `join` writes the format as its page has it.
+"""
+
+import copy
+import io
+import json
+import zipfile
+from functools import cache
+from hashlib import sha256
+
+import numpy as np
+from data_for_classifiers import make_problem
+
+import labelsure as ls
+
+X, Y = make_problem(n_samples=200, n_labels=3)
+P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))
+TRUTH = (np.random.default_rng(2).uniform(size=P.shape) < P).astype(int)
+GROUPS = np.repeat(["a", "b"], 100)
+
+
+def fit_estimator(model, groups=None, **settings):
+    dist = ls.IndependentLabels(P)
+    estimator = ls.AccuracyEstimator("jaccard", model=model, **settings)
+    return estimator.fit(dist, TRUTH, slope_groups=groups)
+
+
+def fit_policy(**settings):
+    rng = np.random.default_rng(0)
+    score = rng.uniform(size=2000)
+    return ls.AcceptPolicy(**settings).fit(score, (rng.uniform(size=2000) < score).astype(float))
+
+
+def fit_aware(**settings):
+    model = ls.AccuracyAwareClassifier(
+        ls.BinaryRelevance(random_state=0), "hamming", 0.3, cv=0.5, random_state=0, **settings
+    )
+    return model.fit(X, Y)
+
+
+MAKERS = {
+    "BinaryRelevance": lambda: ls.BinaryRelevance(random_state=0).fit(X, Y),
+    "ClassifierTrellis": lambda: ls.ClassifierTrellis(random_state=0).fit(X, Y),
+    "ProbabilisticClassifierChain": lambda: ls.ProbabilisticClassifierChain(random_state=0).fit(
+        X, Y
+    ),
+    "EnsembleOfClassifierChains": lambda: ls.EnsembleOfClassifierChains(
+        n_chains=2, random_state=0
+    ).fit(X, Y),
+    "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
+    "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
+    "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
+    "isotonic": lambda: fit_estimator("isotonic"),
+    "plugin": lambda: fit_estimator("plugin"),
+    "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
+    "AccuracyAwareClassifier": fit_aware,
+    "of folds": lambda: ls.AccuracyAwareClassifier(
+        ls.BinaryRelevance(random_state=0), cv=3, random_state=0
+    ).fit(X, Y),
+}
+
+
+@cache
+def fitted(kind):
+    """A fitted model of a kind; tests do not change it."""
+    return MAKERS[kind]()
+
+
+def answers(model):
+    """What a model says, to be compared to the last bit."""
+    if isinstance(model, ls.AcceptPolicy):
+        return [model.accept(np.linspace(0, 1, 101)), model.table().to_numpy()]
+    if isinstance(model, ls.AccuracyEstimator):
+        groups = GROUPS if model.slope_levels_.names else None
+        dist = ls.IndependentLabels(P)
+        return [model.predict(dist, slope_groups=groups), model.reference_.mean]
+    features = P if isinstance(model, ls.PrecomputedProbabilities) else X
+    found = [model.predict(features), model.predict_proba(features)]
+    if isinstance(model, ls.AccuracyAwareClassifier):
+        found.append(model.predict_accuracy(features))
+    return found
+
+
+@cache
+def content_of(kind, folder):
+    """The bytes of a saved model."""
+    path = folder / "original.labelsure"
+    fitted(kind).save(path)
+    return path.read_bytes()
+
+
+def split(content):
+    """The entries of a zip file by name."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def join(entries, compression=zipfile.ZIP_STORED):
+    """A saved model of these entries, its checksum being right."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as file:
+        for name, content in entries.items() if isinstance(entries, dict) else entries:
+            file.writestr(name, content)
+        file.comment = b"sha256:" + b"0" * 64
+    body = buffer.getvalue()[:-71]
+    return body + b"sha256:" + sha256(body).hexdigest().encode()
+
+
+def change_json(content, entry, change):
+    """The file with one of its JSON entries changed, and a checksum that fits."""
+    entries = split(content)
+    values = json.loads(entries[entry])
+    changed = change(values)
+    entries[entry] = json.dumps(values if changed is None else changed).encode()
+    return join(entries)
+
+
+def nodes(part):
+    """Every node of a schema."""
+    if isinstance(part, dict):
+        if "__loader__" in part:
+            yield part
+        for value in part.values():
+            yield from nodes(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from nodes(value)
+
+
+def with_attribute(kind, name, value):
+    """A copy of a fitted model with another attribute; `a.b` is attribute b of attribute a."""
+    model = copy.deepcopy(fitted(kind))
+    *owners, last = name.split(".")
+    owner = model
+    for step in owners:
+        owner = owner[int(step)] if step.isdigit() else getattr(owner, step)
+    vars(owner)[last] = value  # also where a dataclass is frozen
+    return model
+
+
+def text_node(value):
+    """A text or number as skops has it."""
+    return {
+        "__class__": "str",
+        "__module__": "builtins",
+        "__loader__": "JsonNode",
+        "content": json.dumps(value),
+        "is_json": True,
+    }
+
+
+def node(loader, name, **more):
+    """A node of a schema."""
+    module, _, kind = name.rpartition(".")
+    return {"__class__": kind, "__module__": module, "__loader__": loader, **more}
+
+
+def list_node(*parts, loader="ListNode", name="builtins.list"):
+    return node(loader, name, content=list(parts))
+
+
+def dict_node(content, key_types=None):
+    types = key_types or [node("TypeNode", "builtins.str") for _ in content]
+    return node("DictNode", "builtins.dict", content=content, key_types=list_node(*types))

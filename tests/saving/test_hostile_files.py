@@ -1,0 +1,546 @@
+"""Files that are not ours, or that someone wrote to do harm: one sentence, and no code is run."""
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+import saved_files as sf
+import skops.io
+from saved_files import dict_node, list_node, node, text_node
+
+import labelsure as ls
+from labelsure.saving._schema import trusted_types
+
+CHECK_OUTPUT = "sklearn.utils._testing.check_output"
+TRUSTED = "must name trusted types only, got "
+NEVER = "which can run code and is never loaded"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.labelsure"
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_started(monkeypatch):
+    """`pytest.fail` raises what no `except Exception` catches."""
+    for name in ("system", "posix_spawn", "fork", "execv", "popen"):
+        monkeypatch.setattr(os, name, lambda *_, **__: pytest.fail("a process was started"))
+
+
+def refuses(path, message, **settings):
+    with pytest.raises(ls.DataError, match=message) as caught:
+        ls.load(path, **settings)
+    assert "\n" not in str(caught.value)
+
+
+def insert(tmp_path, hostile):
+    """A valid file with one more attribute, which is the hostile node."""
+
+    def change(schema):
+        attributes = schema["content"]
+        attributes["content"] = {"extra": hostile, **attributes["content"]}
+        attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))
+
+    return sf.change_json(sf.content_of("BinaryRelevance", tmp_path), "schema.json", change)
+
+
+def command(marker, loader="ListNode", name=CHECK_OUTPUT):
+    return list_node(text_node("touch"), text_node(str(marker)), loader=loader, name=name)
+
+
+def test_the_file_that_ran_a_command_runs_none(tmp_path, path):
+    marker = tmp_path / "marker"
+    content = insert(tmp_path, command(marker))
+    path.write_bytes(content)
+    refuses(path, TRUSTED + CHECK_OUTPUT)
+    assert not marker.exists()
+    # The file is what it is said to be: where the function is trusted, it is called.
+    own = [name for name in trusted_types()["ObjectNode"] if name.startswith("labelsure")]
+    skops.io.loads(content, trusted=[*own, CHECK_OUTPUT])
+    assert marker.exists()
+
+
+def kinds_of_harm(marker):
+    function = node("FunctionNode", CHECK_OUTPUT)
+    arguments = list_node(
+        text_node(["touch", str(marker)]), loader="TupleNode", name="builtins.tuple"
+    )
+    nothing = dict_node({})
+    call = {"args": arguments}
+    partial = {"func": function, "args": arguments, "kwds": nothing, "namespace": text_node(None)}
+    state = {"content": dict_node({"bit_generator": text_node("seed")})}
+    return {
+        "set": (command(marker, "SetNode"), TRUSTED),
+        "tuple": (command(marker, "TupleNode"), TRUSTED),
+        "function": (function, TRUSTED),
+        "trusted by skops": (node("FunctionNode", "numpy.exp"), TRUSTED + "numpy.exp"),
+        "type": (node("TypeNode", CHECK_OUTPUT), TRUSTED),
+        "type of a key": (
+            dict_node({f"touch {marker}": text_node(1)}, [node("TypeNode", "os.system")]),
+            TRUSTED + "os.system",
+        ),
+        "own type of a key": (
+            dict_node({"k": text_node(1)}, [node("TypeNode", "labelsure.AcceptPolicy")]),
+            TRUSTED + "labelsure.AcceptPolicy",
+        ),
+        "object": (node("ObjectNode", "subprocess.Popen", content=arguments), TRUSTED),
+        "call": (
+            node("ConstructorFromReduceNode", "subprocess.Popen", content=arguments),
+            TRUSTED + "subprocess.Popen",
+        ),
+        "call of a trusted type": (
+            node("ConstructorFromReduceNode", "labelsure.AcceptPolicy", content=arguments),
+            TRUSTED + "labelsure.AcceptPolicy",
+        ),
+        "loss": (node("LossNode", CHECK_OUTPUT, content=nothing, __reduce__=call), TRUSTED),
+        "tree": (
+            node("TreeNode", "sklearn.tree._tree.Tree", content=nothing, __reduce__=call),
+            TRUSTED,
+        ),
+        "reduce": (node("ReduceNode", "os.system", content=nothing, __reduce__=call), NEVER),
+        "partial": (node("PartialNode", "functools.partial", content=partial), NEVER),
+        "method": (
+            node("MethodNode", "labelsure.AcceptPolicy", content={"func": "save", "obj": nothing}),
+            NEVER,
+        ),
+        "operator": (node("OperatorFuncNode", "operator.methodcaller", attrs=arguments), NEVER),
+        "forest": (
+            node("QuantileForestNode", "os.system", content=nothing, __reduce__=call),
+            NEVER,
+        ),
+        "cached": (node("CachedNode", "builtins.str", __id__=1), NEVER),
+        "unknown": (node("SomeNode", "builtins.str"), NEVER),
+        "scalar": (node("NdArrayNode", "os.system", type="numpy", file="0.npy"), TRUSTED),
+        "random state": (node("RandomStateNode", "os.system", content=text_node(1)), TRUSTED),
+        "generator": (
+            node(
+                "RandomGeneratorNode",
+                "numpy.random._generator.Generator",
+                content={"bit_generator": state, "seed_seq": text_node(1)},
+            ),
+            TRUSTED,
+        ),
+        "dtype": (node("DTypeNode", "os.system", content=text_node(1)), TRUSTED),
+        "sparse": (
+            node("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file="0.npz"),
+            TRUSTED + "scipy.sparse._csr.csr_matrix|of another kind",
+        ),
+        "below a trusted name": (
+            node("ObjectNode", "labelsure.AcceptPolicy.save"),
+            TRUSTED + "labelsure.AcceptPolicy.save",
+        ),
+        "a submodule": (node("ObjectNode", "labelsure.study.Plan"), TRUSTED),
+        "json": (node("JsonNode", "os.system", content="1"), TRUSTED),
+        "text": (node("JsonNode", "builtins.str", content=["touch"]), "a value in it is no text"),
+        "half a node": ({"__loader__": "ObjectNode"}, "a part of it does not say what it is"),
+        "split name": (
+            {**node("ObjectNode", "labelsure.x"), "__class__": "a.b"},
+            "a part of it does not say what it is",
+        ),
+        "other entry": (
+            node("NdArrayNode", "numpy.ndarray", type="numpy", file="labelsure.json"),
+            "an entry 'labelsure.json' is of another kind",
+        ),
+        "no entry": (
+            node("BytesNode", "builtins.bytes", file="../../passwords.bin"),
+            "an entry '../../passwords.bin' is not there",
+        ),
+        "entry that is no name": (
+            node("BytesNode", "builtins.bytes", file=[]),
+            r"an entry \[\] is of another kind",
+        ),
+        "entry of a text": ({**text_node(1), "file": "0.npy"}, "an entry '0.npy' is of another"),
+        "number": (
+            node("NdArrayNode", "numpy.void", type="numpy", file="0.npy"),
+            "a number in it is no numpy.void",
+        ),
+        "hidden": (
+            node("SliceNode", "builtins.slice", content={"start": command(marker)}),
+            TRUSTED + CHECK_OUTPUT,
+        ),
+        "behind a number": (
+            {**text_node(1), "hidden": [[{"deep": function}]]},
+            TRUSTED + CHECK_OUTPUT,
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", kinds_of_harm("x"))
+def test_nothing_is_run(kind, tmp_path, path):
+    marker = tmp_path / "marker"
+    hostile, message = kinds_of_harm(marker)[kind]
+    path.write_bytes(insert(tmp_path, hostile))
+    before = sorted(entry.name for entry in tmp_path.iterdir())
+    refuses(path, message)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == before
+    assert not marker.exists()
+
+
+def test_a_number_is_no_array(tmp_path, path):
+    entries = sf.split(
+        insert(tmp_path, node("NdArrayNode", "numpy.float64", type="numpy", file="99.npy"))
+    )
+    for array, is_number in ((np.array(1.0), True), (np.ones(2), False), (np.array(1), False)):
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        path.write_bytes(sf.join({**entries, "99.npy": buffer.getvalue()}))
+        if is_number:
+            assert ls.load(path).extra == 1.0
+        else:
+            refuses(path, "a number in it is no numpy.float64")
+
+
+def test_every_loader_of_skops_is_known_or_refused():
+    from skops.io._audit import NODE_TYPE_MAPPING
+
+    loaders = {loader for loader, _ in NODE_TYPE_MAPPING}
+    assert set(trusted_types()) <= loaders
+    never = {"CachedNode", "MethodNode", "OperatorFuncNode", "PartialNode", "QuantileForestNode"}
+    assert loaders - set(trusted_types()) == never
+    types = set().union(*trusted_types().values())
+    assert not any(name.endswith((".check_output", ".eval", ".exec", ".system")) for name in types)
+    by_trust = ("FunctionNode", "ConstructorFromReduceNode", "TreeNode", "RandomGeneratorNode")
+    assert not any(trusted_types()[loader] for loader in by_trust)
+
+
+def test_a_module_that_is_not_trusted_is_not_imported(tmp_path, path, monkeypatch):
+    marker = tmp_path / "imported"
+    (tmp_path / "hostile_module.py").write_text(
+        f"open({str(marker)!r}, 'w').close()\nclass A: pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    path.write_bytes(insert(tmp_path, node("ObjectNode", "hostile_module.A")))
+    refuses(path, TRUSTED + "hostile_module.A")
+    assert "hostile_module" not in sys.modules
+    assert not marker.exists()
+    # Whoever trusts it has it imported.
+    ls.load(path, trust=["hostile_module.A"])
+    assert marker.exists()
+    sys.modules.pop("hostile_module")
+
+
+def test_two_nodes_with_one_number(tmp_path, path):
+    """Of these skops builds the first for both, so that it could stand in for another."""
+
+    def change(schema):
+        for part in sf.nodes(schema):
+            if part["__loader__"] != "JsonNode":
+                part["__id__"] = 1
+
+    path.write_bytes(sf.change_json(sf.content_of("ridge", tmp_path), "schema.json", change))
+    refuses(path, "is damaged or was changed")
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 3, 99, -1, True, None, "2", 2.0])
+def test_other_protocols(protocol, tmp_path, path):
+    def change(schema):
+        schema["protocol"] = protocol
+
+    path.write_bytes(sf.change_json(sf.content_of("ridge", tmp_path), "schema.json", change))
+    refuses(path, "is damaged or was changed")
+
+
+def test_parts_that_lie_deep_in_each_other(tmp_path, path):
+    for depth in (700, 20_000):
+        text = '{"a":' * depth + "1" + "}" * depth
+        entries = sf.split(sf.content_of("ridge", tmp_path))
+        entries["schema.json"] = entries["schema.json"][:-1] + b',"deep":' + text.encode() + b"}"
+        path.write_bytes(sf.join(entries))
+        refuses(path, "its objects lie too deep in each other|recursion")
+
+
+# Files of another kind
+
+
+def zipped(**entries):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in entries.items():
+            file.writestr(name, content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "an empty file"),
+        (b"x", "something else"),
+        (b"hello\n" * 100, "something else"),
+        (pickle.dumps(os.getcwd), "a pickle, which can run any code and is never opened"),
+        (b'{"format": "labelsure.AcceptPolicy", "version": 1}', "a JSON file"),
+        (zipped(a=b"1"), "a zip file of something else"),
+        (skops.io.dumps([1, 2]), "a zip file of something else"),
+        (b"PAR1" + bytes(100), "a Parquet file"),
+        (bytes(10_000), "something else"),
+    ],
+)
+def test_files_of_another_kind(content, what, path):
+    path.write_bytes(content)
+    refuses(
+        path, f"The file 'model.labelsure' must be one that `save` of labelsure wrote, got {what}"
+    )
+
+
+def test_where_there_is_no_file(tmp_path, path):
+    sf.fitted("AcceptPolicy").save(path)
+    refuses(tmp_path / "modle.labelsure", "There is no file .* Did you mean 'model.labelsure'")
+    refuses(tmp_path, "cannot be read: Is a directory")
+    refuses("x\0y", "cannot be read")
+
+
+def test_a_large_file_of_another_kind_is_not_read(tmp_path):
+    path = tmp_path / "large"
+    with open(path, "wb") as file:
+        file.truncate(2**42)
+    refuses(path, "got something else")
+
+
+# Versions
+
+
+def test_a_newer_format(tmp_path, path):
+    def change(header):
+        header["format_version"] = 2
+        header["versions"]["labelsure"] = "9.9"
+
+    content = sf.change_json(sf.content_of("ridge", tmp_path), "labelsure.json", change)
+    path.write_bytes(content)
+    refuses(
+        path,
+        "must have format 1 or an older one, got 2: it was written by labelsure 9.9, this is "
+        f"{ls.__version__}. Upgrade labelsure to load it.",
+    )
+
+
+def test_another_scikit_learn(tmp_path, path):
+    def change(header):
+        header["versions"]["scikit-learn"] = "0.1"
+
+    def change_learners(schema):
+        for part in sf.nodes(schema):
+            attributes = (
+                part["content"].get("content") if isinstance(part.get("content"), dict) else {}
+            )
+            if "_sklearn_version" in (attributes or {}):
+                attributes["_sklearn_version"] = text_node("0.1")
+
+    content = sf.content_of("BinaryRelevance", tmp_path)
+    content = sf.change_json(content, "labelsure.json", change)
+    path.write_bytes(sf.change_json(content, "schema.json", change_learners))
+    with pytest.warns(UserWarning, match="was written with scikit-learn") as caught:
+        loaded = ls.load(path)
+    (warning,) = caught
+    assert str(warning.message).startswith(
+        "The file 'model.labelsure' was written with scikit-learn 0.1, this is "
+    )
+    assert Path(warning.filename) == Path(__file__)
+    assert (loaded.predict(sf.X) == sf.fitted("BinaryRelevance").predict(sf.X)).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header.pop("format"),
+        lambda header: header.update(format="other"),
+        lambda header: header.update(format_version=0),
+        lambda header: header.update(format_version="1"),
+        lambda header: header.pop("versions"),
+        lambda header: header.update(versions={"labelsure": 1}),
+    ],
+)
+def test_a_header_that_says_nothing(change, tmp_path, path):
+    def apply(header):
+        change(header)
+
+    content = sf.change_json(sf.content_of("ridge", tmp_path), "labelsure.json", apply)
+    path.write_bytes(content)
+    refuses(path, "'labelsure.json' does not say which")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("kind", "AcceptPolicy"),
+        ("metric", "f1"),
+        ("metric", None),
+        ("label_names", ["y1", "y0", "y2"]),
+        ("label_names", None),
+        ("card", None),
+    ],
+)
+def test_a_header_of_another_model(key, value, tmp_path, path):
+    def change(header):
+        header[key] = value
+
+    content = sf.content_of("AccuracyAwareClassifier", tmp_path)
+    path.write_bytes(sf.change_json(content, "labelsure.json", change))
+    refuses(path, "'labelsure.json' must describe the model that is in the file")
+
+
+@pytest.mark.parametrize("name", ["card_", "label_names_", "metric"])
+def test_attributes_that_belong_to_others(name, tmp_path, path):
+    def change(schema):
+        attributes = schema["content"]
+        attributes["content"] = {name: text_node(5), **attributes["content"]}
+        attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))
+
+    path.write_bytes(sf.change_json(sf.content_of("AcceptPolicy", tmp_path), "schema.json", change))
+    refuses(path, "is damaged or was changed")
+
+
+# Sizes
+
+
+def test_entries_that_are_compressed(tmp_path, path):
+    entries = sf.split(sf.content_of("ridge", tmp_path))
+    path.write_bytes(sf.join(entries, zipfile.ZIP_DEFLATED))
+    refuses(path, "an entry is compressed, which no entry of a saved model is")
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("data.npy", bytes(10**7))
+    path.write_bytes(sf.join({**entries, "99.npz": bomb.getvalue()}))
+    refuses(path, "an entry is compressed")
+
+
+def test_an_array_that_states_another_length(tmp_path, path):
+    entries = sf.split(sf.content_of("BinaryRelevance", tmp_path))
+    name = next(name for name in entries if name.endswith(".npy"))
+    for shape in ((10**15,), (10**9, 10**9), ()):
+        buffer = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            buffer, {"descr": "<f8", "fortran_order": False, "shape": shape}
+        )
+        path.write_bytes(sf.join({**entries, name: buffer.getvalue() + bytes(64)}))
+        refuses(path, "an array does not have the length that it states")
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.array([os.getcwd], dtype=object), allow_pickle=True)
+    path.write_bytes(sf.join({**entries, name: buffer.getvalue()}))
+    refuses(path, "an array holds objects")
+    path.write_bytes(sf.join({**entries, name: b"\x93NUMPY\x03\x00" + bytes(64)}))
+    refuses(path, "an array is in a format that is not known")
+
+
+def test_entries_that_do_not_belong(tmp_path, path):
+    entries = sf.split(sf.content_of("ridge", tmp_path))
+    for name in ("../../1.npy", "1.npy.exe", "outside.npy"):
+        path.write_bytes(sf.join({**entries, name: b"1"}))
+        refuses(path, f"no saved model has an entry '{name}'")
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        twice = sf.join([*entries.items(), ("schema.json", entries["schema.json"])])
+    path.write_bytes(twice)
+    refuses(path, "the entry 'schema.json' is there twice")
+    del entries["schema.json"]
+    path.write_bytes(sf.join(entries))
+    refuses(path, "'schema.json'")
+    path.write_bytes(sf.join({**entries, "schema.json": b"[]"}))
+    refuses(path, "the entry 'schema.json' holds no names and values")
+
+
+def test_entries_that_overlap(tmp_path, path):
+    """Directory entries that share their bytes make a small file a large one."""
+    content = bytearray(sf.content_of("BinaryRelevance", tmp_path))
+    start = content.index(b"PK\x01\x02")
+    stop = content.index(b"PK\x05\x06")
+    directory = bytes(content[start:stop])
+    with zipfile.ZipFile(io.BytesIO(bytes(content))) as file:
+        large = max(file.infolist(), key=lambda entry: entry.file_size)
+    at = directory.index(large.filename.encode()) - 46
+    record = directory[at : at + 46 + len(large.filename)]
+    copies = b"".join(
+        record[:46] + f"{k:0{len(large.filename) - 4}d}.npy".encode() for k in range(100, 110)
+    )
+    end = bytearray(content[stop:-71])
+    count = int.from_bytes(end[8:10], "little") + 10
+    end[8:10] = end[10:12] = count.to_bytes(2, "little")
+    end[12:16] = (len(directory) + len(copies)).to_bytes(4, "little")
+    body = bytes(content[:start]) + directory + copies + bytes(end)
+    path.write_bytes(body + b"sha256:" + sha256(body).hexdigest().encode())
+    refuses(path, "its entries are longer than the file|overlap")
+
+
+@pytest.mark.parametrize("name", ["_check_loaded", "predict", "check_loaded", "learns", "save"])
+@pytest.mark.parametrize("kind", ["builtins.str", "builtins.list"])
+def test_an_attribute_cannot_stand_in_for_a_method(name, kind, tmp_path, path):
+    """A type is called like a method, and some take whatever they get."""
+
+    def change(schema):
+        estimator = schema["content"]["content"]
+        owner = estimator["model_"] if name in ("check_loaded", "learns") else schema
+        attributes = owner["content"]
+        attributes["content"] = {name: node("TypeNode", kind), **attributes["content"]}
+        attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))
+
+    path.write_bytes(sf.change_json(sf.content_of("ridge", tmp_path), "schema.json", change))
+    refuses(path, f"`{name}` must be what .* has under that name")
+
+
+# What a user trusts
+
+
+@pytest.mark.parametrize("trust", ["sklearn.tree._tree.Tree", True, 5, None])
+def test_trust_must_be_a_list(trust, path):
+    with pytest.raises(ls.InputError, match="`trust` must be a list of types or of their names"):
+        ls.load(path, trust=trust)
+
+
+@pytest.mark.parametrize("name", ["sklearn", "sklearn.*", "sklearn.", "", 5, "a b.c", ".a"])
+def test_trust_must_hold_exact_names(name, path):
+    with pytest.raises(ls.InputError, match="`trust` must hold exact names such as"):
+        ls.load(path, trust=[name])
+
+
+def test_trust_is_no_prefix(tmp_path, path):
+    path.write_bytes(insert(tmp_path, command(tmp_path / "marker")))
+    refuses(path, TRUSTED + CHECK_OUTPUT, trust=["sklearn.utils", "sklearn.utils._testing"])
+    assert not (tmp_path / "marker").exists()
+
+
+def test_many_names_are_not_all_shown(tmp_path, path):
+    many = list_node(*(node("ObjectNode", f"some.Type{k:02}") for k in range(15)))
+    path.write_bytes(insert(tmp_path, many))
+    refuses(path, r"some\.Type11 and 3 more\. They could")
+
+
+def test_a_library_that_is_not_installed(tmp_path, path):
+    path.write_bytes(insert(tmp_path, node("ObjectNode", "not_installed.Model")))
+    refuses(
+        path,
+        "needs a library that is not installed: No module named 'not_installed'. Install it",
+        trust=["not_installed.Model"],
+    )
+
+
+def test_what_has_no_save_is_not_loaded(tmp_path, path):
+    entries = sf.split(sf.content_of("ridge", tmp_path))
+    schema = json.loads(entries["schema.json"])
+    for root, what in (
+        (text_node(5), "int"),
+        (schema["content"]["content"]["model_"], "RidgeModel"),
+    ):
+        root = {**root, "protocol": 2}
+        path.write_bytes(sf.join({**entries, "schema.json": json.dumps(root).encode()}))
+        refuses(path, f"it holds a {what}, which has no `save`")
+
+
+def test_loading_starts_no_process(tmp_path, path):
+    sf.fitted("AccuracyAwareClassifier").save(path)
+    code = (
+        "import sys, labelsure as ls\n"
+        "import skops.io\n"
+        "started = []\n"
+        "sys.addaudithook(lambda event, _: started.append(event) if event in "
+        "('subprocess.Popen', 'os.system', 'os.exec', 'os.fork', 'os.posix_spawn') else None)\n"
+        f"ls.load({str(path)!r})\n"
+        "print(started)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stderr

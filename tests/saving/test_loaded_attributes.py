@@ -1,0 +1,216 @@
+"""What was fitted has rules: a file that breaks one is refused, and its message says which."""
+
+import json
+
+import numpy as np
+import pytest
+import saved_files as sf
+from sklearn.isotonic import IsotonicRegression
+
+import labelsure as ls
+from labelsure.saving import expect, is_array, is_count, is_number
+
+NAN = np.full((1, 3), np.nan)
+CLASSES = "`classes_` must be 0 and 1 for each label"
+LEARNERS = "`estimators_` must hold a learner with `predict_proba` for each label"
+CURVE = "a curve must rise within"
+CHAINS = "`chains_` must hold `n_chains` chains of the ensemble's labels"
+ESTIMATE = "an estimate must lie within its interval, and that in"
+PARENTS = "`parents_` must hold earlier places for each place"
+WEIGHTS = "the weights of a linear chain must be finite, one for each input"
+BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and decisions"
+CARD = "the calibration of a card must have the columns of `reliability`"
+NAMES = "the names of `slope_groups` must be distinct and in order"
+
+
+def linear_weights():
+    return sf.fitted("ProbabilisticClassifierChain")._linear_weights
+
+
+def curve(**changed):
+    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit([0, 1], [0.2, 0.8])
+    vars(model).update(changed)
+    return model
+
+
+def estimate(**changed):
+    values = {"mean": 0.5, "low": 0.4, "high": 0.6, "n_samples": 9, "level": 0.95, "spread": 0.1}
+    return ls.Estimate(**{**values, **changed})
+
+
+CHANGES = [
+    ("BinaryRelevance", "label_names_", ("a", "a", "b"), "`label_names_` must be distinct names"),
+    ("BinaryRelevance", "label_names_", (), "`label_names_` must be distinct names"),
+    ("BinaryRelevance", "label_names_", ["a", "b", "c"], "`label_names_` must be distinct names"),
+    ("BinaryRelevance", "label_names_", ("a", "b", 3), "`label_names_` must be texts"),
+    ("BinaryRelevance", "label_names_", ("a", "b"), CLASSES),
+    ("BinaryRelevance", "classes_", [np.array([0, 1])] * 2 + [np.array([1, 0])], CLASSES),
+    ("BinaryRelevance", "classes_", np.array([0, 1]), "`classes_` must be two values for a single"),
+    ("BinaryRelevance", "n_features_in_", 0, "`n_features_in_` must be a number of features"),
+    ("BinaryRelevance", "n_features_in_", True, "`n_features_in_` must be a number of features"),
+    ("BinaryRelevance", "estimators_", [1, 2, 3], LEARNERS),
+    ("BinaryRelevance", "estimators_", sf.fitted("BinaryRelevance").estimators_[:2], LEARNERS),
+    ("ClassifierTrellis", "estimators_", [], LEARNERS),
+    ("ClassifierTrellis", "parents_", ((), (0,), (2,)), PARENTS),
+    ("ClassifierTrellis", "parents_", ((), (0,), (-1,)), PARENTS),
+    ("ClassifierTrellis", "parents_", ((), (0,)), PARENTS),
+    ("ClassifierTrellis", "order_", np.array([0, 1, 1]), "`order_` must"),
+    ("ProbabilisticClassifierChain", "order_", np.array([0, 1, 3]), "`order_` must"),
+    ("ProbabilisticClassifierChain", "order_", np.array([0.0, 1.0, 2.0]), "`order_` must"),
+    ("ProbabilisticClassifierChain", "estimators_", [], LEARNERS),
+    (
+        "ProbabilisticClassifierChain",
+        "_linear_weights",
+        (linear_weights()[0] * np.nan, *linear_weights()[1:]),
+        WEIGHTS,
+    ),
+    (
+        "ProbabilisticClassifierChain",
+        "_linear_weights",
+        (linear_weights()[0][:, :2], *linear_weights()[1:]),
+        WEIGHTS,
+    ),
+    ("ProbabilisticClassifierChain", "_linear_weights", linear_weights()[:2], "ValueError"),
+    ("EnsembleOfClassifierChains", "chains_", [], CHAINS),
+    ("EnsembleOfClassifierChains", "n_chains", 3, CHAINS),
+    ("EnsembleOfClassifierChains", "chains_.0.label_names_", ("a", "b", "c"), CHAINS),
+    ("EnsembleOfClassifierChains", "chains_", [sf.fitted("BinaryRelevance")] * 2, CHAINS),
+    ("EnsembleOfClassifierChains", "chains_.1.order_", np.array([2, 2, 2]), "`order_` must"),
+    ("PrecomputedProbabilities", "kind", "other", "`kind` must be one that is known"),
+    ("PrecomputedProbabilities", "kind", "joint", "`n_features_in_` must suit the labels"),
+    ("PrecomputedProbabilities", "n_features_in_", 4, "`n_features_in_` must suit the labels"),
+    ("PrecomputedProbabilities", "_labels_are_named", 2, "labels must be named or not"),
+    ("ridge", "empty", 2.0, "`empty` must be a number in"),
+    ("ridge", "penalty", -1.0, "`penalty` must be a number greater than 0"),
+    ("ridge", "decision", "worst", "Unknown decision 'worst'"),
+    ("ridge", "response", "other", "Unknown response 'other'"),
+    ("ridge", "response", "rates", "the ridge must have the response of its metric"),
+    ("ridge", "model", "isotonic", "`model_` must be a IsotonicModel"),
+    ("ridge", "features_", ("HP",), "`features_` must be those that `features` names"),
+    ("ridge", "features", ["HP"], "`features_` must be those that `features` names"),
+    ("ridge", "penalty_", 5.0, "`penalty_` must be that of the model"),
+    ("ridge", "decision_", 5, "`decision_` must say how decisions were made"),
+    ("ridge", "model_.coefficients", NAN, "the coefficients of the ridge must be finite"),
+    ("ridge", "model_.coefficients", np.zeros((1, 2)), "the coefficients of the ridge must be"),
+    ("ridge", "model_.scales", np.array([1.0, 0.0, 1.0]), "the scales of the ridge must be above"),
+    ("ridge", "model_.scales", np.ones(2), "the scales of the ridge must be above 0"),
+    ("ridge", "model_.covariance", np.eye(2), "the covariance of the ridge must be finite"),
+    ("ridge", "model_.covariance", -np.eye(3), "its diagonal not below 0"),
+    ("ridge", "model_.response", "other", "the response of the ridge must be one that is known"),
+    ("ridge", "model_.layout.n_features", 5, "the layout of the ridge must be that of its"),
+    ("ridge", "dispersion_.ratio", 0.0, "a dispersion must be above 0"),
+    ("ridge", "dispersion_.ratio", np.inf, "a dispersion must be above 0"),
+    ("ridge", "dispersion_.n_samples", -1.0, "a dispersion must rest on some instances"),
+    ("ridge", "reference_", estimate(mean=0.7), ESTIMATE),
+    ("ridge", "reference_", estimate(low=-0.1), ESTIMATE),
+    ("ridge", "reference_", estimate(high=1.1), ESTIMATE),
+    ("ridge", "reference_", estimate(n_samples=0), "an estimate must be of some instances"),
+    ("ridge", "reference_", estimate(spread=-1.0), "the spread of an estimate must lie in"),
+    ("ridge", "reference_", estimate(level=1.0), "`level` must be a probability between"),
+    ("ridge with groups", "slope_levels_.names", ["b", "a"], NAMES),
+    ("ridge with groups", "slope_levels_.names", ["a", "a"], NAMES),
+    ("ridge with groups", "slope_levels_.names", [], NAMES),
+    ("ridge with groups", "slope_levels_.argument", "x", "groups must belong to their argument"),
+    ("ridge with groups", "slope_levels_.names", ["a", "b", "c"], "the layout of the ridge must"),
+    ("isotonic", "model_.curves", [], "there must be a curve for each slope group"),
+    ("isotonic", "model_.levels", [], "there must be a curve for each slope group"),
+    ("isotonic", "model_.curves", [5], "a curve must be isotonic"),
+    ("isotonic", "model_.curves", [curve(y_thresholds_=np.array([0.8, 0.2]))], CURVE),
+    ("isotonic", "model_.curves", [curve(y_thresholds_=np.array([-0.1, 0.2]))], CURVE),
+    ("isotonic", "model_.curves", [curve(y_thresholds_=np.array([0.8, 1.2]))], CURVE),
+    ("isotonic", "model_.levels", [np.array([0.2, np.nan])], CURVE),
+    ("isotonic", "model_.levels", [np.array([])], CURVE),
+    ("isotonic", "model_.sizes", [np.array([0])], "each level of a curve must rest on some"),
+    ("AccuracyAwareClassifier", "accuracy_estimator_", sf.fitted("ridge"), BELONGS),
+    ("AccuracyAwareClassifier", "accuracy_estimator_.decision_", "best", BELONGS),
+    ("AccuracyAwareClassifier", "empty", 0.5, BELONGS),
+    ("AccuracyAwareClassifier", "policy_", None, "`policy_` must be there with a target only"),
+    ("AccuracyAwareClassifier", "target", 0.5, "`policy_` must have the classifier's target and"),
+    ("AccuracyAwareClassifier", "level", 0.5, "`policy_` must have the classifier's target and"),
+    ("AccuracyAwareClassifier", "guaranteed_", False, "`guaranteed` of the card must be the mod"),
+    ("AccuracyAwareClassifier", "card_.summary", "All is well.", "`summary` of the card must be"),
+    ("AccuracyAwareClassifier", "card_.estimated", 1.0, "`estimated` of the card must be"),
+    ("AccuracyAwareClassifier", "card_.n_training", -1, "a card must have numbers of instances"),
+    ("AccuracyAwareClassifier", "card_.calibration", {}, CARD),
+    ("AccuracyAwareClassifier", "card_.calibration_from", "x", "a card must say where its cal"),
+    ("AccuracyAwareClassifier", "cv", 7.5, "`cv` as a share of held-out instances must lie"),
+    ("AccuracyAwareClassifier", "estimator_.estimators_", [], LEARNERS),
+    ("AccuracyAwareClassifier", "estimator_", 5, "`estimator_` must be a classifier of the same"),
+    (
+        "AccuracyAwareClassifier",
+        "estimator_.label_names_",
+        ("a", "b", "c"),
+        "`estimator_` must be a classifier of the same labels",
+    ),
+    ("AccuracyAwareClassifier", "card_", None, "`card_` must be a card"),
+    ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value", "message"), CHANGES)
+def test_a_rule_that_is_broken(kind, name, value, message, tmp_path):
+    path = tmp_path / "model.labelsure"
+    sf.with_attribute(kind, name, value).save(path)
+    with pytest.raises(ls.DataError, match=message) as caught:
+        ls.load(path)
+    assert str(caught.value).startswith("The file 'model.labelsure' must be as `save` wrote it")
+
+
+@pytest.mark.parametrize("kind", list(sf.MAKERS))
+def test_every_attribute_is_missed(kind, tmp_path):
+    """Parameters with a default that is not used are not: those of `fit` alone."""
+    path = tmp_path / "model.labelsure"
+    content = sf.content_of(kind, tmp_path)
+    fitted = [name for name in vars(sf.fitted(kind)) if name.endswith("_")]
+    may_be_missing = {"n_features_in_", "feature_names_in_", "column_names_"}
+    for name in set(fitted) - may_be_missing:
+
+        def change(schema, name=name):
+            attributes = schema["content"]
+            place = list(attributes["content"]).index(name)
+            del attributes["content"][name]
+            del attributes["key_types"]["content"][place]
+
+        path.write_bytes(sf.change_json(content, "schema.json", change))
+        if kind == "plugin" and name == "model_":  # which is as good without a fit
+            continue
+        with pytest.raises(ls.DataError, match="is damaged or was changed"):
+            ls.load(path)
+
+
+def test_names_of_columns_must_be_those_of_the_labels(tmp_path):
+    import pandas as pd
+
+    P = pd.DataFrame(sf.P, columns=["a", "b", "c"])
+    model = ls.PrecomputedProbabilities().fit(P, sf.TRUTH)
+    model.save(tmp_path / "x")
+    assert ls.load(tmp_path / "x").column_names_ == ("a", "b", "c")
+    model.column_names_ = ("a", "b", "d")
+    model.save(tmp_path / "x")
+    with pytest.raises(ls.DataError, match="`column_names_` must be the names of the labels"):
+        ls.load(tmp_path / "x")
+
+
+def test_the_questions():
+    assert is_array(np.array([1.0, 2.0]), (2,))
+    assert not is_array([1.0, 2.0], (2,))
+    assert not is_array(np.array([1.0, np.inf]), (2,))
+    assert not is_array(np.array(["a"]), (1,))
+    assert not is_array(np.ones(3), (2,))
+    assert [is_count(value) for value in (1, np.int64(2), 0, True, 1.0, "1", None)] == [
+        True, True, False, False, False, False, False]  # fmt: skip
+    assert is_count(0, 0)
+    assert [is_number(value, 0, 1) for value in (0, 1.0, -0.1, 1.1, True, np.nan, "1")] == [
+        True, True, False, False, False, False, False]  # fmt: skip
+    expect(True, "no error")
+    with pytest.raises(ls.InputError, match="what must hold"):
+        expect(False, "what must hold")
+
+
+def test_a_change_that_breaks_no_rule_is_loaded(tmp_path):
+    """The checksum is no signature: who can write the file can change what it says."""
+    path = tmp_path / "model.labelsure"
+    model = sf.with_attribute("ridge", "model_.coefficients", np.zeros((1, 3)))
+    model.save(path)
+    assert json.loads(sf.split(path.read_bytes())["labelsure.json"])["metric"] == "jaccard"
+    assert ls.load(path).predict(ls.IndependentLabels(sf.P)).tolist() == [0.5] * 200

@@ -1,0 +1,393 @@
+"""Saved and loaded: every kind of model, the same to the last bit; what is in the file."""
+
+import io
+import json
+import stat
+import sys
+import zipfile
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+import saved_files as sf
+import sklearn
+from scipy.sparse import csr_matrix
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import ClassifierChain
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import LinearSVC
+
+import labelsure as ls
+from labelsure.metrics import JACCARD, METRICS, Metric
+from labelsure.saving import Savable
+from labelsure.saving._schema import OWN_TYPES
+
+TREE = "sklearn.tree._tree.Tree"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.labelsure"
+
+
+@pytest.mark.parametrize("kind", sf.MAKERS)
+def test_every_kind_comes_back_as_it_was(kind, path):
+    model = sf.fitted(kind)
+    model.save(path)
+    loaded = ls.load(path)
+    assert type(loaded) is type(model)
+    assert set(vars(loaded)) == set(vars(model))
+    assert str(loaded.get_params()) == str(model.get_params())
+    for found, expected in zip(sf.answers(loaded), sf.answers(model), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", sf.MAKERS)
+def test_the_same_model_gives_the_same_bytes(kind, path, tmp_path):
+    sf.fitted(kind).save(path)
+    again = tmp_path / "again.labelsure"
+    sf.MAKERS[kind]().save(again)
+    first = path.read_bytes()
+    assert again.read_bytes() == first
+    ls.load(path).save(again)
+    assert again.read_bytes() == first
+    numbers = Counter(
+        node.get("__id__") for node in sf.nodes(json.loads(sf.split(first)["schema.json"]))
+    )
+    assert all(count > 1 for number, count in numbers.items() if number is not None)
+
+
+def test_the_trusted_types_are_those_that_fitted_models_consist_of(tmp_path):
+    found = set()
+    for kind in sf.MAKERS:
+        schema = json.loads(sf.split(sf.content_of(kind, tmp_path))["schema.json"])
+        found |= {f"{node['__module__']}.{node['__class__']}" for node in sf.nodes(schema)}
+    assert {name for name in found if name.startswith("labelsure")} == set(OWN_TYPES)
+    public = {getattr(ls, name) for name in ls.__all__}
+    savable = {
+        f"labelsure.{c.__name__}" for c in public if isinstance(c, type) and hasattr(c, "save")
+    }
+    assert savable <= set(OWN_TYPES)
+    assert all(issubclass(getattr(ls, name.split(".")[1]), Savable) for name in savable)
+
+
+LEARNERS = {
+    "pipeline": (make_pipeline(StandardScaler(), LogisticRegression()), []),
+    "bayes": (GaussianNB(), []),
+    "forest": (RandomForestClassifier(3, random_state=0), [TREE]),
+    "boosted": (GradientBoostingClassifier(n_estimators=2, random_state=0), [TREE]),
+    "histograms": (
+        HistGradientBoostingClassifier(max_iter=2, random_state=0),
+        [
+            "numpy.random._generator.Generator",
+            "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        ],
+    ),
+    "calibrated": (
+        CalibratedClassifierCV(LinearSVC(), cv=2),
+        ["sklearn.calibration._CalibratedClassifier", "sklearn.calibration._SigmoidCalibration"],
+    ),
+    "function": (make_pipeline(FunctionTransformer(np.tanh), GaussianNB()), ["numpy.tanh"]),
+}
+
+
+def of_another_library(name):
+    library = pytest.importorskip(name)
+    if name == "xgboost":
+        names = ["xgboost.core.Booster", "xgboost.sklearn.XGBClassifier"]
+        return library.XGBClassifier(n_estimators=2), names
+    if name == "lightgbm":
+        names = ["lightgbm.basic.Booster", "lightgbm.sklearn.LGBMClassifier"]
+        model = library.LGBMClassifier(n_estimators=2, verbose=-1)
+        return model, ["collections.OrderedDict", *names]
+    model = library.CatBoostClassifier(iterations=2, verbose=0, allow_writing_files=False)
+    return model, ["catboost.core.CatBoostClassifier"]
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "xgboost", "lightgbm", "catboost"])
+def test_base_learners_of_many_kinds(name, path):
+    learner, needed = LEARNERS[name] if name in LEARNERS else of_another_library(name)
+    model = ls.ProbabilisticClassifierChain(learner).fit(sf.X, sf.Y)
+    model.save(path)
+    if needed:
+        with pytest.raises(ls.DataError) as caught:
+            ls.load(path)
+        assert str(caught.value) == (
+            f"The file 'model.labelsure' must name trusted types only, got {', '.join(needed)}. "
+            "They could run code or crash the program: if you know who wrote the file and want "
+            f"them, pass trust={needed!r}."
+        )
+    loaded = ls.load(path, trust=needed)
+    np.testing.assert_array_equal(loaded.predict_proba(sf.X), model.predict_proba(sf.X))
+
+
+def test_models_of_all_labels(path):
+    neighbours = [
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.neighbors._kd_tree.KDTree",
+    ]
+    for inner, needed in [
+        (KNeighborsClassifier(), neighbours),
+        (make_pipeline(StandardScaler(), ClassifierChain(LogisticRegression())), []),
+        (FrozenEstimator(RandomForestClassifier(3, random_state=0).fit(sf.X, sf.Y)), [TREE]),
+        (FrozenEstimator(sf.fitted("EnsembleOfClassifierChains")), []),
+    ]:
+        model = ls.AccuracyAwareClassifier(inner, target=0.2, cv=0.5, random_state=0)
+        model.fit(sf.X, sf.Y).save(path)
+        found = ls.load(path, trust=needed).assess(sf.X)
+        expected = model.assess(sf.X)
+        np.testing.assert_array_equal(found.accuracy, expected.accuracy)
+        np.testing.assert_array_equal(found.accepted, expected.accepted)
+
+
+def test_trust_takes_types_too(path):
+    ls.BinaryRelevance(RandomForestClassifier(2)).fit(sf.X, sf.Y).save(path)
+    assert ls.load(path, trust=[type(RandomForestClassifier(1).fit([[0]], [0])[0].tree_)])
+
+
+def test_names_of_labels_and_features_are_kept(path):
+    X = pd.DataFrame(sf.X, columns=["a", "b", "c"])
+    Y = pd.DataFrame(sf.Y, columns=["sea", "Straße", "sun, sand"])
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0).fit(X, Y)
+    model.save(path)
+    loaded = ls.load(path)
+    assert loaded.label_names_ == ("sea", "Straße", "sun, sand")
+    assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(X[["c", "b", "a"]])
+    header = json.loads(sf.split(path.read_bytes())["labelsure.json"])
+    assert header["label_names"] == ["sea", "Straße", "sun, sand"]
+
+
+def test_a_vector_of_classes(path):
+    model = ls.BinaryRelevance().fit(sf.X, np.where(sf.Y[:, 0], "yes", "no"))
+    model.save(path)
+    assert ls.load(path).predict(sf.X).tolist() == model.predict(sf.X).tolist()
+
+
+def test_a_sparse_matrix_inside(path):
+    needed = ["scipy.sparse._csr.csr_matrix"]
+    model = ls.AccuracyAwareClassifier(
+        KNeighborsClassifier(algorithm="brute"), target=0.2, cv=0.5, random_state=0
+    ).fit(csr_matrix(sf.X), sf.Y)
+    model.save(path)
+    (entry,) = [name for name in sf.split(path.read_bytes()) if name.endswith(".npz")]
+    with zipfile.ZipFile(io.BytesIO(sf.split(path.read_bytes())[entry])) as inner:
+        assert {info.compress_type for info in inner.infolist()} == {zipfile.ZIP_STORED}
+    with pytest.raises(ls.DataError, match="csr_matrix"):
+        ls.load(path)
+    found = ls.load(path, trust=needed).predict_accuracy(csr_matrix(sf.X))
+    np.testing.assert_array_equal(found, model.predict_accuracy(csr_matrix(sf.X)))
+
+
+def test_what_the_file_says_of_itself(path):
+    model = sf.fitted("AccuracyAwareClassifier")
+    model.save(path)
+    with zipfile.ZipFile(path) as file:
+        assert file.testzip() is None
+        assert file.namelist()[:2] == ["labelsure.json", "schema.json"]
+        header = json.loads(file.read("labelsure.json"))
+    assert header == {
+        "format": "labelsure",
+        "format_version": 1,
+        "versions": {
+            "labelsure": ls.__version__,
+            "scikit-learn": sklearn.__version__,
+            "numpy": np.__version__,
+            "python": ".".join(map(str, sys.version_info[:3])),
+        },
+        "kind": "AccuracyAwareClassifier",
+        "metric": "hamming",
+        "label_names": ["y0", "y1", "y2"],
+        "card": model.card_.to_dict(),
+    }
+
+
+def test_the_file_put_together_by_hand_is_the_same_kind_of_file(path, tmp_path):
+    content = sf.content_of("BinaryRelevance", tmp_path)
+    path.write_bytes(sf.join(sf.split(content)))
+    np.testing.assert_array_equal(
+        ls.load(path).predict_proba(sf.X), sf.fitted("BinaryRelevance").predict_proba(sf.X)
+    )
+
+
+# Metrics
+
+
+def of_the_user(tp, fp, fn, tn):
+    return tp / (tp + fp + fn + tn)
+
+
+def test_a_registered_metric_is_saved_by_name(path):
+    dist = ls.IndependentLabels(sf.P)
+    estimator = ls.AccuracyEstimator(JACCARD).fit(dist, sf.TRUTH)
+    estimator.save(path)
+    assert estimator.metric is JACCARD
+    assert ls.load(path).metric == "jaccard"
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), JACCARD, cv=0.5).fit(sf.X, sf.Y)
+    model.save(path)
+    assert model.accuracy_estimator_.metric is JACCARD
+    loaded = ls.load(path)
+    assert (loaded.metric, loaded.accuracy_estimator_.metric) == ("jaccard", "jaccard")
+
+
+@pytest.mark.parametrize("metric", [of_the_user, Metric("of_the_user", of_the_user, (0, 1))])
+def test_a_function_is_not_saved(metric, path):
+    estimator = ls.AccuracyEstimator(metric).fit(ls.IndependentLabels(sf.P), sf.TRUTH)
+    message = (
+        "`metric` must be the name of a registered metric to be saved, got the function "
+        "'of_the_user': a file holds no function. Register it, .*METRICS.*, and fit with "
+        "metric='of_the_user'"
+    )
+    with pytest.raises(ls.InputError, match=message):
+        estimator.save(path)
+    assert not path.exists()
+
+
+def test_a_metric_of_the_user_under_a_name(path, monkeypatch):
+    monkeypatch.setitem(METRICS, "mine", Metric("mine", of_the_user, (0, 1)))
+    dist = ls.IndependentLabels(sf.P)
+    estimator = ls.AccuracyEstimator("mine").fit(dist, sf.TRUTH)
+    estimator.save(path)
+    np.testing.assert_array_equal(ls.load(path).predict(dist), estimator.predict(dist))
+    monkeypatch.delitem(METRICS, "mine")
+    with pytest.raises(
+        ls.InputError,
+        match=r"The file 'model.labelsure' needs the metric 'mine', which is not registered here. "
+        "Before loading, write",
+    ):
+        ls.load(path)
+
+
+# What cannot be saved
+
+
+def test_what_is_not_fitted_is_not_saved(path):
+    for model in (ls.BinaryRelevance(), ls.AcceptPolicy(), ls.AccuracyEstimator()):
+        with pytest.raises(NotFittedError):
+            model.save(path)
+    assert not path.exists()
+    ls.AccuracyEstimator("f1", model="plugin").save(path)  # which needs no fit
+    assert ls.load(path).metric == "f1"
+
+
+def test_a_function_without_a_name_is_not_saved(path):
+    learner = make_pipeline(FunctionTransformer(), GaussianNB())
+    model = ls.BinaryRelevance(learner).fit(sf.X, sf.Y)
+    model.estimators_[0][0].func = lambda values: values
+    message = (
+        "The BinaryRelevance holds something that cannot be saved: .*<lambda>, which cannot be"
+    )
+    with pytest.raises(ls.InputError, match=message):
+        model.save(path)
+    assert not path.exists()
+
+
+def test_a_method_is_not_saved(path):
+    learner = make_pipeline(FunctionTransformer(), GaussianNB())
+    model = ls.BinaryRelevance(learner).fit(sf.X, sf.Y)
+    model.estimators_[0][0].func = StandardScaler().fit_transform
+    message = (
+        "The BinaryRelevance holds something that cannot be saved: a Method of .*StandardScaler, "
+        "which is never loaded. Replace that part, or pickle the model"
+    )
+    with pytest.raises(ls.InputError, match=message):
+        model.save(path)
+
+
+def test_where_nothing_can_be_written(tmp_path):
+    model = sf.fitted("AcceptPolicy")
+    for wrong in (tmp_path / "missing" / "x.labelsure", tmp_path, tmp_path / "x\0y"):
+        with pytest.raises(ls.DataError, match=r"The file '.*' cannot be written: .*\. Choose a"):
+            model.save(wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_replaced_as_a_whole(path):
+    path.write_text("old")
+    sf.fitted("AcceptPolicy").save(str(path))
+    assert ls.load(str(path)).threshold_ == sf.fitted("AcceptPolicy").threshold_
+    assert [entry.name for entry in path.parent.iterdir()] == ["model.labelsure"]
+    assert stat.S_ISREG(path.stat().st_mode)
+
+
+# The card
+
+
+def test_the_card_of_instances_held_out():
+    model = sf.fitted("AccuracyAwareClassifier")
+    card = model.card_
+    assert (card.n_training, card.n_for_estimator, card.n_for_policy) == (100, 50, 50)
+    assert (card.n_features, card.label_names) == (3, ["y0", "y1", "y2"])
+    assert (card.metric, card.decision, card.target, card.level) == ("hamming", "mode", 0.3, 0.95)
+    assert (card.threshold, card.coverage) == (model.policy_.threshold_, model.policy_.coverage_)
+    assert (card.guaranteed, card.summary) == (True, model.summary_)
+    assert card.estimated == model.reference_.mean
+    assert card.calibration_from.startswith("the policy's instances")
+    assert sum(card.calibration["n_samples"]) == 50
+    # The policy has seen the same accuracies.
+    counts = np.array(card.calibration["n_samples"])
+    means = np.array([value or 0 for value in card.calibration["accuracy"]])
+    assert (counts * means).sum() == pytest.approx(model.policy_.accuracies_.sum())
+    assert json.loads(json.dumps(card.to_dict(), allow_nan=False)) == card.to_dict()
+
+
+def test_the_card_of_folds_judges_each_instance_by_a_model_of_others():
+    dist = ls.IndependentLabels(sf.P)
+    model = ls.AccuracyAwareClassifier(
+        FrozenEstimator(ls.PrecomputedProbabilities().fit(sf.P, sf.TRUTH)),
+        "jaccard",
+        model="isotonic",
+        features="HP",
+    ).fit(sf.P, sf.TRUTH)
+    card = model.card_
+    assert (card.n_training, card.n_for_estimator, card.n_for_policy) == (0, 200, 0)
+    assert card.calibration_from.startswith("5 folds")
+    assert (card.target, card.threshold, card.coverage, card.guaranteed) == (
+        None,
+        None,
+        None,
+        False,
+    )
+    actual = ls.accuracy(sf.TRUTH, dist.mode(), "jaccard")
+    counts = np.array(card.calibration["n_samples"])
+    means = [
+        np.array([value or 0 for value in card.calibration[name]])
+        for name in ("accuracy", "estimated")
+    ]
+    assert (counts * means[0]).sum() == pytest.approx(actual.sum())
+    inside = model.accuracy_estimator_.predict(dist)
+    assert (counts * means[1]).sum() != pytest.approx(inside.sum(), rel=1e-9)
+
+
+def test_a_card_prints_as_text():
+    text = str(sf.fitted("AccuracyAwareClassifier").card_)
+    assert text.splitlines()[:4] == [
+        "labels: 3 (y0, y1, y2)",
+        "features: 3",
+        "instances: 100 for training, 50 for the accuracy estimator, 50 for the policy",
+        "accuracy: hamming, of decision 'mode', two empty labelsets being worth 1",
+    ]
+    assert "This is guaranteed" in text
+    assert "calibration, on the policy's instances, new to the accuracy estimator:" in text
+    n_rows = sum(
+        count > 0 for count in sf.fitted("AccuracyAwareClassifier").card_.calibration["n_samples"]
+    )
+    assert text.count(" instances, estimated ") == n_rows
+    without = ls.AccuracyAwareClassifier(KNeighborsClassifier(), target=0.999, cv=0.5)
+    with pytest.warns(ls.TargetWarning):
+        card = without.fit(sf.X.tolist(), sf.Y).card_
+    assert card.threshold is None
+    assert not card.guaranteed
