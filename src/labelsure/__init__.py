@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.score_table import ScoreTable
-    from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
 
 __version__ = "0.1.0.dev0"
 
@@ -101,11 +101,12 @@ _HOMES = {
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "score_table": ["ScoreTable"],
-    "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
+    "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AcceptCurve",
     "AcceptPolicy",
     "AccuracyAwareClassifier",
     "AccuracyEstimator",
