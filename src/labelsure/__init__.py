@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelsure.accuracy_aware import AccuracyAwareClassifier
-    from labelsure.candidates import confidence
     from labelsure.classifiers import (
         BinaryRelevance,
         ClassifierTrellis,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         TrellisDistribution,
+        confidence,
     )
     from labelsure.errors import (
         DataError,
@@ -59,7 +59,6 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "accuracy_aware": ["AccuracyAwareClassifier"],
-    "candidates": ["confidence"],
     "classifiers": [
         "BinaryRelevance",
         "ClassifierTrellis",
@@ -88,6 +87,7 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "TrellisDistribution",
+        "confidence",
     ],
     "errors": [
         "DataError",

@@ -7,6 +7,7 @@ function draws into the caller's Axes, or makes new ones, and returns them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "x", "+")
 FEW = 30  # accepted instances whose mean is still mostly chance
-MAX_LETTERS = 50  # of the name of a labelset beside its bar
+MAX_LETTERS = 40  # in a line of the name of a labelset beside its bar
+MAX_LINES = 3  # of such a name
+ROUNDING = 1e-9  # a sum of probabilities this close to 1 leaves nothing to others
 
 
 def make_figure(width: float = 6.4, height: float = 4.8) -> Figure:
@@ -150,7 +153,7 @@ def _mark_target(table: pd.DataFrame, target: float, ax: Axes) -> None:
 def plot_labelsets(
     names: Sequence[str], probabilities: Floats, title: str, ax: Axes | None
 ) -> Axes:
-    """Draw labelsets as bars, the most probable on top, and all others together as the last one.
+    """Draw labelsets as bars, the most probable on top, and all others together as the last bar.
 
     Parameters
     ----------
@@ -163,22 +166,30 @@ def plot_labelsets(
     ax
         Where to draw.
     """
+    shown = [_wrap(name) for name in names]
+    rest = 1.0 - float(np.sum(probabilities))
+    has_others = rest > ROUNDING
+    if has_others:
+        shown.append("all others together")
     if ax is None:
-        ax = make_figure(6.4, 1.2 + 0.32 * (len(names) + 1)).add_subplot()
-    rest = max(0.0, 1.0 - float(np.sum(probabilities)))
-    bars = ax.barh(range(len(names)), probabilities, color="0.45", edgecolor="k")
-    others = ax.barh([len(names)], [rest], color="w", edgecolor="k", hatch="////")
-    for drawn in (bars, others):
-        ax.bar_label(drawn, fmt="{:.3f}", padding=3)
-    shown = [_shorten(name) for name in names]
-    ax.set_yticks(range(len(names) + 1), [*shown, "all others together"])
+        n_lines = sum(1.5 + text.count("\n") for text in shown)
+        ax = make_figure(7.0, 1.2 + 0.2 * n_lines).add_subplot()
+    bars = [ax.barh(range(len(names)), probabilities, color="0.45", edgecolor="k")]
+    if has_others:
+        bars.append(ax.barh([len(names)], [rest], color="w", edgecolor="k", hatch="////"))
+    for drawn in bars:
+        ax.bar_label(drawn, fmt="{:.3g}", padding=3)
+    ax.set_yticks(range(len(shown)), shown)
     ax.invert_yaxis()
-    ax.set(xlabel="probability", xlim=(0, 1.1 * max(rest, *probabilities, 1e-300)))
-    ax.set_title(_shorten(title))
+    ax.set_xmargin(0.2)  # room for the numbers beside the bars
+    ax.set_xlabel("probability")
+    ax.set_title(_wrap(title))
     return ax
 
 
-def _shorten(text: str) -> str:
-    """Return a text that fits beside a bar, with no sign that starts a formula."""
-    short = text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…"
-    return short.replace("$", r"\$")
+def _wrap(text: str) -> str:
+    """Return a text in lines that fit beside a bar, with no sign that starts a formula."""
+    lines = wrap(text, MAX_LETTERS)
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"{lines[MAX_LINES - 1][: MAX_LETTERS - 2]} …"]
+    return "\n".join(lines).replace("$", r"\$")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
@@ -50,25 +50,6 @@ from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 
 DECISIONS = ("mode", "best", "predict")
-
-
-@dataclass(frozen=True)
-class Assessment:
-    """Predictions and what they are worth.
-
-    Parameters
-    ----------
-    Y_pred
-        (n, L) predicted labelsets.
-    accuracy
-        (n,) estimated accuracies.
-    accepted
-        (n,) whether the policy accepts each; None without a target.
-    """
-
-    Y_pred: Labelsets
-    accuracy: Floats
-    accepted: Mask | None
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -275,12 +256,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.accuracy_estimator_.estimate(*self._predict_all(X), level=level)
 
     def assess(self, X: Any) -> Assessment:
-        """Return predictions, their estimated accuracies and acceptance, in one sweep over X."""
+        """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
+
+        `to_frame` of what it returns is a table with the index of X.
+        """
         dist, decisions = self._predict_all(X)
-        estimated = self.accuracy_estimator_.predict(dist, decisions)
-        Y_pred = dist.mode() if decisions is None else decisions
-        accepted = None if self.policy_ is None else self.policy_.accept(estimated)
-        return Assessment(Y_pred, estimated, accepted)
+        return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric, once the truth is known.
