@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats
 from labelsure.errors import InputError, unknown_name
 
@@ -170,6 +171,10 @@ class Profile:
         names = ("top", "runner_up", "entropy", "collision", "log_top", "log_runner_up")
         columns = {name: getattr(self, name) for name in (*names, "log_collision")}
         return pd.DataFrame({**columns, "method": self.method})
+
+    def _repr_html_(self) -> str:
+        sentence = f"Profile of {count(len(self), 'distribution')}."
+        return make_html(sentence, self[:N_ROWS].to_frame())
 
 
 @dataclass(frozen=True)

@@ -368,7 +368,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         else:
             (X,) = indexable(X)  # so that rows can be taken from it
         keeps_names = hasattr(innermost(estimator), "predict_distribution")
-        y = truth.for_estimator(with_names=keeps_names)
+        y = truth.for_estimator(X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, fit_params, groups)
 
     def _fit_policy(self, table: ScoreTable, target: float) -> AcceptPolicy:

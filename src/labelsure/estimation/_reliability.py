@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
+from labelsure._notebook import count, make_html
 from labelsure._plots import plot_reliability
 from labelsure._typing import Floats
 from labelsure.errors import InputError
@@ -47,8 +48,8 @@ class Estimate:
     >>> from labelsure import AccuracyEstimator, IndependentLabels
     >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
     >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist)
-    >>> print(f"{batch.mean:.2f}, from {batch.low:.2f} to {batch.high:.2f}")
-    0.85, from 0.78 to 0.92
+    >>> print(batch)
+    Mean accuracy 0.850, between 0.780 and 0.920 with probability 0.95 (100 instances).
     """
 
     mean: float
@@ -57,6 +58,15 @@ class Estimate:
     n_samples: int
     level: float
     spread: float
+
+    def __str__(self) -> str:
+        return (
+            f"Mean accuracy {self.mean:.3f}, between {self.low:.3f} and {self.high:.3f} with "
+            f"probability {self.level:g} ({count(self.n_samples, 'instance')})."
+        )
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self))
 
 
 @dataclass(frozen=True)
@@ -174,6 +184,11 @@ class Reliability:
         """
         shown = f"calibration error {self.expected_calibration_error:.3f}"
         return plot_reliability(self.table, shown if label is None else label, ax)
+
+    def _repr_html_(self) -> str:
+        n_samples = count(int(self.table["n_samples"].sum()), "instance")
+        error = self.expected_calibration_error
+        return make_html(f"Expected calibration error {error:.3f} ({n_samples}).", self.table)
 
 
 def reliability(

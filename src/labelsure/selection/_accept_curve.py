@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from labelsure._notebook import count, make_html
 from labelsure._plots import plot_accept_curve
 from labelsure._typing import Floats
 from labelsure.estimation import check_level, wilson_interval
@@ -16,6 +17,8 @@ from labelsure.selection._thresholds import check_scored
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+N_SHOWN = 10  # rows in a notebook, from the first to the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,14 @@ class AcceptCurve:
             target=target,
             ax=ax,
         )
+
+    def _repr_html_(self) -> str:
+        if self.table.empty:
+            return make_html("An acceptance curve of no instances.")
+        last = len(self.table) - 1
+        some = self.table.iloc[np.unique(np.linspace(0, last, N_SHOWN).round().astype(int))]
+        n_samples = count(int(self.table["n_accepted"].iloc[-1]), "instance")
+        return make_html(f"Area under the acceptance curve {self.area:.3f} ({n_samples}).", some)
 
 
 def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
