@@ -44,6 +44,35 @@ def distances(middle: Any, low: Any, high: Any) -> Floats:
     return np.array([np.subtract(middle, low), np.subtract(high, middle)]).clip(0)
 
 
+def draw_interval_series(
+    ax: Axes, x: Any, y: Any, interval: tuple[Any, Any], *, number: int, label: str
+) -> None:
+    """Draw values with their intervals, in a line style and with a marker of their own.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y, interval
+        The values, and the lower and upper ends of the intervals of y.
+    number
+        How many such series are drawn already.
+    label
+        For the legend.
+    """
+    ax.errorbar(
+        x,
+        y,
+        yerr=distances(y, *interval),
+        marker=MARKERS[number % len(MARKERS)],
+        linestyle=STYLES[number % len(STYLES)],
+        markersize=4,
+        capsize=3,
+        linewidth=1,
+        label=label,
+    )
+
+
 def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
     """Draw actual against estimated accuracy with its interval, and the diagonal.
 
@@ -61,13 +90,12 @@ def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
     if not n_before:
         ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="ideal")
     shown = table[table["n_samples"] > 0]
-    ax.errorbar(
+    draw_interval_series(
+        ax,
         shown["estimated"],
         shown["accuracy"],
-        yerr=distances(shown["accuracy"], shown["accuracy_low"], shown["accuracy_high"]),
-        marker=MARKERS[n_before % len(MARKERS)],
-        linestyle=STYLES[n_before % len(STYLES)],
-        capsize=3,
+        (shown["accuracy_low"], shown["accuracy_high"]),
+        number=n_before,
         label=label,
     )
     ax.set(xlabel="estimated accuracy", ylabel="actual accuracy", xlim=(0, 1), ylim=(0, 1))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labelsure._plots import MARKERS, STYLES, choose_axes, distances, make_figure
+from labelsure._plots import STYLES, choose_axes, distances, draw_interval_series, make_figure
 from labelsure._typing import Floats
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES, confidence_of_profile
 from labelsure.distributions import Profile
@@ -182,26 +182,16 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
         part = intervals[(intervals["metric"] == metric) & intervals["low"].notna()]
         ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="Oracle")
         for i, model in enumerate(dict.fromkeys(part["model"])):
-            _draw_model(ax, part[part["model"] == model], model, i)
+            rows = part[part["model"] == model]
+            ends = rows["low"], rows["high"]
+            draw_interval_series(
+                ax, rows["estimated"], rows["accuracy"], ends, number=i, label=model
+            )
         least = max(0.0, float(part[["low", "estimated"]].min().min()) - 0.05)
         ax.set(title=metric, xlabel="estimated accuracy", xlim=(least, 1.02), ylim=(least, 1.02))
     axes[0].set_ylabel("actual accuracy")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
-
-
-def _draw_model(ax: Axes, rows: pd.DataFrame, model: str, number: int) -> None:
-    ax.errorbar(
-        rows["estimated"],
-        rows["accuracy"],
-        yerr=distances(rows["accuracy"], rows["low"], rows["high"]),
-        marker=MARKERS[number % len(MARKERS)],
-        linestyle=STYLES[number % len(STYLES)],
-        markersize=3,
-        capsize=2,
-        linewidth=1,
-        label=model,
-    )
 
 
 def plot_accepted(
