@@ -250,3 +250,22 @@ def top_of_merged(pairs, n_labels, k):
         if labelset not in [y for y, _ in pairs]:
             best.append((labelset, 0))
     return best
+
+
+# A table with a row for each instance.
+
+
+def named(labelset, names):
+    """The names of the labels that are set."""
+    return tuple(names[j] for j in range(len(names)) if labelset[j] == 1)
+
+
+def instance_row(P, y_pred, names, k):
+    """What a table says of one instance, by the names of the columns; top labelsets aside."""
+    row = {"predicted": named(y_pred, names), "probability": P[code_of(y_pred)]}
+    ranked = sorted(P, reverse=True)
+    for i in range(min(k, len(P))):
+        row[f"top_{i + 1}_probability"] = ranked[i]
+    for j, p in enumerate(marginals(P)):
+        row["probability_" + names[j]] = p
+    return row

@@ -28,19 +28,38 @@ def ridge_gradient(rows, targets, coefficients, penalty, n_free):
 
 
 def accept_curve(score, accuracy):
-    """(threshold, n, mean, area) for each distinct score, from the highest down."""
+    """(threshold, n, mean, standard deviation, area) for each distinct score, the highest first."""
     rows = []
     for t in sorted(set(score), reverse=True):
         accepted = [a for s, a in zip(score, accuracy, strict=True) if s >= t]
-        rows.append((t, len(accepted), sum(accepted) / len(accepted)))
+        mean = sum(accepted) / len(accepted)
+        spread = math.sqrt(sum((a - mean) ** 2 for a in accepted) / len(accepted))
+        rows.append((t, len(accepted), mean, spread))
     out = []
-    for i, (t, n, mean) in enumerate(rows):
+    for i, (t, n, mean, spread) in enumerate(rows):
         area, before = 0.0, 0
-        for _, m, value in rows[: i + 1]:
+        for _, m, value, _ in rows[: i + 1]:
             area += (m - before) * value
             before = m
-        out.append((t, n, mean, area / n))
+        out.append((t, n, mean, spread, area / n))
     return out
+
+
+def wilson(values, z):
+    """Wilson's interval of a mean, z standard errors wide.
+
+    Values anywhere in [0, 1] count as the number of coins that would scatter as much, where the
+    variance of one fair coin, 1/4, is added to both sums of squares.
+    """
+    n = len(values)
+    mean = sum(values) / n
+    found = sum((v - mean) ** 2 for v in values) + 0.25
+    coins = sum(mean * (1 - mean) for _ in values) + 0.25
+    n_coins = n * coins / found
+    middle = (mean + z**2 / (2 * n_coins)) / (1 + z**2 / n_coins)
+    margin = z * math.sqrt(mean * (1 - mean) / n_coins + z**2 / (4 * n_coins**2))
+    margin /= 1 + z**2 / n_coins
+    return max(0.0, middle - margin), min(1.0, middle + margin)
 
 
 def calibration_error(estimated, accuracy, edges):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelsure.accuracy_aware import AccuracyAwareClassifier
-    from labelsure.candidates import confidence
     from labelsure.classifiers import (
         BinaryRelevance,
         ClassifierTrellis,
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         TrellisDistribution,
+        confidence,
     )
     from labelsure.errors import (
         DataError,
@@ -54,13 +54,12 @@ if TYPE_CHECKING:
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
-    from labelsure.selection import AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "accuracy_aware": ["AccuracyAwareClassifier"],
-    "candidates": ["confidence"],
     "classifiers": [
         "BinaryRelevance",
         "ClassifierTrellis",
@@ -89,6 +88,7 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "TrellisDistribution",
+        "confidence",
     ],
     "errors": [
         "DataError",
@@ -103,11 +103,12 @@ _HOMES = {
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
-    "selection": ["AcceptPolicy", "TargetWarning", "accept_curve"],
+    "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AcceptCurve",
     "AcceptPolicy",
     "AccuracyAwareClassifier",
     "AccuracyEstimator",

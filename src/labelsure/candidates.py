@@ -1,4 +1,4 @@
-"""The seven candidates of the paper: confidence in [0, 1] from a distribution's profile.
+"""The profile of a distribution, and the paper's seven candidates: confidence in [0, 1] from it.
 
 Each is 0 on a uniform distribution and 1 on a point mass. With K outcomes, largest probability p1,
 second largest p2, entropy H and collision S:
@@ -18,18 +18,14 @@ second largest p2, entropy H and collision S:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats
-from labelsure.distributions import (
-    EngineSettings,
-    LabelsetDistribution,
-    Profile,
-    check_distribution,
-)
 from labelsure.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -37,12 +33,148 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CANDIDATES",
+    "FIELDS",
     "PAPER_CANDIDATES",
     "Candidate",
-    "confidence",
+    "Profile",
+    "check_candidates",
     "confidence_of_profile",
     "group_by_rank",
+    "log",
 ]
+
+FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
+"""The four numbers of a profile, from which candidates are computed."""
+
+NOTES = ("method", "entropy_error", "collision_error")
+
+
+def log(values: ArrayLike) -> Floats:
+    """Return the natural logarithm, -inf for 0 without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.asarray(values, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the candidates need to know of n distributions; every field has shape (n,).
+
+    Parameters
+    ----------
+    log_top
+        Log of the largest probability.
+    log_runner_up
+        Log of the second largest, of another labelset; equal to `log_top` on a tie.
+    entropy
+        Shannon entropy in nats.
+    log_collision
+        Log of the sum of squared probabilities: two draws are the same labelset.
+    n_labels
+        Log2 of the number of outcomes. A distribution over K outcomes that are no labelsets has
+        log2(K) here.
+    method
+        The engine that gave each row: "exact" unless it says otherwise.
+    bounds
+        Two profiles that enclose every field; None where the fields are exact.
+    entropy_error, collision_error
+        Standard errors of the entropy and of the collision; 0 unless they were sampled.
+    """
+
+    log_top: Floats
+    log_runner_up: Floats
+    entropy: Floats
+    log_collision: Floats
+    n_labels: float
+    method: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, dtype=np.str_))
+    bounds: tuple[Profile, Profile] | None = field(default=None, repr=False)
+    entropy_error: Floats = field(default_factory=lambda: np.empty(0))
+    collision_error: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        defaults = {
+            "method": np.full(len(self), "exact"),
+            "entropy_error": np.zeros(len(self)),
+            "collision_error": np.zeros(len(self)),
+        }
+        for name, values in defaults.items():
+            if getattr(self, name).size == 0:
+                object.__setattr__(self, name, values)
+
+    @classmethod
+    def from_values(
+        cls,
+        top: ArrayLike,
+        runner_up: ArrayLike,
+        entropy: ArrayLike,
+        collision: ArrayLike,
+        n_labels: float,
+    ) -> Profile:
+        """Build an exact profile from plain values instead of logs."""
+        entropy = np.asarray(entropy, dtype=np.float64)
+        return cls(log(top), log(runner_up), entropy, log(collision), n_labels)
+
+    @classmethod
+    def concatenate(cls, profiles: Sequence[Profile], n_labels: float) -> Profile:
+        """Put the rows of several profiles below each other."""
+        if not profiles:
+            return cls.from_values([], [], [], [], n_labels)
+        bounds = None
+        if any(profile.bounds is not None for profile in profiles):
+            bounds = (
+                cls.concatenate([profile.low for profile in profiles], n_labels),
+                cls.concatenate([profile.high for profile in profiles], n_labels),
+            )
+        columns = {
+            name: np.concatenate([getattr(profile, name) for profile in profiles])
+            for name in (*FIELDS, *NOTES)
+        }
+        return cls(**columns, n_labels=n_labels, bounds=bounds)
+
+    def __getitem__(self, rows: Any) -> Profile:
+        """Return some rows: a slice, indices or a mask."""
+        bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
+        columns = {name: getattr(self, name)[rows] for name in (*FIELDS, *NOTES)}
+        return Profile(**columns, n_labels=self.n_labels, bounds=bounds)
+
+    @property
+    def top(self) -> Floats:
+        """The largest probability."""
+        return np.exp(self.log_top)
+
+    @property
+    def runner_up(self) -> Floats:
+        """The second largest probability."""
+        return np.exp(self.log_runner_up)
+
+    @property
+    def collision(self) -> Floats:
+        """The sum of squared probabilities."""
+        return np.exp(self.log_collision)
+
+    @property
+    def low(self) -> Profile:
+        """Lower bounds of every field; the profile itself where it is exact."""
+        return self if self.bounds is None else self.bounds[0]
+
+    @property
+    def high(self) -> Profile:
+        """Upper bounds of every field; the profile itself where it is exact."""
+        return self if self.bounds is None else self.bounds[1]
+
+    def __len__(self) -> int:
+        return len(self.log_top)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the profile as a DataFrame: top, runner_up, entropy, collision, logs, method."""
+        import pandas as pd
+
+        names = ("top", "runner_up", "entropy", "collision", "log_top", "log_runner_up")
+        columns = {name: getattr(self, name) for name in (*names, "log_collision")}
+        return pd.DataFrame({**columns, "method": self.method})
+
+    def _repr_html_(self) -> str:
+        sentence = f"Profile of {count(len(self), 'distribution')}."
+        return make_html(sentence, self[:N_ROWS].to_frame())
 
 
 @dataclass(frozen=True)
@@ -218,39 +350,6 @@ def group_by_rank(names: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
-def confidence(
-    dist: LabelsetDistribution,
-    candidates: str | Sequence[str] | None = None,
-    bounds: bool = False,
-    **settings: Unpack[EngineSettings],
-) -> pd.DataFrame:
-    """Return how sure the distribution is, one row for each instance, one column a candidate.
-
-    Parameters
-    ----------
-    dist
-        A batch of distributions.
-    candidates
-        Names out of HP, TG, SE, CE, ME, GI, CS (None: these seven) and ESS.
-    bounds
-        Add columns such as HP_low and HP_high: equal to HP where the engine was exact.
-    **settings
-        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
-        `labelsure.distributions.Engine`.
-
-    Examples
-    --------
-    >>> from labelsure import IndependentLabels
-    >>> confidence(IndependentLabels([[0.9, 0.2], [0.5, 0.5]]), ["HP", "SE"]).round(3)
-          HP     SE
-    0  0.627  0.405
-    1  0.000  0.000
-    """
-    check_distribution(dist)
-    _check_candidates(candidates)  # before the profile, which may take a while
-    return confidence_of_profile(dist.profile(**settings), candidates, bounds=bounds)
-
-
 def confidence_of_profile(
     profile: Profile, candidates: str | Sequence[str] | None = None, *, bounds: bool = False
 ) -> pd.DataFrame:
@@ -258,7 +357,7 @@ def confidence_of_profile(
     import pandas as pd
 
     columns: dict[str, Floats] = {}
-    for name in _check_candidates(candidates):
+    for name in check_candidates(candidates):
         candidate = CANDIDATES[name]
         columns[name] = candidate.function(profile)
         if bounds:
@@ -266,7 +365,8 @@ def confidence_of_profile(
     return pd.DataFrame(columns, index=pd.RangeIndex(len(profile)))
 
 
-def _check_candidates(candidates: str | Sequence[str] | None) -> tuple[str, ...]:
+def check_candidates(candidates: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of candidates, None being the paper's seven, or say which is unknown."""
     if candidates is None:
         return PAPER_CANDIDATES
     if not isinstance(candidates, Iterable):

@@ -9,7 +9,7 @@ worth `empty`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,7 @@ __all__ = [
     "align_values",
     "check_accuracies",
     "check_empty",
+    "check_metrics",
     "counts",
     "get_metric",
 ]
@@ -202,6 +203,29 @@ def get_metric(metric: MetricLike) -> Metric:
         f"`metric` must be a name ({', '.join(METRICS)}) or a function of (tp, fp, fn, tn), "
         f"got {metric!r}."
     )
+
+
+def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
+    """Return several metrics, which go by their names and so must have different ones.
+
+    Examples
+    --------
+    >>> [metric.name for metric in check_metrics(["exact", "f1"])]
+    ['exact', 'f1']
+    """
+    if isinstance(metrics, str):
+        raise InputError(
+            f"`metrics` must be a sequence of metrics, got {metrics!r}. Write [{metrics!r}]."
+        )
+    chosen = [get_metric(metric) for metric in metrics]
+    names = [metric.name for metric in dict.fromkeys(chosen)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
+            "`Metric(name, function)` of `labelsure.metrics`."
+        )
+    return chosen
 
 
 def check_empty(empty: float) -> float:

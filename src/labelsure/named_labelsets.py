@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
@@ -57,6 +58,13 @@ class NamedLabelsets:
     rows: Labelsets
     label_names: tuple[str, ...] | None = None
     index: pd.Index | None = None
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        sizes = f"{count(len(self.rows), 'labelset')} of {count(self.rows.shape[1], 'label')}"
+        names = check_label_names(self.label_names, self.rows.shape[1])
+        return make_html(f"{sizes}.", pd.DataFrame(self.rows, self.index, names).head(N_ROWS))
 
 
 def read_labelsets(

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.candidates import CANDIDATES, Candidate
-from labelsure.distributions import LabelsetDistribution, Profile
-from labelsure.errors import InputError, unknown_name
+from labelsure.candidates import CANDIDATES, FIELDS, Candidate, Profile, check_candidates
+from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 
@@ -32,7 +33,6 @@ __all__ = [
     "CELL",
     "COLUMNS",
     "METRIC_COLUMNS",
-    "PROFILE",
     "TRUE_P_EMPTY",
     "ScoreTable",
 ]
@@ -41,9 +41,6 @@ __all__ = [
 CELL = ["dataset", "classifier", "repeat"]
 """What names a cell of a study: one classifier on one split of one data set. A list, by which
 pandas groups rows."""
-
-PROFILE = ("log_top", "log_runner_up", "entropy", "log_collision")
-"""The fields of the profile that candidates are computed from."""
 
 COLUMNS: dict[str, str] = {
     "dataset": "name of the data set, in studies",
@@ -118,8 +115,9 @@ class ScoreTable:
                 "`ScoreTable.from_distribution` for a distribution."
             )
         self._columns: Any = frame
-        self._decisions: Labelsets | None = None
+        self.decisions: Labelsets | None = None
         self._n_rows = len(frame)
+        self.index: pd.Index | None = frame.index
         self.decision_rule: str | None = frame.attrs.get(DECISION_RULE)
 
     @classmethod
@@ -166,7 +164,7 @@ class ScoreTable:
         if decision_rule is None:
             decision_rule = "mode" if Y_pred is None else "given"
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
-        return cls._from_parts(columns, profiles, decisions, decision_rule)
+        return cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
@@ -184,10 +182,11 @@ class ScoreTable:
         profiles: list[tuple[Rows, Profile]],
         decisions: Labelsets | None,
         decision_rule: str | None,
+        index: pd.Index | None = None,
     ) -> Self:
         new = cls.__new__(cls)
-        new._columns, new._profiles, new._decisions = columns, profiles, decisions
-        new.decision_rule = decision_rule
+        new._columns, new._profiles, new.decisions = columns, profiles, decisions
+        new.decision_rule, new.index = decision_rule, index
         new._n_rows = sum(len(profile) for _, profile in profiles)
         return new
 
@@ -204,7 +203,7 @@ class ScoreTable:
             for table, first in zip(tables, firsts[:-1], strict=True)
             for rows, profile in table._profiles
         ]
-        decisions = [table._decisions for table in tables if table._decisions is not None]
+        decisions = [table.decisions for table in tables if table.decisions is not None]
         rules = {table.decision_rule for table in tables}
         return cls._from_parts(
             columns,
@@ -234,19 +233,24 @@ class ScoreTable:
         names = [get_metric(metric).name for metric in metrics]
         added = {f"true_expected_{name}": np.full(len(self), np.nan) for name in names}
         added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
-        if truth is not None and self._decisions is not None:
+        if truth is not None and self.decisions is not None:
             for metric, name in zip(metrics, names, strict=True):
-                expected = truth.expected(metric, self._decisions, empty=0.0).value
+                expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
-            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self._decisions)))
+            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
         return self._with_columns(added)
 
     def _with_columns(self, added: dict[str, Any]) -> Self:
         columns = {**self._columns, **added}
-        return self._from_parts(columns, self._profiles, self._decisions, self.decision_rule)
+        rule, index = self.decision_rule, self.index
+        return self._from_parts(columns, self._profiles, self.decisions, rule, index)
 
     def __len__(self) -> int:
         return self._n_rows
+
+    def _repr_html_(self) -> str:
+        sentence = f"A score table of {count(len(self), 'prediction')}."
+        return make_html(sentence, self.to_frame().head(N_ROWS))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a DataFrame, its columns in the order of `COLUMNS`."""
@@ -255,8 +259,8 @@ class ScoreTable:
         if isinstance(self._columns, pd.DataFrame):
             return self._columns
         columns = dict(self._columns)
-        if self._decisions is not None:
-            columns["decision"] = to_digits(self._decisions)
+        if self.decisions is not None:
+            columns["decision"] = to_digits(self.decisions)
         frames = [
             profile.to_frame().assign(n_labels=int(profile.n_labels))
             for _, profile in self._profiles
@@ -266,7 +270,7 @@ class ScoreTable:
         columns |= {str(name): profiles[name].to_numpy() for name in profiles.columns}
         first = [name for name in COLUMNS if name in columns and name != TRUE_P_EMPTY]
         rest = [name for name in columns if name not in first]
-        frame = pd.DataFrame({name: columns[name] for name in [*first, *rest]})
+        frame = pd.DataFrame({name: columns[name] for name in [*first, *rest]}, self.index)
         frame.attrs[DECISION_RULE] = self.decision_rule
         return frame
 
@@ -328,7 +332,7 @@ class ScoreTable:
 
     def _read_profiles(self) -> list[tuple[Rows, Profile]]:
         """Return the rows of each number of labels with their profile."""
-        fields = [self._profile_column(name) for name in PROFILE]
+        fields = [self._profile_column(name) for name in FIELDS]
         n_labels = self._column("n_labels")
         profiles: list[tuple[Rows, Profile]] = []
         for size in np.unique(n_labels):
@@ -371,7 +375,7 @@ class ScoreTable:
                 "`dist` must be a LabelsetDistribution, or a table with the expected accuracies, "
                 "for an estimator that uses them, got a Profile. Pass the distribution."
             )
-        if self._decisions is None:
+        if self.decisions is None:
             return InputError(
                 "`Y_pred` must be given with a Profile, which does not say what was predicted, "
                 "got None. Pass the labelsets, or the distribution."
@@ -390,9 +394,7 @@ def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
 
 
 def _known_candidate(name: str) -> Candidate:
-    if name not in CANDIDATES:
-        raise unknown_name("candidate", name, CANDIDATES)
-    return CANDIDATES[name]
+    return CANDIDATES[check_candidates([name])[0]]
 
 
 name_classes_publicly(__name__)

@@ -10,7 +10,7 @@ import strategies
 
 import labelsure as ls
 from labelsure import distributions
-from labelsure.distributions._bridge import PRIMITIVES
+from labelsure.distributions._answers import PRIMITIVES
 
 ARCHITECTURE = Path(__file__).parents[2] / "ARCHITECTURE.md"
 REQUIRED = {
@@ -31,6 +31,8 @@ SIZES = {
     "index",
     "with_index",
     "align",
+    "to_frame",
+    "plot",
     "__len__",
     "__repr__",
 }
@@ -56,7 +58,7 @@ def test_the_primitives_are_the_private_methods():
     private = {
         name
         for name, member in vars(ls.LabelsetDistribution).items()
-        if inspect.isfunction(member) and re.match("_[a-z]", name)
+        if inspect.isfunction(member) and re.fullmatch("_[a-z_]*[a-z]", name)
     }
     assert private == named
     assert ls.LabelsetDistribution.__abstractmethods__ == REQUIRED

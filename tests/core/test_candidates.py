@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import oracles
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -252,3 +253,13 @@ def test_a_candidate_without_a_rank_key_ranks_by_its_values():
     profile = profile_of([[0.5, 0.5], [0.9, 0.1]])
     assert_array_equal(mine.ranks(profile), profile.top**2)
     assert not mine.ranks_like(CANDIDATES["HP"])
+
+
+def test_the_table_has_the_index_of_the_distribution():
+    index = pd.Index(["b", "a"], name="id")
+    dist = ls.IndependentLabels([[0.9, 0.2], [0.5, 0.5]])
+    found = ls.confidence(dist.with_index(index), ["HP"], bounds=True)
+    assert found.index.equals(index)
+    assert found.index.name == "id"
+    np.testing.assert_array_equal(found, ls.confidence(dist, ["HP"], bounds=True))
+    assert ls.confidence(dist).index.tolist() == [0, 1]

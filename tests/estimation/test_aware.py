@@ -94,6 +94,8 @@ def test_assess_is_everything_at_once(fitted, data):
     np.testing.assert_array_equal(found.Y_pred, fitted.predict(X))
     np.testing.assert_allclose(found.accuracy, fitted.predict_accuracy(X))
     np.testing.assert_array_equal(found.accepted, fitted.accept(X))
+    expected = ls.expected_accuracy(fitted.predict_distribution(X), metric="hamming")
+    np.testing.assert_allclose(found.expected, expected)
 
 
 def test_takes_frames_and_sparse_matrices(data):

@@ -251,7 +251,7 @@ def test_values_with_an_index_are_compared_by_it(dist, Y):
     found = ls.reliability(estimated, shuffled)
     assert found.expected_calibration_error == expected.expected_calibration_error
     pd.testing.assert_frame_equal(
-        ls.accept_curve(estimated, shuffled), ls.accept_curve(estimated, actual)
+        ls.accept_curve(estimated, shuffled).table, ls.accept_curve(estimated, actual).table
     )
     policy = ls.AcceptPolicy(0.5).fit(estimated, shuffled)
     assert policy.threshold_ == ls.AcceptPolicy(0.5).fit(estimated, actual).threshold_

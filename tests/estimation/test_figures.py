@@ -24,22 +24,78 @@ def drawn(ax):
     return ax
 
 
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def looks(ax):
+    """How each line is drawn, without its colour."""
+    return [(line.get_linestyle(), line.get_marker()) for line in ax.lines]
+
+
 def test_reliability(scored):
     result = ls.reliability(*scored)
-    ax = drawn(figures.plot_reliability(result))
-    line = ax.containers[0].lines[0]
-    np.testing.assert_allclose(line.get_ydata(orig=False), result.table["accuracy"])
-    assert figures.plot_reliability(result, label="again", ax=ax) is ax
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts.count("ideal") == 1
-    assert "again" in texts
+    ax = drawn(result.plot())
+    line, _, (bars,) = ax.containers[0].lines
+    table = result.table
+    np.testing.assert_allclose(line.get_xdata(orig=False), table["estimated"])
+    np.testing.assert_allclose(line.get_ydata(orig=False), table["accuracy"])
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    np.testing.assert_allclose(ends, table[["accuracy_low", "accuracy_high"]])
+    assert ax.get_title() == "Actual against estimated accuracy"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("estimated accuracy", "actual accuracy")
+    shown = f"calibration error {result.expected_calibration_error:.3f}"
+    assert legend_of(ax) == ["ideal", shown]
+    assert result.plot(ax, label="again") is ax
+    assert legend_of(ax) == ["ideal", shown, "again"]
+    first, second = (container.lines[0] for container in ax.containers)
+    assert first.get_marker() != second.get_marker()
+    assert first.get_linestyle() != second.get_linestyle()
+
+
+def test_intervals_without_instances_are_not_drawn():
+    ax = drawn(ls.reliability([0.1, 0.9], [0, 1]).plot())
+    assert len(ax.containers[0].lines[0].get_xdata(orig=False)) == 2
 
 
 def test_accept_curve(scored):
     curve = ls.accept_curve(*scored)
-    ax = drawn(figures.plot_accept_curve(curve))
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), curve["accuracy"])
-    assert f"area {curve['area'].iloc[-1]:.3f}" in ax.get_legend().get_texts()[0].get_text()
+    ax = drawn(curve.plot(level=0.9))
+    np.testing.assert_allclose(ax.lines[0].get_xdata()[1:], curve.table["coverage"])
+    np.testing.assert_allclose(ax.lines[0].get_ydata()[1:], curve.table["accuracy"])
+    few = "fewer than 30 accepted: mostly chance"
+    assert legend_of(ax) == [f"area {curve.area:.3f}", "90% interval of the mean", few]
+    assert ax.get_title() == "Accuracy of the most confident predictions"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("share accepted", "mean accuracy of the accepted")
+    (hatched,) = [patch for patch in ax.patches if patch.get_hatch()]
+    assert hatched.get_extents().transformed(ax.transData.inverted()).x1 == pytest.approx(29 / 2000)
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    low, high = curve.interval(0.9)
+    assert (band.min(), band.max()) == pytest.approx((low.min(), high.max()))
+    assert curve.plot(ax, label="again") is ax
+    assert len(set(looks(ax))) == 2
+    assert legend_of(ax).count(few) == 1
+
+
+def test_a_curve_of_many_equal_scores_has_no_noisy_end():
+    ax = drawn(ls.accept_curve([1.0] * 30 + [0.0], [1] * 31).plot(label="curve"))
+    assert legend_of(ax) == ["curve", "95% interval of the mean"]
+    ax = drawn(ls.accept_curve([1.0] * 29 + [0.0], [1] * 30).plot(label="curve"))
+    assert legend_of(ax)[2] == "fewer than 30 accepted: mostly chance"
+
+
+def test_a_target_is_marked_where_it_is_met():
+    curve = ls.accept_curve([0.9, 0.8, 0.7, 0.6], [1, 0, 1, 0])
+    ax = drawn(curve.plot(target=0.6))
+    assert legend_of(ax)[-1] == "target 0.6: met here with 75% accepted"
+    assert ax.lines[1].get_xydata().tolist() == [[0.75, 0.6]]
+    assert set(ax.lines[2].get_ydata()) == {0.6}
+    worse = ls.accept_curve([0.9, 0.8], [0.5, 0.5])
+    assert legend_of(drawn(worse.plot(target=0.6)))[-1] == "target 0.6: not met here"
+
+
+def test_an_empty_curve_is_drawn_as_such():
+    assert legend_of(drawn(ls.accept_curve([], []).plot()))[0] == "nothing to accept"
 
 
 def test_policy(scored):
@@ -47,6 +103,7 @@ def test_policy(scored):
     ax = drawn(figures.plot_policy(policy))
     np.testing.assert_allclose(ax.lines[0].get_ydata(), policy.table()["coverage"])
     assert ax.lines[1].get_xdata()[0] == 0.8
+    assert ax.get_title() == "What each target leaves"
 
 
 def test_monitor():
@@ -57,3 +114,4 @@ def test_monitor():
     ax = drawn(figures.plot_monitor(table))
     shown = {text.get_text() for text in ax.get_legend().get_texts()}
     assert shown == {"usual", "estimated", "alert"}
+    assert ax.get_title() == "Estimated accuracy of each chunk"

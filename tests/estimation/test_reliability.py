@@ -53,20 +53,38 @@ def test_accept_curve_is_that_of_the_loop(pairs):
     score, accuracy = zip(*pairs, strict=True)
     curve = ls.accept_curve(score, accuracy)
     expected = np.array(oracles.accept_curve(score, accuracy))
-    got = curve[["threshold", "n_accepted", "accuracy", "area"]].to_numpy()
-    np.testing.assert_allclose(got, expected, atol=1e-12)
-    assert curve["coverage"].iloc[-1] == 1
+    got = curve.table[["threshold", "n_accepted", "accuracy", "spread", "area"]].to_numpy()
+    np.testing.assert_allclose(got, expected, atol=1e-7)  # the spread is the root of a difference
+    np.testing.assert_allclose(got[:, [0, 1, 2, 4]], expected[:, [0, 1, 2, 4]], atol=1e-12)
+    np.testing.assert_allclose(curve.table["coverage"], got[:, 1] / len(pairs))
+    assert curve.area == curve.table["area"].iloc[-1]
+
+
+@given(pairs, st.sampled_from([(0.9, 1.6448536269514722), (0.95, 1.959963984540054)]))
+def test_intervals_are_those_of_the_loop(pairs, level_and_z):
+    level, z = level_and_z
+    score, accuracy = zip(*pairs, strict=True)
+    low, high = ls.accept_curve(score, accuracy).interval(level)
+    for i, t in enumerate(sorted(set(score), reverse=True)):
+        accepted = [a for s, a in pairs if s >= t]
+        assert (low[i], high[i]) == pytest.approx(oracles.wilson(accepted, z), abs=1e-7)
+    row = ls.reliability(score, accuracy, bins=1, level=level).table.iloc[0]
+    expected = oracles.wilson(accuracy, z)
+    assert (row["accuracy_low"], row["accuracy_high"]) == pytest.approx(expected, abs=1e-7)
 
 
 @given(pairs, st.randoms(use_true_random=False))
 def test_accept_curve_does_not_depend_on_the_order_of_rows(pairs, random):
     shuffled = random.sample(pairs, len(pairs))
-    first, second = (ls.accept_curve(*zip(*p, strict=True)) for p in (pairs, shuffled))
-    np.testing.assert_allclose(first, second, atol=1e-12)
+    first, second = (ls.accept_curve(*zip(*p, strict=True)).table for p in (pairs, shuffled))
+    np.testing.assert_allclose(first, second, atol=1e-7)
 
 
 def test_no_rows_at_all():
-    assert len(ls.accept_curve([], [])) == 0
+    curve = ls.accept_curve([], [])
+    assert len(curve.table) == 0
+    assert np.isnan(curve.area)
+    assert [len(ends) for ends in curve.interval()] == [0, 0]
     assert ls.reliability([], []).expected_calibration_error == 0
 
 
@@ -89,5 +107,7 @@ def test_messages():
         ls.accept_curve([3], [1, 1])
     with pytest.raises(InputError, match="`score` must not be missing, got NaN in row 1"):
         ls.accept_curve([3, np.nan], [1, 1])
+    with pytest.raises(InputError, match=r"`level` must be a probability.*got 95"):
+        ls.accept_curve([3], [1]).interval(95)
     with pytest.raises(InputError, match="`score` must be one number for each instance"):
         ls.accept_curve([[3]], [1])

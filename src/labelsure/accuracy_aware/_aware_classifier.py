@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
@@ -57,25 +57,6 @@ from labelsure.selection import AcceptPolicy
 DECISIONS = ("mode", "best", "predict")
 
 
-@dataclass(frozen=True)
-class Assessment:
-    """Predictions and what they are worth.
-
-    Parameters
-    ----------
-    Y_pred
-        (n, L) predicted labelsets.
-    accuracy
-        (n,) estimated accuracies.
-    accepted
-        (n,) whether the policy accepts each; None without a target.
-    """
-
-    Y_pred: Labelsets
-    accuracy: Floats
-    accepted: Mask | None
-
-
 class AccuracyAwareClassifier(LabelsetPredictor):
     """Any multi-label classifier, an estimator of its accuracy and a policy, fitted together.
 
@@ -101,6 +82,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
           half of them is for the accuracy estimator, the other for the policy.
 
         A frozen estimator uses neither: all instances are held out, and the target is guaranteed.
+    coverage
+        Instead of a target: the share of the predictions to accept; see `AcceptPolicy`.
     decision
         What is predicted, and judged: "mode", the most probable labelset; "best", the one with the
         highest expected accuracy; "predict", what the estimator's own `predict` says.
@@ -115,9 +98,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     Attributes
     ----------
     estimator_, accuracy_estimator_, policy_
-        What was fitted; `policy_` is None without a target.
+        What was fitted; `policy_` is None without a target or a coverage.
     guaranteed_
-        Whether the policy's target holds with probability `level`: there is one, it was reached on
+        Whether what the policy says holds with probability `level`: there is one, and it rests on
         instances that neither the classifier nor the accuracy estimator has seen.
     summary_
         What the policy accepts, and whether that is guaranteed, in words.
@@ -152,6 +135,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         level: float = 0.95,
         cv: Any = 5,
         *,
+        coverage: float | None = None,
         decision: str = "mode",
         empty: float = 1.0,
         features: Any = None,
@@ -161,6 +145,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.estimator = estimator
         self.metric = metric
         self.target = target
+        self.coverage = coverage
         self.level = level
         self.cv = cv
         self.decision = decision
@@ -170,7 +155,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
-        """Fit the classifier, the estimator of its accuracy and, with a target, the policy.
+        """Fit the classifier, the estimator of its accuracy and, where one is wanted, the policy.
 
         Parameters
         ----------
@@ -186,9 +171,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         self._check_parameters()
         data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
+        has_policy = self.target is not None or self.coverage is not None
         with warn_once():
-            has_policy, seed = self.target is not None, self.random_state
-            found = calibrate(self._wrap(), data, self.cv, has_policy=has_policy, random_state=seed)
+            found = calibrate(
+                self._wrap(),
+                data,
+                self.cv,
+                has_policy=has_policy,
+                random_state=self.random_state,
+            )
         self.estimator_ = found.fitted
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
@@ -196,9 +187,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.accuracy_estimator_ = AccuracyEstimator(
             self.metric, features, self.model, self.empty
         ).fit(found.for_estimator)
-        self.policy_ = None
-        if self.target is not None:
-            self.policy_ = self._fit_policy(found.for_policy, self.target)
+        self.policy_ = self._fit_policy(found.for_policy) if has_policy else None
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         if not self._has_base_learners:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -269,11 +258,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.accuracy_estimator_.predict(*self._predict_all(X))
 
     def accept(self, X: Any) -> Mask:
-        """Return which predictions the policy accepts, (n,); needs a target."""
+        """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
         check_is_fitted(self, "accuracy_estimator_")
         if self.policy_ is None:
             raise InputError(
-                "`accept` needs a target, got target=None when fitting. Fit with e.g. target=0.9."
+                "`accept` needs a target or a coverage, got neither when fitting. Fit with e.g. "
+                "target=0.9."
             )
         return self.policy_.accept(self.predict_accuracy(X))
 
@@ -283,12 +273,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.accuracy_estimator_.estimate(*self._predict_all(X), level=level)
 
     def assess(self, X: Any) -> Assessment:
-        """Return predictions, their estimated accuracies and acceptance, in one sweep over X."""
+        """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
+
+        `to_frame` of what it returns is a table with the index of X.
+        """
         dist, decisions = self._predict_all(X)
-        estimated = self.accuracy_estimator_.predict(dist, decisions)
-        Y_pred = dist.mode() if decisions is None else decisions
-        accepted = None if self.policy_ is None else self.policy_.accept(estimated)
-        return Assessment(Y_pred, estimated, accepted)
+        return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric, once the truth is known.
@@ -390,11 +380,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         else:
             (X,) = indexable(X)  # so that rows can be taken from it
         keeps_names = hasattr(innermost(estimator), "predict_distribution")
-        y = truth.for_estimator(with_names=keeps_names)
+        y = truth.for_estimator(X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, fit_params, groups)
 
-    def _fit_policy(self, table: ScoreTable, target: float) -> AcceptPolicy:
+    def _fit_policy(self, table: ScoreTable) -> AcceptPolicy:
         outcome = get_metric(self.metric).outcome
-        return AcceptPolicy(target, self.level, outcome).fit(
+        return AcceptPolicy(self.target, self.level, outcome, coverage=self.coverage).fit(
             self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
         )

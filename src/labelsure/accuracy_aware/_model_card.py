@@ -50,10 +50,11 @@ class ModelCard:
         What accuracy means, and what is predicted.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
-    target, level, threshold, coverage
-        Of the policy; None without one, and the threshold also if the target was not reached.
+    target, level, threshold, coverage, bound
+        Of the policy: what was asked for, and what came out; None without one, and threshold and
+        bound also if the target was not reached.
     guaranteed
-        Whether the target holds with probability `level`.
+        Whether the bound holds with probability `level`.
     summary
         What is accepted and whether that is guaranteed, in words.
     calibration
@@ -79,6 +80,7 @@ class ModelCard:
     level: float
     threshold: float | None
     coverage: float | None
+    bound: float | None
     guaranteed: bool
     summary: str
     calibration: dict[str, list[Any]]
@@ -156,6 +158,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         level=float(model.level),
         threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
         coverage=None if policy is None else float(policy.coverage_),
+        bound=None if policy is None or not policy.reached_ else float(policy.bound_),
         guaranteed=model.guaranteed_,
         summary=model.summary_,
         calibration=calibration,
@@ -202,12 +205,12 @@ def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
     Parameters
     ----------
     policy
-        Fitted, or None without a target.
+        Fitted, or None.
     guaranteed
-        Whether its target holds with probability `level`.
+        Whether what it says holds with probability `level`.
     """
     if policy is None:
-        return "There is no target, so no prediction is accepted or refused."
+        return "There is no target and no coverage, so no prediction is accepted or refused."
     message: str = policy.message_
     if not policy.reached_:
         return message
@@ -243,12 +246,17 @@ def check_loaded_classifier(model: Any) -> None:
         and estimator.decision_ == model.decision,
         "`accuracy_estimator_` must be fitted for the classifier's metric and decisions",
     )
-    expect((policy is None) == (model.target is None), "`policy_` must be there with a target only")
+    wanted = (model.target, model.coverage)
+    expect(
+        (policy is None) == (wanted == (None, None)),
+        "`policy_` must be there with a target or a coverage only",
+    )
     if policy is not None:
         expect(
             isinstance(policy, AcceptPolicy)
-            and (policy.target, policy.level) == (model.target, model.level),
-            "`policy_` must have the classifier's target and level",
+            and policy.policies_ is None
+            and (policy.target, policy.coverage, policy.level) == (*wanted, model.level),
+            "`policy_` must have the classifier's target, coverage and level",
         )
     expect(
         model.guaranteed_ is False or (policy is not None and policy.reached_),

@@ -70,11 +70,13 @@ class Truth:
     classes: NDArray[Any] | list[NDArray[Any]]
     is_vector: bool
 
-    def for_estimator(self, *, with_names: bool) -> Any:
+    def for_estimator(self, X: Any, *, with_names: bool) -> Any:
         """Return zeros and ones as estimators are fitted with: a vector, a matrix or a DataFrame.
 
         Parameters
         ----------
+        X
+            What the estimator is fitted with: a DataFrame has the index of this one.
         with_names
             Whether the estimator keeps the label names of a DataFrame.
         """
@@ -85,7 +87,7 @@ class Truth:
             return numbers
         import pandas as pd
 
-        return pd.DataFrame(numbers, columns=list(self.label_names))
+        return pd.DataFrame(numbers, index_of(X), list(self.label_names))
 
 
 def check_sizes(X: Any, y: Any, who: str) -> None:

@@ -19,10 +19,10 @@ from statsmodels.stats.multitest import multipletests
 
 from labelsure._kernels.concordance import net_concordance
 from labelsure._typing import Floats, Integers
-from labelsure.candidates import CANDIDATES
+from labelsure.candidates import CANDIDATES, FIELDS
 from labelsure.errors import InputError, unknown_name
 from labelsure.metrics import COUNTS, METRICS, check_empty
-from labelsure.score_table import CELL, PROFILE, ScoreTable
+from labelsure.score_table import CELL, ScoreTable
 
 Values = Callable[[ScoreTable, str], Floats]
 """What is correlated with accuracy: a candidate's values, or its ranks."""
@@ -309,7 +309,7 @@ def check_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return a score table that every analysis can read; one without repeats is repeat 0."""
     if isinstance(scores, pd.DataFrame) and "repeat" not in scores.columns:
         scores = scores.assign(repeat=0)
-    return check_columns(scores, [*CELL, *COUNTS, *PROFILE, "n_labels"], "scores")
+    return check_columns(scores, [*CELL, *COUNTS, *FIELDS, "n_labels"], "scores")
 
 
 def check_names(names: str | Sequence[str], known: Iterable[str], what: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._notebook import list_names, make_html
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
 from labelsure.errors import InputError
@@ -95,6 +96,12 @@ class Dataset:
             f"Dataset({self.name!r}, n_samples={self.n_samples}, n_labels={self.n_labels}, "
             f"n_features={self.n_features})"
         )
+
+    def _repr_html_(self) -> str:
+        described = {name: [value] for name, value in self.describe().items()}
+        labels = list_names(self.label_names)
+        sentence = f"Data set {self.name!r} from {self.source}, with the labels {labels}."
+        return make_html(sentence, pd.DataFrame(described))
 
     def describe(self) -> dict[str, Any]:
         """Return the numbers by which data sets are compared.

@@ -1,20 +1,17 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.distributions._answers import (
-    Expected,
-    Profile,
-    Summary,
-    Support,
-    TopLabelsets,
-)
+from labelsure.candidates import Profile
+from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution, check_distribution
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._instance_table import make_table
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import ROUNDING, clip_rounding, make_generator
 from labelsure.distributions._trellis import TrellisDistribution
@@ -39,7 +36,9 @@ __all__ = [
     "as_distribution",
     "check_distribution",
     "clip_rounding",
+    "confidence",
     "make_generator",
+    "make_table",
 ]
 
 name_classes_publicly(__name__)

@@ -1,149 +1,38 @@
-"""What distributions answer: profiles, expected accuracies with bounds, the best labelsets."""
+"""What distributions are asked, and what they answer."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats, Indices, Labelsets
+from labelsure.candidates import Profile
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labelsure.distributions._bridge import LabelsetDistribution
     from labelsure.metrics import Metric
 
-
-FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
-NOTES = ("method", "entropy_error", "collision_error")
-
-
-def log(values: ArrayLike) -> Floats:
-    """Return the natural logarithm, -inf for 0 without a warning."""
-    with np.errstate(divide="ignore"):
-        return np.log(np.asarray(values, dtype=np.float64))
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What the candidates need to know of n distributions; every field has shape (n,).
-
-    Parameters
-    ----------
-    log_top
-        Log of the largest probability.
-    log_runner_up
-        Log of the second largest, of another labelset; equal to `log_top` on a tie.
-    entropy
-        Shannon entropy in nats.
-    log_collision
-        Log of the sum of squared probabilities: two draws are the same labelset.
-    n_labels
-        Log2 of the number of outcomes. A distribution over K outcomes that are no labelsets has
-        log2(K) here.
-    method
-        The engine that gave each row: "exact" unless it says otherwise.
-    bounds
-        Two profiles that enclose every field; None where the fields are exact.
-    entropy_error, collision_error
-        Standard errors of the entropy and of the collision; 0 unless they were sampled.
-    """
-
-    log_top: Floats
-    log_runner_up: Floats
-    entropy: Floats
-    log_collision: Floats
-    n_labels: float
-    method: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, dtype=np.str_))
-    bounds: tuple[Profile, Profile] | None = field(default=None, repr=False)
-    entropy_error: Floats = field(default_factory=lambda: np.empty(0))
-    collision_error: Floats = field(default_factory=lambda: np.empty(0))
-
-    def __post_init__(self) -> None:
-        defaults = {
-            "method": np.full(len(self), "exact"),
-            "entropy_error": np.zeros(len(self)),
-            "collision_error": np.zeros(len(self)),
-        }
-        for name, values in defaults.items():
-            if getattr(self, name).size == 0:
-                object.__setattr__(self, name, values)
-
-    @classmethod
-    def from_values(
-        cls,
-        top: ArrayLike,
-        runner_up: ArrayLike,
-        entropy: ArrayLike,
-        collision: ArrayLike,
-        n_labels: float,
-    ) -> Profile:
-        """Build an exact profile from plain values instead of logs."""
-        entropy = np.asarray(entropy, dtype=np.float64)
-        return cls(log(top), log(runner_up), entropy, log(collision), n_labels)
-
-    @classmethod
-    def concatenate(cls, profiles: Sequence[Profile], n_labels: float) -> Profile:
-        """Put the rows of several profiles below each other."""
-        if not profiles:
-            return cls.from_values([], [], [], [], n_labels)
-        bounds = None
-        if any(profile.bounds is not None for profile in profiles):
-            bounds = (
-                cls.concatenate([profile.low for profile in profiles], n_labels),
-                cls.concatenate([profile.high for profile in profiles], n_labels),
-            )
-        columns = {
-            name: np.concatenate([getattr(profile, name) for profile in profiles])
-            for name in (*FIELDS, *NOTES)
-        }
-        return cls(**columns, n_labels=n_labels, bounds=bounds)
-
-    def __getitem__(self, rows: Any) -> Profile:
-        """Return some rows: a slice, indices or a mask."""
-        bounds = None if self.bounds is None else (self.bounds[0][rows], self.bounds[1][rows])
-        columns = {name: getattr(self, name)[rows] for name in (*FIELDS, *NOTES)}
-        return Profile(**columns, n_labels=self.n_labels, bounds=bounds)
-
-    @property
-    def top(self) -> Floats:
-        """The largest probability."""
-        return np.exp(self.log_top)
-
-    @property
-    def runner_up(self) -> Floats:
-        """The second largest probability."""
-        return np.exp(self.log_runner_up)
-
-    @property
-    def collision(self) -> Floats:
-        """The sum of squared probabilities."""
-        return np.exp(self.log_collision)
-
-    @property
-    def low(self) -> Profile:
-        """Lower bounds of every field; the profile itself where it is exact."""
-        return self if self.bounds is None else self.bounds[0]
-
-    @property
-    def high(self) -> Profile:
-        """Upper bounds of every field; the profile itself where it is exact."""
-        return self if self.bounds is None else self.bounds[1]
-
-    def __len__(self) -> int:
-        return len(self.log_top)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the profile as a DataFrame: top, runner_up, entropy, collision, logs, method."""
-        import pandas as pd
-
-        names = ("top", "runner_up", "entropy", "collision", "log_top", "log_runner_up")
-        columns = {name: getattr(self, name) for name in (*names, "log_collision")}
-        return pd.DataFrame({**columns, "method": self.method})
+PRIMITIVES: dict[str, tuple[str, ...]] = {
+    "__getitem__": ("_take",),
+    "marginals": ("_marginals",),
+    "log_prob": ("_log_prob",),
+    "sample": ("_sample",),
+    "top": ("_top",),
+    "mode": ("_mode",),
+    "profile": ("_summary",),
+    "summary": ("_summary",),
+    "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
+    "size_marginals": ("_size_marginals",),
+    "probabilities": ("_probabilities",),
+    "best": ("_best",),
+    "support": ("_support",),
+    "with_engine": ("_with_engine",),
+}
+"""Each public question and the primitives that answer it. A new kind implements the abstract ones,
+and those with a default where it has a better way."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +86,17 @@ class Expected:
         names = ("value", "low", "high")
         arrays = [np.stack([getattr(one, name) for one in columns], axis=1) for name in names]
         return cls(*arrays)
+
+
+def expect_exact(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+    """Return the expected exact match: the probability of the prediction."""
+    return np.exp(dist._log_prob(Y_pred))
+
+
+def expect_hamming(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+    """Return the expected Hamming accuracy: the mean probability that a label is right."""
+    marginals = dist._marginals()
+    return np.where(Y_pred == 1, marginals, 1 - marginals).mean(axis=1)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,18 @@ import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES, check_size
 from labelsure._typing import Floats, Indices, Labelsets, RandomState, Rows
-from labelsure.distributions._answers import Expected, Profile, Summary, Support, TopLabelsets
+from labelsure.candidates import Profile
+from labelsure.distributions._answers import (
+    Expected,
+    Summary,
+    Support,
+    TopLabelsets,
+    expect_exact,
+    expect_hamming,
+)
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
-from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions._instance_table import describe_in_html, plot_instance, tabulate_modes
+from labelsure.distributions._probabilities import make_generator, pick_rows
 from labelsure.errors import InputError
 from labelsure.labelsets import (
     check_guesses,
@@ -22,30 +31,20 @@ from labelsure.labelsets import (
     count_axes,
     given_names,
 )
-from labelsure.metrics import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
+from labelsure.metrics import (
+    EXACT,
+    HAMMING,
+    Metric,
+    MetricLike,
+    check_empty,
+    check_metrics,
+    get_metric,
+)
 from labelsure.named_labelsets import align_labelsets
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PRIMITIVES: dict[str, tuple[str, ...]] = {
-    "__getitem__": ("_take",),
-    "marginals": ("_marginals",),
-    "log_prob": ("_log_prob",),
-    "sample": ("_sample",),
-    "top": ("_top",),
-    "mode": ("_mode",),
-    "profile": ("_summary",),
-    "summary": ("_summary",),
-    "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
-    "size_marginals": ("_size_marginals",),
-    "probabilities": ("_probabilities",),
-    "best": ("_best",),
-    "support": ("_support",),
-    "with_engine": ("_with_engine",),
-}
-"""Each public question and the primitives that answer it. A new kind implements the abstract ones,
-and those with a default where it has a better way."""
+    from matplotlib.axes import Axes
 
 
 class LabelsetDistribution(ABC):
@@ -109,20 +108,7 @@ class LabelsetDistribution(ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken: Rows
-        if isinstance(rows, (int, np.integer)):
-            if not -len(self) <= rows < len(self):
-                raise IndexError(f"Row {rows} is out of range for {len(self)} instances.")
-            first = int(rows) % len(self)
-            taken = slice(first, first + 1)
-        elif isinstance(rows, slice):
-            taken = rows
-        else:
-            taken = np.atleast_1d(np.arange(len(self))[rows])
-            if taken.ndim > 1:
-                raise IndexError(
-                    f"Rows must be an index, a slice, indices or a mask, got {taken.ndim} axes."
-                )
+        taken = pick_rows(rows, len(self))
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -283,18 +269,7 @@ class LabelsetDistribution(ABC):
         **settings
             Of the engine, see `profile`.
         """
-        if isinstance(metrics, str):
-            raise InputError(
-                f"`metrics` must be a sequence of metrics, got {metrics!r}. Write [{metrics!r}]."
-            )
-        chosen = [get_metric(metric) for metric in metrics]
-        names = [metric.name for metric in dict.fromkeys(chosen)]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(
-                f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
-                "`Metric(name, function)` of `labelsure.metrics`."
-            )
+        chosen = check_metrics(metrics)
         return self.with_engine(**settings)._summary(chosen, check_empty(empty))
 
     def size_marginals(self) -> Floats:
@@ -322,6 +297,36 @@ class LabelsetDistribution(ABC):
             max_bytes,
         )
         return self._probabilities()
+
+    def to_frame(
+        self,
+        k: int = 3,
+        *,
+        candidates: str | Sequence[str] | None = None,
+        probabilities: bool = True,
+        sep: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the mode and what is known of it as a table, see `docs/table.md`.
+
+        Parameters
+        ----------
+        k
+            How many of the most probable labelsets to add; not more than there are.
+        candidates
+            As for `labelsure.confidence`; [] for none.
+        probabilities
+            Whether to add a column for each label.
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
+
+    def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
+        """Draw the k most probable labelsets of one instance, by its position, as bars."""
+        return plot_instance(self, row, k, ax)
+
+    def _repr_html_(self) -> str:
+        return describe_in_html(self)
 
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
 
@@ -380,18 +385,8 @@ class LabelsetDistribution(ABC):
         return self
 
 
-def expect_exact(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
-    """Return the expected exact match: the probability of the prediction."""
-    return np.exp(dist._log_prob(Y_pred))
-
-
-def _expect_hamming(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
-    marginals = dist._marginals()
-    return np.where(Y_pred == 1, marginals, 1 - marginals).mean(axis=1)
-
-
 _EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]] = {
     EXACT: expect_exact,
-    HAMMING: _expect_hamming,
+    HAMMING: expect_hamming,
 }
 """Metrics whose expectation every kind has from simpler answers than the counts."""

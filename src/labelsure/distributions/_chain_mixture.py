@@ -14,15 +14,16 @@ from labelsure._kernels.chain_joints import BLOCK_LABELS, joint_rows
 from labelsure._kernels.threads import for_rows, map_rows, n_threads
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure.candidates import Profile
 from labelsure.distributions._answers import (
     Expected,
-    Profile,
     Summary,
     Support,
     TopLabelsets,
     View,
+    expect_exact,
 )
-from labelsure.distributions._bridge import LabelsetDistribution, expect_exact
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import Chain, LinearChain
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings

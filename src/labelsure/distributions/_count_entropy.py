@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma
 
 from labelsure._typing import Floats, Indices
-from labelsure.distributions._answers import Profile, log
+from labelsure.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name
 
 

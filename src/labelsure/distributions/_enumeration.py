@@ -13,14 +13,8 @@ from scipy.special import logsumexp
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import (
-    Expected,
-    Profile,
-    Support,
-    TopLabelsets,
-    View,
-    log,
-)
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Expected, Support, TopLabelsets, View
 from labelsure.distributions._chain_links import CALL_ROWS, Chain, LinearStack
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.metrics import Metric

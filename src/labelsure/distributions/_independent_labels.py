@@ -14,7 +14,8 @@ from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.distributions._answers import Profile, Summary, TopLabelsets, log
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Expected, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums

@@ -1,4 +1,4 @@
-"""What users hand over, checked: probabilities and random states."""
+"""What users hand over, checked: probabilities, random states, rows to pick."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._typing import Floats, Integers, RandomState
+from labelsure._typing import Floats, Integers, RandomState, Rows
 from labelsure.errors import InputError
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
@@ -16,6 +16,29 @@ SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 ROUNDING = 1e-6
 """A probability this far outside of [0, 1] is rounded: float32 has seven digits, of which sums over
 trees or folds lose one."""
+
+
+def pick_rows(rows: Any, n_samples: int) -> Rows:
+    """Return an index, a slice, indices or a mask as what picks some rows of an array.
+
+    Examples
+    --------
+    >>> pick_rows(-1, 3), pick_rows([True, False, True], 3)
+    (slice(2, 3, None), array([0, 2]))
+    """
+    if isinstance(rows, (int, np.integer)):
+        if not -n_samples <= rows < n_samples:
+            raise IndexError(f"Row {rows} is out of range for {n_samples} instances.")
+        first = int(rows) % n_samples
+        return slice(first, first + 1)
+    if isinstance(rows, slice):
+        return rows
+    taken = np.atleast_1d(np.arange(n_samples)[rows])
+    if taken.ndim > 1:
+        raise IndexError(
+            f"Rows must be an index, a slice, indices or a mask, got {taken.ndim} axes."
+        )
+    return taken
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:

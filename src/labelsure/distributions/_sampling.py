@@ -19,7 +19,8 @@ from scipy.stats import norm
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Profile, TopLabelsets, View, log
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Expected, TopLabelsets, View
 from labelsure.distributions._chain_links import Chain, LinearStack
 from labelsure.distributions._enumeration import Enumeration
 from labelsure.distributions._labelset_table import expect_over

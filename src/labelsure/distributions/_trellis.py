@@ -18,7 +18,8 @@ from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels import unit_interval
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import Expected, Profile, Summary, TopLabelsets, log
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Expected, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, TooLargeError

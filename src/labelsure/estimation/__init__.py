@@ -10,7 +10,14 @@ from labelsure.estimation._models import (
     PluginModel,
     RidgeModel,
 )
-from labelsure.estimation._reliability import Dispersion, Estimate, Reliability, reliability
+from labelsure.estimation._reliability import (
+    Dispersion,
+    Estimate,
+    Reliability,
+    check_level,
+    reliability,
+    wilson_interval,
+)
 
 __all__ = [
     "ACCURACY_MODELS",
@@ -25,7 +32,9 @@ __all__ = [
     "PluginModel",
     "Reliability",
     "RidgeModel",
+    "check_level",
     "reliability",
+    "wilson_interval",
 ]
 
 name_classes_publicly(__name__)

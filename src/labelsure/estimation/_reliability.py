@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
+from labelsure._notebook import count, make_html
+from labelsure._plots import plot_reliability
 from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.metrics import align_values, check_accuracies
@@ -17,6 +19,7 @@ from labelsure.saving import expect, is_count, is_number
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
@@ -46,8 +49,8 @@ class Estimate:
     >>> from labelsure import AccuracyEstimator, IndependentLabels
     >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
     >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist)
-    >>> print(f"{batch.mean:.2f}, from {batch.low:.2f} to {batch.high:.2f}")
-    0.85, from 0.78 to 0.92
+    >>> print(batch)
+    Mean accuracy 0.850, between 0.780 and 0.920 with probability 0.95 (100 instances).
     """
 
     mean: float
@@ -56,6 +59,15 @@ class Estimate:
     n_samples: int
     level: float
     spread: float
+
+    def __str__(self) -> str:
+        return (
+            f"Mean accuracy {self.mean:.3f}, between {self.low:.3f} and {self.high:.3f} with "
+            f"probability {self.level:g} ({count(self.n_samples, 'instance')})."
+        )
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self))
 
     def check_loaded(self) -> None:
         """Raise an `InputError` if these cannot be an estimate."""
@@ -87,9 +99,9 @@ class Dispersion:
     @classmethod
     def of_residuals(cls, estimated: Floats, accuracy: Floats) -> Dispersion:
         """Measure it on the instances that a model was fitted to."""
-        coins = float((estimated * (1 - estimated)).sum()) + PSEUDO_VARIANCE
-        residuals = float(((accuracy - estimated) ** 2).sum()) + PSEUDO_VARIANCE
-        return cls(residuals / coins, float(len(estimated)))
+        coins = float((estimated * (1 - estimated)).sum())
+        residuals = float(((accuracy - estimated) ** 2).sum())
+        return cls(float(_dispersion_ratio(coins, residuals)), float(len(estimated)))
 
     def variance(self, estimated: Floats) -> Floats:
         """Return the variance of each accuracy around its estimate, (n,).
@@ -106,6 +118,11 @@ class Dispersion:
         """Raise an `InputError` if these cannot be a dispersion."""
         expect(is_number(self.ratio) and self.ratio > 0, "a dispersion must be above 0")
         expect(self.n_samples > 0, "a dispersion must rest on some instances")
+
+
+def _dispersion_ratio(coins: Any, residuals: Any) -> Any:
+    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by."""
+    return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
 
 
 def mean_interval(
@@ -171,6 +188,24 @@ class Reliability:
 
     table: pd.DataFrame
     expected_calibration_error: float
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw actual against estimated accuracy with its interval, and the diagonal.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; several results can share it. None makes a new figure.
+        label
+            For the legend; None shows the expected calibration error.
+        """
+        shown = f"calibration error {self.expected_calibration_error:.3f}"
+        return plot_reliability(self.table, shown if label is None else label, ax)
+
+    def _repr_html_(self) -> str:
+        n_samples = count(int(self.table["n_samples"].sum()), "instance")
+        error = self.expected_calibration_error
+        return make_html(f"Expected calibration error {error:.3f} ({n_samples}).", self.table)
 
 
 def reliability(
@@ -241,18 +276,30 @@ def _describe_interval(
 ) -> tuple[float, float, float, float]:
     if estimated.size == 0:
         return (np.nan,) * 4
-    return float(estimated.mean()), float(accuracy.mean()), *_wilson(accuracy, level)
+    mean = float(accuracy.mean())
+    low, high = wilson_interval(mean, float(accuracy.std()), accuracy.size, level)
+    return float(estimated.mean()), mean, float(low), float(high)
 
 
-def _wilson(accuracy: Floats, level: float) -> tuple[float, float]:
-    """Return Wilson's interval, for as many coins as would scatter as these values do."""
+def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tuple[Floats, Floats]:
+    """Return Wilson's interval of means, for as many coins as would scatter as the values do.
+
+    Parameters
+    ----------
+    mean, spread
+        Means of accuracies, and the standard deviations of what they are the means of.
+    n_samples
+        How many there are in each.
+    level
+        How often such an interval covers.
+    """
     from statsmodels.stats.proportion import proportion_confint  # slow to import
 
-    mean = float(accuracy.mean())
-    ratio = Dispersion.of_residuals(np.full(accuracy.size, mean), accuracy).ratio
-    n_coins = accuracy.size / ratio
+    mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
+    ratio = _dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
+    n_coins = n_samples / ratio
     low, high = proportion_confint(mean * n_coins, n_coins, alpha=1 - level, method="wilson")
-    return max(0.0, float(low)), min(1.0, float(high))
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 def _make_edges(bins: int | ArrayLike) -> Floats:

@@ -1,6 +1,7 @@
-"""Figures: of estimators, policies and monitors drawn into Axes, of a study as whole Figures.
+"""Figures: of policies and monitors drawn into Axes, of a study as whole Figures.
 
-A function that draws into Axes takes the caller's, or makes new ones, and returns them.
+A function that draws into Axes takes the caller's, or makes new ones, and returns them. What is an
+answer itself (`Reliability`, `AcceptCurve`, a distribution) has a method `plot`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labelsure._plots import STYLES, choose_axes, distances, draw_interval_series, make_figure
 from labelsure._typing import Floats
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES, confidence_of_profile
 from labelsure.distributions import Profile
-from labelsure.estimation import Reliability
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy, accept_curve
 
@@ -23,14 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "plot_accept_curve",
     "plot_accepted",
     "plot_calibration",
     "plot_candidates",
     "plot_example_distributions",
     "plot_monitor",
     "plot_policy",
-    "plot_reliability",
 ]
 
 EXAMPLES = {
@@ -44,91 +43,27 @@ EXAMPLES = {
 """Weights of the eight labelsets of three labels, the first label as the highest bit. (a), (e) and
 (f) are described in the paper; (b) to (d) are ours."""
 
-STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 N_POINTS = 201
 
 
-def _figure(width: float = 6.4, height: float = 4.8) -> Figure:
-    # A figure of its own, not pyplot's: nothing stays open, and no display is needed.
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def _axes(ax: Axes | None) -> Axes:
-    return _figure().add_subplot() if ax is None else ax
-
-
-def plot_reliability(
-    result: Reliability, *, label: str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw actual against estimated accuracy with error bars and the diagonal.
-
-    Parameters
-    ----------
-    result
-        Of `labelsure.reliability`.
-    label
-        For the legend; None shows the expected calibration error.
-    ax
-        Where to draw; several results can share it.
-    """
-    ax = _axes(ax)
-    table = result.table[result.table["n_samples"] > 0]
-    bars = np.array(
-        [
-            table["accuracy"] - table["accuracy_low"],
-            table["accuracy_high"] - table["accuracy"],
-        ]
-    )
-    if not ax.lines:
-        ax.plot([0, 1], [0, 1], color="0.7", linestyle="--", label="ideal")
-    shown = label or f"calibration error {result.expected_calibration_error:.3f}"
-    ax.errorbar(
-        table["estimated"], table["accuracy"], yerr=bars.clip(0), marker="o", capsize=3, label=shown
-    )
-    ax.set(xlabel="estimated accuracy", ylabel="actual accuracy", xlim=(0, 1), ylim=(0, 1))
-    ax.legend()
-    return ax
-
-
-def plot_accept_curve(
-    curve: pd.DataFrame, *, label: str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw the mean accuracy of the accepted against their share.
-
-    Parameters
-    ----------
-    curve
-        Of `labelsure.accept_curve`.
-    label
-        For the legend; None shows the area under the curve.
-    ax
-        Where to draw; several curves can share it.
-    """
-    ax = _axes(ax)
-    area = f"area {curve['area'].iloc[-1]:.3f}" if len(curve) else "empty"
-    ax.step(curve["coverage"], curve["accuracy"], where="pre", label=label or area)
-    ax.set(xlabel="share accepted", ylabel="mean accuracy of the accepted", xlim=(0, 1))
-    ax.legend()
-    return ax
-
-
 def plot_policy(policy: AcceptPolicy, *, ax: Axes | None = None) -> Axes:
-    """Draw how many predictions each target leaves, the policy's own marked.
+    """Draw the share accepted beside the mean accuracy that is shown of it, the policy's own marked.
 
     Parameters
     ----------
     policy
-        A fitted one.
+        A fitted one, without groups.
     ax
         Where to draw.
     """
-    ax = _axes(ax)
+    ax = choose_axes(ax)
     table = policy.table()
-    ax.plot(table["target"], table["coverage"], marker="o", label=f"level {policy.level:g}")
-    ax.plot([policy.target], [policy.coverage_], "D", color="C1", label=f"target {policy.target:g}")
-    ax.set(xlabel="target mean accuracy", ylabel="share accepted", ylim=(0, 1))
+    column = "target" if policy.coverage is None else "bound"
+    own = policy.target if policy.coverage is None else policy.bound_
+    ax.plot(table[column], table["coverage"], marker="o", label=f"level {policy.level:g}")
+    ax.plot([own], [policy.coverage_], "kD", label=f"{column} {own:g}")
+    ax.set(xlabel=f"{column} of the mean accuracy", ylabel="share accepted", ylim=(0, 1))
+    ax.set_title(f"What each {column} leaves" if column == "target" else "What each share is worth")
     ax.legend()
     return ax
 
@@ -143,24 +78,25 @@ def plot_monitor(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax
         Where to draw.
     """
-    ax = _axes(ax)
+    ax = choose_axes(ax)
     chunk = table["chunk"].to_numpy()
-    bars = np.array([table["estimated"] - table["low"], table["high"] - table["estimated"]])
+    bars = distances(table["estimated"], table["low"], table["high"])
     ax.fill_between(
         chunk, table["band_low"], table["band_high"], color="0.9", step="mid", label="usual"
     )
     ax.errorbar(chunk, table["estimated"], yerr=bars, marker="o", capsize=3, label="estimated")
     alerts = table["alert"].to_numpy() != "none"
     if alerts.any():
-        ax.plot(chunk[alerts], table["estimated"][alerts], "s", color="C3", label="alert", zorder=3)
+        ax.plot(chunk[alerts], table["estimated"][alerts], "ks", label="alert", zorder=3)
     ax.set(xlabel="chunk", ylabel="estimated mean accuracy")
+    ax.set_title("Estimated accuracy of each chunk")
     ax.legend()
     return ax
 
 
 def plot_example_distributions() -> Figure:
     """Draw six distributions over the labelsets of three labels."""
-    figure = _figure(9, 4.6)
+    figure = make_figure(9, 4.6)
     axes = figure.subplots(2, 3, sharex=True, sharey=True)
     names = [format(code, "03b") for code in range(8)]
     for ax, (title, weights) in zip(axes.flat, EXAMPLES.items(), strict=True):
@@ -181,7 +117,7 @@ def plot_candidates(third: Sequence[float] = (0.0, 1 / 3, 0.5)) -> Figure:
     third
         The probability of the third element in each panel; the first one runs along the axis.
     """
-    figure = _figure(3.4 * len(third), 3.6)
+    figure = make_figure(3.4 * len(third), 3.6)
     axes = np.atleast_1d(figure.subplots(1, len(third), sharey=True))
     for ax, rest in zip(axes, third, strict=True):
         first = np.linspace(0, 1 - rest, N_POINTS)
@@ -242,26 +178,22 @@ def plot_calibration(intervals: pd.DataFrame) -> Figure:
         Of `labelsure.analyses.mixture`.
     """
     metrics = list(dict.fromkeys(intervals["metric"]))
-    figure = _figure(3.7 * len(metrics), 3.9)
+    figure = make_figure(3.7 * len(metrics), 3.9)
     axes = np.atleast_1d(figure.subplots(1, len(metrics)))
     for ax, metric in zip(axes, metrics, strict=True):
         part = intervals[(intervals["metric"] == metric) & intervals["low"].notna()]
         ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="Oracle")
-        for model in dict.fromkeys(part["model"]):
-            _draw_model(ax, part[part["model"] == model], model)
+        for i, model in enumerate(dict.fromkeys(part["model"])):
+            rows = part[part["model"] == model]
+            ends = rows["low"], rows["high"]
+            draw_interval_series(
+                ax, rows["estimated"], rows["accuracy"], ends, number=i, label=model
+            )
         least = max(0.0, float(part[["low", "estimated"]].min().min()) - 0.05)
         ax.set(title=metric, xlabel="estimated accuracy", xlim=(least, 1.02), ylim=(least, 1.02))
     axes[0].set_ylabel("actual accuracy")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
-
-
-def _draw_model(ax: Axes, rows: pd.DataFrame, model: str) -> None:
-    bars = np.array([rows["accuracy"] - rows["low"], rows["high"] - rows["accuracy"]]).clip(0)
-    ax.errorbar(
-        rows["estimated"], rows["accuracy"], yerr=bars, marker="o", markersize=3, capsize=2,
-        linewidth=1, label=model,
-    )  # fmt: skip
 
 
 def plot_accepted(
@@ -290,7 +222,7 @@ def plot_accepted(
     shown = scores[(scores["classifier"] == chosen) & (scores["repeat"] == scores["repeat"].min())]
     datasets = list(dict.fromkeys(shown["dataset"]))
     n_rows = -(-len(datasets) // 2)
-    figure = _figure(8, 2.7 * n_rows + 0.4)
+    figure = make_figure(8, 2.7 * n_rows + 0.4)
     axes = figure.subplots(n_rows, 2, squeeze=False)
     for ax in axes.flat[len(datasets) :]:
         ax.set_visible(False)
@@ -299,7 +231,7 @@ def plot_accepted(
         table = ScoreTable(part)
         accuracy = table.accuracy(metric, empty)
         for name, style in zip(candidates, STYLES, strict=False):
-            curve = accept_curve(_finite(table.ranks(name)), accuracy)
+            curve = accept_curve(_finite(table.ranks(name)), accuracy).table
             ax.plot(curve["n_accepted"], curve["accuracy"], linestyle=style, label=name)
         ax.set(title=dataset, ylim=(0, 1.02))
     figure.supxlabel("predictions accepted, the most confident first")

@@ -14,6 +14,7 @@ import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
+from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._processes import watched_workers
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
@@ -91,6 +92,12 @@ class StudyRun:
     def seconds(self) -> float:
         """How long the last run in the folder took, its report included; NaN until it is over."""
         return RunFolder(self.folder).read_seconds()
+
+    def _repr_html_(self) -> str:
+        rows = count(len(self.scores), "prediction")
+        failed = count(len(self.failures), "failed cell")
+        sentence = f"Study {self.plan.name!r} in {self.folder}: {rows}, {failed}."
+        return make_html(sentence, self.scores.head(N_ROWS))
 
     def analyses(self, n_jobs: int | None = None) -> Analyses:
         """Return all analyses; the mixture's fits are kept in the folder and used again.

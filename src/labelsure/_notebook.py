@@ -1,0 +1,60 @@
+"""What notebooks show of answers: a sentence, and the first rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_ROWS = 5
+"""How many rows a notebook shows of a long table."""
+
+N_NAMES = 5
+MAX_COLUMNS = 20
+
+
+def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
+    """Return a sentence and a table as HTML; names that hold signs of HTML are only text in it.
+
+    Parameters
+    ----------
+    sentence
+        What the answer is.
+    table
+        What it holds; all its rows are shown.
+
+    Examples
+    --------
+    >>> make_html("Labels <b> and <i>.")
+    '<p>Labels &lt;b&gt; and &lt;i&gt;.</p>'
+    """
+    shown = f"<p>{escape(sentence)}</p>"
+    if table is None:
+        return shown
+    return shown + table.to_html(border=0, max_cols=MAX_COLUMNS, float_format="{:.3f}".format)
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are.
+
+    Examples
+    --------
+    >>> list_names(["a", "b"]), list_names("abcdefg")
+    ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    n_more = len(names) - N_NAMES
+    return ", ".join(names[:N_NAMES]) + (f" and {n_more:,} more" if n_more > 0 else "")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or the plural.
+
+    Examples
+    --------
+    >>> count(1, "instance"), count(2000, "label")
+    ('1 instance', '2,000 labels')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,157 @@
+"""`Assessment`: predictions, what they are worth, and which of them to accept, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure._notebook import N_ROWS, count, make_html
+from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.distributions import LabelsetDistribution, make_table
+from labelsure.estimation import AccuracyEstimator
+from labelsure.score_table import ScoreTable
+from labelsure.selection import AcceptPolicy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment:
+    """Predictions and what they are worth: what `AccuracyAwareClassifier.assess` returns.
+
+    Parameters
+    ----------
+    distribution
+        The distributions over labelsets, with the index of X.
+    Y_pred
+        (n, L) predicted labelsets.
+    accuracy
+        (n,) estimated accuracies.
+    expected
+        (n,) expected accuracies, under the distribution alone.
+    accepted
+        (n,) whether the policy accepts each; None without a target.
+    reason
+        (n,) why, in a few words.
+    """
+
+    distribution: LabelsetDistribution
+    Y_pred: Labelsets
+    accuracy: Floats
+    expected: Floats
+    accepted: Mask | None
+    reason: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.accuracy)
+
+    def __getitem__(self, rows: Any) -> Assessment:
+        """Return the assessment of some rows: an index, a slice, indices or a mask."""
+        taken = np.atleast_1d(np.arange(len(self))[rows])
+        return Assessment(
+            self.distribution[taken],
+            self.Y_pred[taken],
+            self.accuracy[taken],
+            self.expected[taken],
+            None if self.accepted is None else self.accepted[taken],
+            self.reason[taken],
+        )
+
+    def to_frame(
+        self, k: int = 3, *, probabilities: bool = True, sep: str | None = None
+    ) -> pd.DataFrame:
+        """Return a table with a row for each prediction and the index of X, see `docs/table.md`.
+
+        Parameters
+        ----------
+        k
+            How many of the most probable labelsets to add; not more than there are. With 0 they
+            are not computed.
+        probabilities
+            Whether to add the probability of each label: a column for each.
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        import pandas as pd
+
+        accepted = [pd.NA] * len(self) if self.accepted is None else self.accepted
+        known = {
+            "estimated_accuracy": self.accuracy,
+            "expected_accuracy": self.expected,
+            "accept": pd.array(accepted, dtype="boolean"),
+            "reason": self.reason,
+        }
+        return make_table(
+            self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
+        )
+
+    def __str__(self) -> str:
+        if len(self) == 0:
+            return "No predictions."
+        n_predictions, mean = count(len(self), "prediction"), float(self.accuracy.mean())
+        accepted = "no target or coverage was set"
+        if self.accepted is not None:
+            accepted = f"{int(self.accepted.sum()):,} accepted"
+        return f"{n_predictions}, mean estimated accuracy {mean:.3f}; {accepted}."
+
+    def __repr__(self) -> str:
+        n_accepted = None if self.accepted is None else int(self.accepted.sum())
+        return f"Assessment(n_samples={len(self)}, n_accepted={n_accepted})"
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), self[:N_ROWS].to_frame(0, probabilities=False))
+
+
+def assess_predictions(
+    dist: LabelsetDistribution,
+    Y_pred: Labelsets | None,
+    estimator: AccuracyEstimator,
+    policy: AcceptPolicy | None,
+) -> Assessment:
+    """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
+
+    Parameters
+    ----------
+    dist
+        A batch of distributions.
+    Y_pred
+        (n, L) what is predicted; None for the mode.
+    estimator
+        Fitted to predictions that were made in the same way.
+    policy
+        A fitted one, or None.
+    """
+    table = ScoreTable.from_distribution(
+        dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
+    )
+    estimated = estimator.predict(table)
+    accepted = None if policy is None else policy.accept(estimated)
+    return Assessment(
+        dist,
+        np.asarray(table.decisions),  # the table of a distribution has them
+        estimated,
+        table.expected(estimator.metric, estimator.empty),
+        accepted,
+        _give_reasons(policy, accepted, len(dist)),
+    )
+
+
+def _give_reasons(
+    policy: AcceptPolicy | None, accepted: Mask | None, n_samples: int
+) -> NDArray[Any]:
+    """Return one of few sentences for each prediction, so that they can be counted."""
+    if policy is None or accepted is None:
+        return np.full(n_samples, "no target or coverage was set", dtype=object)
+    if not policy.reached_:
+        sentence = f"no threshold is proved to reach the target {policy.target:g}"
+        return np.full(n_samples, sentence, dtype=object)
+    threshold = f"the threshold {policy.threshold_:g}"
+    sentences = [
+        f"estimated accuracy below {threshold}",
+        f"estimated accuracy at least {threshold}",
+    ]
+    return np.array(sentences, dtype=object)[accepted.astype(np.intp)]
