@@ -80,8 +80,8 @@ def test_without_a_target_nothing_is_said_of_acceptance():
     table = found.to_frame()
     assert table["accept"].isna().all()
     assert table["accept"].dtype == "boolean"
-    assert set(table["reason"]) == {"no target was set"}
-    assert str(found).endswith("; no target was set.")
+    assert set(table["reason"]) == {"no target or coverage was set"}
+    assert str(found).endswith("; no target or coverage was set.")
     assert repr(found) == "Assessment(n_samples=100, n_accepted=None)"
 
 

@@ -156,7 +156,7 @@ def test_messages(data):
             clone(model).set_params(cv=n_folds).fit(X, Y)
     with fails("`y` must contain only 0 and 1, got 2"):
         clone(model).fit(X, Y + 1)
-    with fails("`accept` needs a target, got target=None"):
+    with fails("`accept` needs a target or a coverage, got neither"):
         clone(model).fit(X, Y).accept(X)
 
 

@@ -7,7 +7,7 @@ answer itself (`Reliability`, `AcceptCurve`, a distribution) has a method `plot`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,7 +47,7 @@ N_POINTS = 201
 
 
 def plot_policy(policy: AcceptPolicy, *, ax: Axes | None = None) -> Axes:
-    """Draw the share accepted beside the mean accuracy that is shown of it, the policy's own marked.
+    """Draw the share accepted against the mean accuracy shown of it, the policy's own marked.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def plot_policy(policy: AcceptPolicy, *, ax: Axes | None = None) -> Axes:
     ax = choose_axes(ax)
     table = policy.table()
     column = "target" if policy.coverage is None else "bound"
-    own = policy.target if policy.coverage is None else policy.bound_
+    own: Any = policy.target if policy.coverage is None else policy.bound_
     ax.plot(table[column], table["coverage"], marker="o", label=f"level {policy.level:g}")
     ax.plot([own], [policy.coverage_], "kD", label=f"{column} {own:g}")
     ax.set(xlabel=f"{column} of the mean accuracy", ylabel="share accepted", ylim=(0, 1))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._notebook import make_html
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.mean_tests import MEAN_TESTS
@@ -199,6 +200,13 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
     def __str__(self) -> str:
         """Say what was found, in a sentence; the parameters before there is anything."""
         return getattr(self, "message_", repr(self))
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        # scikit-learn's would show the parameters only.
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def table(self, values: ArrayLike | None = None) -> pd.DataFrame:
         """Return what other targets, or other coverages, would mean: one row for each.
