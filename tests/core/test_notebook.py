@@ -91,8 +91,8 @@ THINGS = {
     "empty curve": (lambda: ls.accept_curve([], []), "An acceptance curve of no instances."),
     "assessment": (
         assessment,
-        r"200 predictions, mean estimated accuracy 0.7\d\d; no target or coverage was set. predicted .*"
-        "&?.*dog & co.*no target or coverage was set",
+        r"200 predictions, mean estimated accuracy 0.7\d\d; no target or coverage was set. "
+        "predicted .*&?.*dog & co.*no target or coverage was set",
     ),
     "accepted": (lambda: assessment(0.6), r"mean estimated accuracy 0.7\d\d; \d+ accepted. pred"),
     "study": (study_run, "Study 'quick' in <folder>: 30 predictions, 1 failed cell. n_labels"),
