@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
-from labelsure.metrics import align_values, check_accuracies
+from labelsure.metrics import align_values, check_accuracies, check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,16 +119,6 @@ def mean_interval(
     margin = float(norm.ppf((1 + level) / 2)) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     return Estimate(mean, low, high, len(estimated), level, float(estimated.std()))
-
-
-def check_level(level: float) -> float:
-    """Return `level` if it is a probability strictly between 0 and 1, or say what is wrong."""
-    if not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
-        raise InputError(
-            f"`level` must be a probability between 0 and 1, both excluded, got {level!r}. "
-            "Usual choices are 0.9, 0.95 and 0.99."
-        )
-    return float(level)
 
 
 @dataclass(frozen=True)
