@@ -19,23 +19,17 @@ import numpy as np
 
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.candidates import CANDIDATES, Candidate
+from labelsure.candidates import get_candidate
 from labelsure.distributions import LabelsetDistribution, Profile
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
+from labelsure.label_metrics import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CELL",
-    "COLUMNS",
-    "METRIC_COLUMNS",
-    "PROFILE",
-    "TRUE_P_EMPTY",
-    "ScoreTable",
-]
+__all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "PROFILE", "TRUE_P_EMPTY", "ScoreTable"]
 
 
 CELL = ["dataset", "classifier", "repeat"]
@@ -110,6 +104,7 @@ class ScoreTable:
     """
 
     _profiles: list[tuple[Rows, Profile]]
+    _compared: list[tuple[LabelsetDistribution, Labelsets]]
 
     def __init__(self, frame: pd.DataFrame) -> None:
         if not hasattr(frame, "columns"):
@@ -120,6 +115,7 @@ class ScoreTable:
         self._columns: Any = frame
         self._decisions: Labelsets | None = None
         self._n_rows = len(frame)
+        self._compared = []
         self.decision_rule: str | None = frame.attrs.get(DECISION_RULE)
 
     @classmethod
@@ -166,7 +162,9 @@ class ScoreTable:
         if decision_rule is None:
             decision_rule = "mode" if Y_pred is None else "given"
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
-        return cls._from_parts(columns, profiles, decisions, decision_rule)
+        table = cls._from_parts(columns, profiles, decisions, decision_rule)
+        table._compared = [] if Y_true is None else [(dist, Y_true)]
+        return table
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
@@ -187,7 +185,7 @@ class ScoreTable:
     ) -> Self:
         new = cls.__new__(cls)
         new._columns, new._profiles, new._decisions = columns, profiles, decisions
-        new.decision_rule = decision_rule
+        new.decision_rule, new._compared = decision_rule, []
         new._n_rows = sum(len(profile) for _, profile in profiles)
         return new
 
@@ -206,12 +204,11 @@ class ScoreTable:
         ]
         decisions = [table._decisions for table in tables if table._decisions is not None]
         rules = {table.decision_rule for table in tables}
-        return cls._from_parts(
-            columns,
-            profiles,
-            np.concatenate(decisions) if decisions else None,
-            rules.pop() if len(rules) == 1 else "given",
-        )
+        rule = rules.pop() if len(rules) == 1 else "given"
+        joined = np.concatenate(decisions) if decisions else None
+        new = cls._from_parts(columns, profiles, joined, rule)
+        new._compared = [pair for table in tables for pair in table._compared]
+        return new
 
     def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
         """Return the table with a metric's best decision beside the one that it is about.
@@ -272,11 +269,11 @@ class ScoreTable:
 
     def candidate(self, name: str) -> Floats:
         """Return a candidate's value in each row, (n,), whatever its number of labels."""
-        return self._from_profiles(_known_candidate(name).function)
+        return self._from_profiles(get_candidate(name).function)
 
     def ranks(self, name: str) -> Floats:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
-        return self._from_profiles(_known_candidate(name).ranks)
+        return self._from_profiles(get_candidate(name).ranks)
 
     def n_predicted(self) -> Floats:
         """Return the number of labels in each decision, (n,)."""
@@ -287,6 +284,15 @@ class ScoreTable:
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
+
+    def label_outcomes(self) -> LabelOutcomes | None:
+        """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        if self._decisions is None or not self._compared:
+            return None
+        marginals = np.concatenate([dist.marginals() for dist, _ in self._compared])
+        truth = np.concatenate([Y_true for _, Y_true in self._compared])
+        names = self._compared[0][0].label_names
+        return LabelOutcomes(marginals, self._decisions, truth, names)
 
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of each decision, (n,)."""
@@ -387,12 +393,6 @@ def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
     if Y_true is None:
         return {"n_predicted": decisions.sum(axis=1, dtype=np.int64)}
     return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
-
-
-def _known_candidate(name: str) -> Candidate:
-    if name not in CANDIDATES:
-        raise unknown_name("candidate", name, CANDIDATES)
-    return CANDIDATES[name]
 
 
 name_classes_publicly(__name__)

@@ -23,6 +23,8 @@ from labelsure.estimation._inputs import (
     check_same_decisions,
     feature_matrix,
 )
+from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._label_estimates import LabelBatch
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     EXPECTED,
@@ -33,6 +35,7 @@ from labelsure.estimation._models import (
     coefficient_table,
 )
 from labelsure.estimation._reliability import Dispersion, Estimate, mean_interval
+from labelsure.label_metrics import check_label_metric
 from labelsure.metrics import MetricLike, check_empty, get_metric
 from labelsure.score_table import ScoreTable
 
@@ -176,6 +179,11 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         self.penalty_ = getattr(self.model_, "penalty", None)
         estimated = self.model_.predict(inputs)
         self.dispersion_ = Dispersion.of_residuals(estimated, values)
+        has_groups = slope is not None or offset is not None
+        outcomes = table.label_outcomes() if model_class.learns and not has_groups else None
+        self.label_calibration_ = (
+            None if outcomes is None else LabelCalibration.fit(outcomes, self.random_state)
+        )
         self.reference_ = self._estimate_mean(inputs, estimated, 0.95)
         return self
 
@@ -202,6 +210,7 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         dist: Any,
         Y_pred: Any = None,
         *,
+        metric: str | None = None,
         slope_groups: Any = None,
         offset_groups: Any = None,
         level: float = 0.95,
@@ -215,11 +224,45 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         dist, Y_pred, slope_groups, offset_groups
             As for `predict`.
+        metric
+            None means the mean of the metric that was fitted. Or a measure of the whole batch:
+            "micro-f1", "macro-f1", and the same of precision and recall, for which `dist` must be
+            a distribution (`docs/label_metrics.md`).
         level
             How often such an interval covers.
         """
-        inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
-        return self._estimate_mean(inputs, self._fitted_model().predict(inputs), level)
+        if metric is None:
+            inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
+            return self._estimate_mean(inputs, self._fitted_model().predict(inputs), level)
+        check_label_metric(metric)
+        if slope_groups is not None or offset_groups is not None:
+            raise InputError(
+                f"`slope_groups` and `offset_groups` must be None for {metric!r}, whose model has "
+                "no groups. Fit one estimator for each group."
+            )
+        return self._read_labels(dist, Y_pred).estimate_average(metric, level)
+
+    def estimate_labels(
+        self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return precision, recall and F1 of each label in a batch that nobody has labelled.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`.
+        Y_pred
+            What was predicted; None means what the estimator was fitted to: mode or best.
+        level
+            How often an interval covers the value that comes out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
+            `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
+        """
+        return self._read_labels(dist, Y_pred).estimate_labels(level)
 
     def coefficients(self) -> pd.DataFrame:
         """Return the ridge's coefficients, in the features' own units.
@@ -267,6 +310,29 @@ class AccuracyEstimator(BaseEstimator):  # type: ignore[misc]
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
         return self._make_inputs(table, names, slope, offset)
+
+    def _read_labels(self, dist: Any, Y_pred: Any) -> LabelBatch:
+        """Return the labels of a batch, with what was learned about them."""
+        self._fitted_model()  # before anything is computed
+        if not isinstance(dist, LabelsetDistribution):
+            raise InputError(
+                "`dist` must be a LabelsetDistribution for measures of single labels, which "
+                f"nothing else tells apart, got {type(dist).__name__}. Pass the distribution."
+            )
+        calibration = getattr(self, "label_calibration_", None)
+        if calibration is None and self._model_class().learns:
+            raise InputError(
+                "The estimator must be fitted to a LabelsetDistribution, without groups, for "
+                "measures of single labels, got a table or groups when fitting. Call "
+                "`fit(dist, Y_true)`."
+            )
+        rule = getattr(self, "decision_", None)
+        if rule is not None:
+            Y_pred = check_same_decisions(rule, dist, Y_pred)
+        if Y_pred is None and (rule or self._check_decision()) == "best":
+            Y_pred = decide(dist, self.metric, empty=self.empty)
+        empty = check_empty(self.empty)
+        return LabelBatch.read(dist, Y_pred, calibration, empty, self.random_state)
 
     def _read_table(
         self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str

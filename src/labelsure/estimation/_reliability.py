@@ -36,7 +36,8 @@ class Estimate:
     level
         How often such an interval covers the batch's mean accuracy.
     spread
-        The standard deviation of the estimates within the batch.
+        The standard deviation of the estimates within the batch; NaN for a measure of the whole
+        batch, such as micro-F1, to which instances have no estimates of their own.
 
     Examples
     --------
