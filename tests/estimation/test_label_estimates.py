@@ -78,6 +78,11 @@ class TestCoverage:
         assert together.dispersions["micro-f1"] > 1.2
 
 
+def logits_of(fitted):
+    """The replicates' logit of label 0 at a marginal of 0.27, where it is not predicted."""
+    return fitted.shared @ [1.0, -1.0, 0.0, fitted.frequencies[0]] + fitted.offsets[:, 0]
+
+
 class TestModel:
     def test_it_finds_the_truth_behind_overconfident_probabilities(self):
         dist, Y = batch(20_000, 0)
@@ -125,12 +130,24 @@ class TestModel:
         """One Newton step for each replicate, against fits to new samples of instances."""
         dist, Y = batch(600, 8)
         fitted = LabelCalibration.fit(outcomes_of(dist, Y), 0)
-        refits = []
+        found = []
         for seed in range(60):
             rows = np.random.default_rng(seed).integers(600, size=600)
-            refits.append(LabelCalibration.fit(outcomes_of(dist[rows], Y[rows]), 0).shared.mean(0))
-        ratio = np.std(fitted.shared[:, 1]) / np.std(np.array(refits)[:, 1])
-        assert 0.75 < ratio < 1.35
+            refit = LabelCalibration.fit(outcomes_of(dist[rows], Y[rows]), 0)
+            found.append((refit.shared[:, 1].mean(), logits_of(refit).mean()))
+        slopes, logits = np.array(found).T
+        assert 0.75 < np.std(fitted.shared[:, 1]) / np.std(slopes) < 1.35
+        assert 0.75 < np.std(logits_of(fitted)) / np.std(logits) < 1.35
+
+    def test_the_offset_of_a_label_that_is_never_predicted_stays_uncertain(self):
+        dist, Y = batch(2000, 4)
+        Y_pred = dist.mode()
+        Y_pred[:, 0] = 0
+        fitted = LabelCalibration.fit(
+            LabelOutcomes(dist.marginals(), Y_pred, Y, dist.label_names), 0
+        )
+        scatter = fitted.offsets.std(axis=0)
+        assert scatter[4] > 1.2 * scatter[5:].max()  # where labels are predicted
 
     def test_a_label_without_any_truth_stays_uncertain(self):
         dist, Y = batch(300, 4)
