@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         UnknownNameError,
     )
     from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
+    from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
@@ -98,6 +99,7 @@ _HOMES = {
         "UnknownNameError",
     ],
     "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
+    "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
@@ -144,6 +146,8 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
+    "expected_batch_metrics",
+    "expected_label_metrics",
     "list_datasets",
     "load",
     "load_dataset",

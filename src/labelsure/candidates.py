@@ -39,6 +39,7 @@ __all__ = [
     "Profile",
     "check_candidates",
     "confidence_of_profile",
+    "get_candidate",
     "group_by_rank",
     "log",
 ]
@@ -335,6 +336,13 @@ CANDIDATES: dict[str, Candidate] = {candidate.name: candidate for candidate in _
 PAPER_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "GI", "CS")
 
 
+def get_candidate(name: str) -> Candidate:
+    """Return the candidate of that name, or say which there are."""
+    if not isinstance(name, str) or name not in CANDIDATES:
+        raise unknown_name("candidate", name, CANDIDATES)
+    return CANDIDATES[name]
+
+
 def group_by_rank(names: Iterable[str]) -> dict[str, list[str]]:
     """Return the names that rank alike, by the first of them.
 
@@ -376,6 +384,5 @@ def check_candidates(candidates: str | Sequence[str] | None) -> tuple[str, ...]:
         )
     names = (candidates,) if isinstance(candidates, str) else tuple(candidates)
     for name in names:
-        if not isinstance(name, str) or name not in CANDIDATES:
-            raise unknown_name("candidate", name, CANDIDATES)
+        get_candidate(name)
     return names

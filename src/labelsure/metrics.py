@@ -41,6 +41,7 @@ __all__ = [
     "align_values",
     "check_accuracies",
     "check_empty",
+    "check_level",
     "check_metrics",
     "counts",
     "get_metric",
@@ -240,6 +241,16 @@ def check_empty(empty: float) -> float:
             f"{empty!r}. Usual choices are 1.0 and 0.0."
         )
     return value
+
+
+def check_level(level: float) -> float:
+    """Return `level` if it is a probability strictly between 0 and 1, or say what is wrong."""
+    if not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
+        raise InputError(
+            f"`level` must be a probability between 0 and 1, both excluded, got {level!r}. "
+            "Usual choices are 0.9, 0.95 and 0.99."
+        )
+    return float(level)
 
 
 def check_accuracies(values: Any, name: str) -> Floats:

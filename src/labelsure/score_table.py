@@ -20,22 +20,17 @@ import numpy as np
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.candidates import CANDIDATES, FIELDS, Candidate, Profile, check_candidates
+from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
+from labelsure.label_outcomes import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CELL",
-    "COLUMNS",
-    "METRIC_COLUMNS",
-    "TRUE_P_EMPTY",
-    "ScoreTable",
-]
+__all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
 
 
 CELL = ["dataset", "classifier", "repeat"]
@@ -107,6 +102,7 @@ class ScoreTable:
     """
 
     _profiles: list[tuple[Rows, Profile]]
+    _compared: list[tuple[LabelsetDistribution, Labelsets]]
 
     def __init__(self, frame: pd.DataFrame) -> None:
         if not hasattr(frame, "columns"):
@@ -116,7 +112,7 @@ class ScoreTable:
             )
         self._columns: Any = frame
         self.decisions: Labelsets | None = None
-        self._n_rows = len(frame)
+        self._n_rows, self._compared = len(frame), []
         self.index: pd.Index | None = frame.index
         self.decision_rule: str | None = frame.attrs.get(DECISION_RULE)
 
@@ -164,7 +160,9 @@ class ScoreTable:
         if decision_rule is None:
             decision_rule = "mode" if Y_pred is None else "given"
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
-        return cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
+        table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
+        table._compared = [] if Y_true is None else [(dist, Y_true)]
+        return table
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
@@ -186,7 +184,7 @@ class ScoreTable:
     ) -> Self:
         new = cls.__new__(cls)
         new._columns, new._profiles, new.decisions = columns, profiles, decisions
-        new.decision_rule, new.index = decision_rule, index
+        new.decision_rule, new.index, new._compared = decision_rule, index, []
         new._n_rows = sum(len(profile) for _, profile in profiles)
         return new
 
@@ -205,12 +203,12 @@ class ScoreTable:
         ]
         decisions = [table.decisions for table in tables if table.decisions is not None]
         rules = {table.decision_rule for table in tables}
-        return cls._from_parts(
-            columns,
-            profiles,
-            np.concatenate(decisions) if decisions else None,
-            rules.pop() if len(rules) == 1 else "given",
+        rule = rules.pop() if len(rules) == 1 else "given"
+        new = cls._from_parts(
+            columns, profiles, np.concatenate(decisions) if decisions else None, rule
         )
+        new._compared = [pair for table in tables for pair in table._compared]
+        return new
 
     def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
         """Return the table with a metric's best decision beside the one that it is about.
@@ -276,11 +274,11 @@ class ScoreTable:
 
     def candidate(self, name: str) -> Floats:
         """Return a candidate's value in each row, (n,), whatever its number of labels."""
-        return self._from_profiles(_known_candidate(name).function)
+        return self._from_profiles(get_candidate(name).function)
 
     def ranks(self, name: str) -> Floats:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
-        return self._from_profiles(_known_candidate(name).ranks)
+        return self._from_profiles(get_candidate(name).ranks)
 
     def n_predicted(self) -> Floats:
         """Return the number of labels in each decision, (n,)."""
@@ -291,6 +289,12 @@ class ScoreTable:
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
+
+    def label_outcomes(self) -> LabelOutcomes | None:
+        """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        if self.decisions is None or not self._compared:
+            return None
+        return LabelOutcomes.join(self._compared, self.decisions)
 
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of each decision, (n,)."""
@@ -391,10 +395,6 @@ def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
     if Y_true is None:
         return {"n_predicted": decisions.sum(axis=1, dtype=np.int64)}
     return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
-
-
-def _known_candidate(name: str) -> Candidate:
-    return CANDIDATES[check_candidates([name])[0]]
 
 
 name_classes_publicly(__name__)

@@ -20,6 +20,7 @@ PARENTS = "`parents_` must hold earlier places for each place"
 WEIGHTS = "the weights of a linear chain must be finite, one for each input"
 BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and decisions"
 CARD = "the calibration of a card must have the columns of `reliability`"
+LABELS = "a calibration of labels must have numbers for each label and each replicate"
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -101,6 +102,12 @@ CHANGES = [
     ("ridge", "dispersion_.ratio", 0.0, "a dispersion must be above 0"),
     ("ridge", "dispersion_.ratio", np.inf, "a dispersion must be above 0"),
     ("ridge", "dispersion_.n_samples", -1.0, "a dispersion must rest on some instances"),
+    ("ridge", "label_calibration_", 1, "`label_calibration_` must be that of labels"),
+    ("ridge", "label_calibration_.label_names", ("a",), LABELS),
+    ("ridge", "label_calibration_.frequencies", np.full(3, np.nan), LABELS),
+    ("ridge", "label_calibration_.shared", np.zeros((2, 4)), LABELS),
+    ("ridge", "label_calibration_.offsets", np.zeros((200, 5)), LABELS),
+    ("ridge", "label_calibration_.dispersions", {"micro-f1": 1.0}, "a dispersion of at least 1"),
     ("ridge", "reference_", estimate(mean=0.7), ESTIMATE),
     ("ridge", "reference_", estimate(low=-0.1), ESTIMATE),
     ("ridge", "reference_", estimate(high=1.1), ESTIMATE),
@@ -124,9 +131,9 @@ CHANGES = [
     ("AccuracyAwareClassifier", "accuracy_estimator_", sf.fitted("ridge"), BELONGS),
     ("AccuracyAwareClassifier", "accuracy_estimator_.decision_", "best", BELONGS),
     ("AccuracyAwareClassifier", "empty", 0.5, BELONGS),
-    ("AccuracyAwareClassifier", "policy_", None, "`policy_` must be there with a target only"),
-    ("AccuracyAwareClassifier", "target", 0.5, "`policy_` must have the classifier's target and"),
-    ("AccuracyAwareClassifier", "level", 0.5, "`policy_` must have the classifier's target and"),
+    ("AccuracyAwareClassifier", "policy_", None, "`policy_` must be there with a target or a coverage only"),
+    ("AccuracyAwareClassifier", "target", 0.5, "`policy_` must have the classifier's target, coverage and"),
+    ("AccuracyAwareClassifier", "level", 0.5, "`policy_` must have the classifier's target, coverage and"),
     ("AccuracyAwareClassifier", "guaranteed_", False, "`guaranteed` of the card must be the mod"),
     ("AccuracyAwareClassifier", "card_.summary", "All is well.", "`summary` of the card must be"),
     ("AccuracyAwareClassifier", "card_.estimated", 1.0, "`estimated` of the card must be"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
 from labelsure.named_labelsets import align_rows
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DECISIONS = ("mode", "best", "predict")
 
@@ -198,13 +201,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return the estimator's P(Y|x) of each instance.
-
-        Parameters
-        ----------
-        X
-            n instances, in whatever form the estimator takes them.
-        """
+        """Return the estimator's P(Y|x) of each instance."""
         return self.distribution_of_checked(self._check_instances(X)).with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
@@ -239,8 +236,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance by a fitted estimator."""
         if self._has_base_learners:
-            dist: LabelsetDistribution = fitted.distribution_of_checked(X)
-            return dist
+            return fitted.distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
         names = None if knows_names else given_names(self.label_names_)
         return as_distribution(fitted, X, label_names=names)
@@ -267,10 +263,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             )
         return self.policy_.accept(self.predict_accuracy(X))
 
-    def estimate(self, X: Any, *, level: float | None = None) -> Estimate:
-        """Return the mean accuracy of a batch that nobody has labelled, with an interval."""
+    def estimate(
+        self, X: Any, *, metric: str | None = None, level: float | None = None
+    ) -> Estimate:
+        """Return the mean accuracy of a batch, or its "micro-f1" or the like, with an interval."""
         level = self.level if level is None else level
-        return self.accuracy_estimator_.estimate(*self._predict_all(X), level=level)
+        return self.accuracy_estimator_.estimate(*self._predict_all(X), metric=metric, level=level)
+
+    def estimate_labels(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
+        """Return precision, recall and F1 of each label, as `AccuracyEstimator` has them."""
+        level = self.level if level is None else level
+        return self.accuracy_estimator_.estimate_labels(*self._predict_all(X), level=level)
 
     def assess(self, X: Any) -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
@@ -301,8 +304,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def reference_(self) -> Estimate:
         """The `Estimate` for the instances that the accuracy estimator was fitted to."""
         check_is_fitted(self, "accuracy_estimator_")
-        reference: Estimate = self.accuracy_estimator_.reference_
-        return reference
+        return self.accuracy_estimator_.reference_
 
     @property
     def summary_(self) -> str:

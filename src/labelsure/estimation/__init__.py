@@ -4,6 +4,7 @@ from labelsure._storage import name_classes_publicly
 from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
+from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
@@ -14,7 +15,6 @@ from labelsure.estimation._reliability import (
     Dispersion,
     Estimate,
     Reliability,
-    check_level,
     reliability,
     wilson_interval,
 )
@@ -28,11 +28,11 @@ __all__ = [
     "Estimate",
     "GroupLevels",
     "IsotonicModel",
+    "LabelCalibration",
     "Layout",
     "PluginModel",
     "Reliability",
     "RidgeModel",
-    "check_level",
     "reliability",
     "wilson_interval",
 ]

@@ -14,7 +14,7 @@ from labelsure._typing import Floats, Indices
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._design import Inputs, Layout, check_values, choose_response
+from labelsure.estimation._design import Inputs, check_values, choose_response
 from labelsure.estimation._inputs import (
     GroupLevels,
     as_score_table,
@@ -23,6 +23,9 @@ from labelsure.estimation._inputs import (
     check_same_decisions,
     feature_matrix,
 )
+from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._label_estimates import LabelBatch, check_labels_are_known
+from labelsure.estimation._loaded_estimator import check_loaded_estimator
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     EXPECTED,
@@ -33,8 +36,9 @@ from labelsure.estimation._models import (
     coefficient_table,
 )
 from labelsure.estimation._reliability import Dispersion, Estimate, mean_interval
+from labelsure.label_metrics import check_label_metric
 from labelsure.metrics import MetricLike, check_empty, get_metric
-from labelsure.saving import Savable, expect
+from labelsure.saving import Savable
 from labelsure.score_table import ScoreTable
 
 if TYPE_CHECKING:
@@ -177,6 +181,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.penalty_ = getattr(self.model_, "penalty", None)
         estimated = self.model_.predict(inputs)
         self.dispersion_ = Dispersion.of_residuals(estimated, values)
+        has_groups = slope is not None or offset is not None
+        outcomes = table.label_outcomes() if model_class.learns and not has_groups else None
+        self.label_calibration_ = (
+            None if outcomes is None else LabelCalibration.fit(outcomes, self.random_state)
+        )
         self.reference_ = self._estimate_mean(inputs, estimated, 0.95)
         return self
 
@@ -203,6 +212,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         dist: Any,
         Y_pred: Any = None,
         *,
+        metric: str | None = None,
         slope_groups: Any = None,
         offset_groups: Any = None,
         level: float = 0.95,
@@ -216,11 +226,45 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         ----------
         dist, Y_pred, slope_groups, offset_groups
             As for `predict`.
+        metric
+            None means the mean of the metric that was fitted. Or a measure of the whole batch:
+            "micro-f1", "macro-f1", and the same of precision and recall, for which `dist` must be
+            a distribution (`docs/label_metrics.md`).
         level
             How often such an interval covers.
         """
-        inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
-        return self._estimate_mean(inputs, self._fitted_model().predict(inputs), level)
+        if metric is None:
+            inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
+            return self._estimate_mean(inputs, self._fitted_model().predict(inputs), level)
+        check_label_metric(metric)
+        if slope_groups is not None or offset_groups is not None:
+            raise InputError(
+                f"`slope_groups` and `offset_groups` must be None for {metric!r}, whose model has "
+                "no groups. Fit one estimator for each group."
+            )
+        return self._read_labels(dist, Y_pred).estimate_average(metric, level)
+
+    def estimate_labels(
+        self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return precision, recall and F1 of each label in a batch that nobody has labelled.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`.
+        Y_pred
+            What was predicted; None means what the estimator was fitted to: mode or best.
+        level
+            How often an interval covers the value that comes out.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
+            `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
+        """
+        return self._read_labels(dist, Y_pred).estimate_labels(level)
 
     def coefficients(self) -> pd.DataFrame:
         """Return the ridge's coefficients, in the features' own units.
@@ -239,29 +283,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "model_") or not self._model_class().learns
 
     def _check_loaded(self) -> None:
-        """Hold parameters and fitted attributes to the rules of `fit`."""
-        metric = get_metric(self.metric)
-        check_empty(self.empty)
-        self._check_decision()
-        self._check_penalty()
-        response = choose_response(metric, self.response)
-        model_class, names = self._model_class(), self._feature_names()
-        if not hasattr(self, "model_"):  # which is fitted all the same: nothing is to be learned
-            return
-        slope, offset = self.slope_levels_, self.offset_levels_
-        slope.check_loaded("slope_groups")
-        offset.check_loaded("offset_groups")
-        expect(type(self.model_) is model_class, f"`model_` must be a {model_class.__name__}")
-        expect(self.features_ == names, "`features_` must be those that `features` names")
-        model_class.check(names, slope=len(slope) > 0, offset=len(offset) > 0)
-        self.model_.check_loaded(Layout(len(names), len(slope), len(offset)))
-        fitted_response = getattr(self.model_, "response", response.name)
-        expect(fitted_response == response.name, "the ridge must have the response of its metric")
-        same = self.penalty_ == getattr(self.model_, "penalty", None)
-        expect(same, "`penalty_` must be that of the model")
-        expect(isinstance(self.decision_, str), "`decision_` must say how decisions were made")
-        self.dispersion_.check_loaded()
-        self.reference_.check_loaded()
+        check_loaded_estimator(self)
 
     def _model_class(self) -> type[Model]:
         if self.model not in ACCURACY_MODELS:
@@ -293,6 +315,19 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
         return self._make_inputs(table, names, slope, offset)
+
+    def _read_labels(self, dist: Any, Y_pred: Any) -> LabelBatch:
+        """Return the labels of a batch, with what was learned about them."""
+        self._fitted_model()  # before anything is computed
+        calibration = getattr(self, "label_calibration_", None)
+        check_labels_are_known(dist, calibration, learns=self._model_class().learns)
+        rule = getattr(self, "decision_", None)
+        if rule is not None:
+            Y_pred = check_same_decisions(rule, dist, Y_pred)
+        if Y_pred is None and (rule or self._check_decision()) == "best":
+            Y_pred = decide(dist, self.metric, empty=self.empty)
+        empty = check_empty(self.empty)
+        return LabelBatch.read(dist, Y_pred, calibration, empty, self.random_state)
 
     def _read_table(
         self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str

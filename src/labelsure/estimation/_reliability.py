@@ -14,7 +14,7 @@ from labelsure._notebook import count, make_html
 from labelsure._plots import plot_reliability
 from labelsure._typing import Floats
 from labelsure.errors import InputError
-from labelsure.metrics import align_values, check_accuracies
+from labelsure.metrics import align_values, check_accuracies, check_level
 from labelsure.saving import expect, is_count, is_number
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class Estimate:
     level
         How often such an interval covers the batch's mean accuracy.
     spread
-        The standard deviation of the estimates within the batch.
+        The standard deviation of the estimates within the batch; NaN for a measure of the whole
+        batch, such as micro-F1, to which instances have no estimates of their own.
 
     Examples
     --------
@@ -153,16 +154,6 @@ def mean_interval(
     margin = float(norm.ppf((1 + level) / 2)) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     return Estimate(mean, low, high, len(estimated), level, float(estimated.std()))
-
-
-def check_level(level: float) -> float:
-    """Return `level` if it is a probability strictly between 0 and 1, or say what is wrong."""
-    if not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
-        raise InputError(
-            f"`level` must be a probability between 0 and 1, both excluded, got {level!r}. "
-            "Usual choices are 0.9, 0.95 and 0.99."
-        )
-    return float(level)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ OWN_TYPES = (
     "labelsure.estimation.Dispersion",
     "labelsure.estimation.GroupLevels",
     "labelsure.estimation.IsotonicModel",
+    "labelsure.estimation.LabelCalibration",
     "labelsure.estimation.Layout",
     "labelsure.estimation.PluginModel",
     "labelsure.estimation.RidgeModel",

@@ -111,7 +111,7 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
 
     >>> policy = AcceptPolicy(coverage=0.8, outcome="binary").fit(score, accuracy)
     >>> print(f"{policy.threshold_:.2f}, with a mean accuracy of at least {policy.bound_:.2f}")
-    0.21, with a mean accuracy of at least 0.57
+    0.19, with a mean accuracy of at least 0.58
     """
 
     def __init__(

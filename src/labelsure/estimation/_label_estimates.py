@@ -1,0 +1,142 @@
+"""Estimates of a batch's labels: from a calibration where there is one, else from its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from labelsure._typing import Labelsets
+from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import InputError
+from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._reliability import Estimate
+from labelsure.label_metrics import (
+    expected_batch_metrics,
+    expected_label_metrics,
+    label_table,
+)
+from labelsure.label_outcomes import calibration_marginals
+from labelsure.labelsets import given_names
+from labelsure.metrics import check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class LabelBatch:
+    """What is known of the labels of a batch that nobody has labelled.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    Y_pred
+        (n, L) what is predicted.
+    calibration
+        What labelled instances say of these probabilities; None means that the distributions are
+        believed as they are.
+    empty
+        What 0/0 is worth.
+    random_state
+        Seed of the draws.
+    """
+
+    dist: LabelsetDistribution
+    Y_pred: Labelsets
+    calibration: LabelCalibration | None
+    empty: float
+    random_state: int | None
+
+    @classmethod
+    def read(
+        cls,
+        dist: LabelsetDistribution,
+        Y_pred: Any,
+        calibration: LabelCalibration | None,
+        empty: float,
+        random_state: int | None,
+    ) -> Self:
+        """Check that the labels are those of the calibration; no `Y_pred` means the mode."""
+        if len(dist) == 0:
+            raise InputError("A batch must hold at least one instance, got none.")
+        if calibration is not None:
+            _check_labels(dist.label_names, calibration.label_names)
+        decisions = dist.mode() if Y_pred is None else dist.align(Y_pred, "Y_pred")
+        return cls(dist, decisions, calibration, empty, random_state)
+
+    def estimate_average(self, metric: str, level: float) -> Estimate:
+        """Return the micro or macro average of a measure, with an interval."""
+        check_level(level)
+        n_samples = len(self.dist)
+        if self.calibration is None:
+            table = expected_batch_metrics(self.dist, self.Y_pred, **self._settings(level))
+            mean, low, high = map(float, table.loc[metric])
+            return Estimate(mean, low, high, n_samples, level, float("nan"))
+        drawn, expected = self.calibration.draw(
+            calibration_marginals(self.dist), self.Y_pred, self.random_state
+        )
+        values = drawn.of_batch(metric, self.empty)
+        widened = self.calibration.widen(metric, values, expected.of_batch(metric, self.empty))
+        low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
+        return Estimate(float(values.mean()), low, high, n_samples, level, float("nan"))
+
+    def estimate_labels(self, level: float) -> pd.DataFrame:
+        """Return the table of the labels: numbers and measures, each with an interval."""
+        check_level(level)
+        if self.calibration is None:
+            return expected_label_metrics(self.dist, self.Y_pred, **self._settings(level))
+        drawn, _ = self.calibration.draw(
+            calibration_marginals(self.dist), self.Y_pred, self.random_state
+        )
+        return label_table(drawn, {}, self.dist.label_names, empty=self.empty, level=level)
+
+    def _settings(self, level: float) -> dict[str, Any]:
+        return {"empty": self.empty, "level": level, "random_state": self.random_state}
+
+
+def check_labels_are_known(
+    dist: Any, calibration: LabelCalibration | None, *, learns: bool
+) -> None:
+    """Refuse a batch, or an estimator, that says nothing of single labels.
+
+    Parameters
+    ----------
+    dist
+        The batch.
+    calibration
+        Of the estimator.
+    learns
+        Whether the estimator should have one.
+    """
+    if not isinstance(dist, LabelsetDistribution):
+        raise InputError(
+            "`dist` must be a LabelsetDistribution for measures of single labels, which nothing "
+            f"else tells apart, got {type(dist).__name__}. Pass the distribution."
+        )
+    if calibration is None and learns:
+        raise InputError(
+            "The estimator must be fitted to a LabelsetDistribution, without groups, for measures "
+            "of single labels, got a table or groups when fitting. Call `fit(dist, Y_true)`."
+        )
+
+
+def _check_labels(names: tuple[str, ...], fitted: tuple[str, ...]) -> None:
+    """Refuse labels other than those that the estimator was fitted to."""
+    if len(names) != len(fitted):
+        raise InputError(
+            f"`dist` must have the {len(fitted)} labels that the estimator was fitted to, got "
+            f"{len(names)}."
+        )
+    if given_names(names) is None or given_names(fitted) is None or names == fitted:
+        return
+    place = next(
+        j for j, (name, other) in enumerate(zip(names, fitted, strict=True)) if name != other
+    )
+    raise InputError(
+        f"`dist` must have the labels that the estimator was fitted to, in their order, got "
+        f"{names[place]!r} instead of {fitted[place]!r} in column {place}. Put its columns in "
+        "that order."
+    )
