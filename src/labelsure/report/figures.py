@@ -6,6 +6,7 @@ A function that draws into Axes takes the caller's, or makes new ones, and retur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,6 +58,14 @@ def _figure(width: float = 6.4, height: float = 4.8) -> Figure:
 
 def _axes(ax: Axes | None) -> Axes:
     return _figure().add_subplot() if ax is None else ax
+
+
+def draw_sentence(reason: str) -> Figure:
+    """Return a figure that says why another one could not be made."""
+    figure = _figure()
+    sentence = f"This figure could not be made. {reason}"
+    figure.text(0.5, 0.5, fill(sentence, 60), ha="center", va="center")
+    return figure
 
 
 def plot_reliability(

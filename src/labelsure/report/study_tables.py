@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from labelsure.analyses import (
 )
 from labelsure.candidates import CANDIDATES, group_by_rank
 from labelsure.datasets import catalogue
-from labelsure.distributions import DenseDistribution
 from labelsure.metrics import METRICS, get_metric
 from labelsure.report._formats import MISSING, Heading, PrintedTable, Row, TableEntry
+from labelsure.report._left_out import LeftOut
+from labelsure.report._worked_example import worked_example_table
 
 __all__ = ["make_study_tables"]
 
@@ -58,8 +60,12 @@ PRINTED_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC"
 """The order in which the paper prints them, which is not that of its regressions."""
 
 
-def make_study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[PrintedTable]:
+def make_study_tables(
+    analyses: Analyses, settings: Mapping[str, str], left_out: LeftOut | None = None
+) -> list[PrintedTable]:
     """Return every table of the paper, then those beyond it.
+
+    A table that cannot be made, such as effects where no correlation is defined, holds the reason.
 
     Parameters
     ----------
@@ -67,59 +73,56 @@ def make_study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[P
         Of a study.
     settings
         What is printed below each table.
+    left_out
+        Is told which tables could not be made; None means that nobody is.
     """
-    tables = [worked_example_table(), datasets_table(analyses)]
+    left_out = left_out or LeftOut()
+    makers = _tables_of_the_paper(analyses)
+    tables = [left_out.make_or_say(name, makers[name], _say_why(name)) for name in makers]
+    tables += _tables_beyond(analyses)
+    return [replace(table, settings=settings) for table in tables]
+
+
+def _tables_of_the_paper(analyses: Analyses) -> dict[str, Callable[[], PrintedTable]]:
+    """Return what makes each table, by its name."""
     ranks, values = analyses.kendall, analyses.pearson
     metrics = analyses.settings.metrics
-    tables += [correlation_table(ranks.correlations, m, "kendall") for m in metrics]
-    tables += [
-        effects_table(ranks.effects, "kendall", spelled=True),
-        robustness_table(ranks.robustness, "kendall", below=False),
-        effects_table(values.effects, "pearson", spelled=False),
-        robustness_table(values.robustness, "pearson", below=True),
-    ]
-    tables += [interval_tables(analyses.intervals, m) for m in metrics]
-    tables += [correlation_table(values.correlations, m, "pearson") for m in metrics]
-    tables += [clustered_table(getattr(analyses, name).robustness, name) for name in ASSOCIATIONS]
-    tables += [spread_table(ranks.correlations), holm_table(ranks.correlations)]
-    tables += _tables_beyond(analyses)
-    return [_with_settings(table, settings) for table in tables]
+
+    def correlations(association: str) -> dict[str, Callable[[], PrintedTable]]:
+        frame = getattr(analyses, association).correlations
+        return {
+            f"{association}_{metric}": partial(correlation_table, frame, metric, association)
+            for metric in metrics
+        }
+
+    return {
+        "worked_example": worked_example_table,
+        "datasets": lambda: datasets_table(analyses),
+        **correlations("kendall"),
+        "kendall_effects": lambda: effects_table(ranks.effects, "kendall", spelled=True),
+        "kendall_robustness": lambda: robustness_table(ranks.robustness, "kendall", below=False),
+        "pearson_effects": lambda: effects_table(values.effects, "pearson", spelled=False),
+        "pearson_robustness": lambda: robustness_table(values.robustness, "pearson", below=True),
+        **{f"intervals_{m}": partial(_interval_table_of, analyses, m) for m in metrics},
+        **correlations("pearson"),
+        "kendall_robustness_clustered": lambda: clustered_table(ranks.robustness, "kendall"),
+        "pearson_robustness_clustered": lambda: clustered_table(values.robustness, "pearson"),
+        "kendall_spread": lambda: spread_table(ranks.correlations),
+        "kendall_tests": lambda: holm_table(ranks.correlations),
+    }
+
+
+def _interval_table_of(analyses: Analyses, metric: str) -> PrintedTable:
+    return interval_tables(analyses.intervals, metric)
+
+
+def _say_why(name: str) -> Callable[[str], PrintedTable]:
+    """Return what makes, from a reason, the table that stands in the place of another."""
+    title = name.replace("_", " ").capitalize()
+    return lambda reason: PrintedTable(name, title, ["This table could not be made"], [[reason]])
 
 
 ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
-
-
-def _with_settings(table: PrintedTable, settings: Mapping[str, str]) -> PrintedTable:
-    return replace(table, settings=settings)
-
-
-def worked_example_table() -> PrintedTable:
-    """Return the paper's example: a distribution over three labels with its expectations."""
-    codes = np.arange(8)
-    # The paper counts with its first label as the highest bit.
-    labelsets = (codes[:, np.newaxis] >> np.array([2, 1, 0])) & 1
-    probabilities = np.zeros(8)
-    for code, probability in ((1, 1 / 3), (2, 1 / 4), (4, 1 / 4), (6, 1 / 6)):
-        probabilities[code] = probability
-    ours = labelsets @ (1 << np.arange(3))
-    joint = np.zeros(8)
-    joint[ours] = probabilities
-    dist = DenseDistribution(np.tile(joint, (8, 1)))
-    names = ("hamming", "exact", "jaccard")
-    expected = {name: dist.expected(name, labelsets, empty=0.0).value for name in names}
-    rows: list[Row] = []
-    for i, labelset in enumerate(labelsets):
-        cells = [
-            TableEntry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
-            for m in names
-        ]
-        rows.append([str(i + 1), *map(str, labelset), f"{probabilities[i]:.3f}", *cells])
-    marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
-    rows.append(["P(y_j|x)", *marginals, "", "", "", ""])
-    columns = ["i", "y1", "y2", "y3", "P(Y=y_i|x)", "E[HS]", "E[EM]", "E[JS]"]
-    return PrintedTable(
-        "worked_example", "A distribution and its expected accuracies", columns, rows
-    )
 
 
 def datasets_table(analyses: Analyses) -> PrintedTable:
