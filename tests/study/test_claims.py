@@ -344,8 +344,11 @@ def test_the_ratio_of_test_to_training_instances_is_a_mean_over_data_sets():
     assert ratio(features.drop(columns="n_train")) == 2 / 3
 
 
-def study_where(rise, datasets=("emotions", "scene", "yeast", "stare", "enron", "slashdot")):
-    """Return a study whose correlations follow a formula, repeat by repeat.
+PAPER_DATASETS = ("emotions", "scene", "yeast", "stare", "enron", "slashdot")
+
+
+def correlations_where(rise, datasets):
+    """Return correlations that follow a formula, repeat by repeat.
 
     `rise` says by how much a candidate, data set or classifier is above the baselines; repeats
     differ by a little in all cells alike, and some cells by 0.001 more.
@@ -366,8 +369,12 @@ def study_where(rise, datasets=("emotions", "scene", "yeast", "stare", "enron", 
     table = table.assign(correlation=np.tanh(z), standard_error=0.1)
     keys = ["metric", "dataset", "classifier", "repeat"]
     baseline = table[table["candidate"] == "HP"].set_index(keys)["correlation"]
-    difference = table["correlation"] - baseline.loc[list(map(tuple, table[keys].to_numpy()))].array
-    table = table.assign(difference=difference)
+    above = table["correlation"] - baseline.loc[list(map(tuple, table[keys].to_numpy()))].array
+    return table.assign(difference=above)
+
+
+def study_where(rise, pearson=None, datasets=PAPER_DATASETS):
+    """Return a study whose correlations follow a formula; Pearson's may follow another."""
     features = pd.DataFrame(
         {
             "dataset": datasets,
@@ -378,7 +385,6 @@ def study_where(rise, datasets=("emotions", "scene", "yeast", "stare", "enron", 
             "n_train": 60,
         }
     )
-    found = CorrelationAnalyses(table, features)
     replicates = pd.DataFrame(
         [
             (metric, model, halving, 0.0, 0.1, 10, 0.05, accuracy + halving / 1000)
@@ -391,10 +397,11 @@ def study_where(rise, datasets=("emotions", "scene", "yeast", "stare", "enron", 
             "accuracy",
         ],
     )  # fmt: skip
-    analyses = SimpleNamespace(
-        kendall=found, pearson=found, features=features, replicates=replicates
-    )
-    return RepeatedAnalyses(analyses)
+    by_name = {
+        name: CorrelationAnalyses(correlations_where(found, datasets), features)
+        for name, found in (("kendall", rise), ("pearson", rise if pearson is None else pearson))
+    }
+    return RepeatedAnalyses(SimpleNamespace(**by_name, features=features, replicates=replicates))
 
 
 LIKE_THE_PAPER = {
@@ -407,24 +414,78 @@ def verdicts(repeated):
     return {conclusion.name: conclusion.verdict for conclusion in draw_conclusions(repeated)}
 
 
-def test_a_study_like_the_paper_and_one_that_is_its_opposite():
-    found = verdicts(study_where(LIKE_THE_PAPER))
-    opposite = verdicts(study_where({**{k: -v for k, v in LIKE_THE_PAPER.items()}, "enron": 0.05}))
-    decided = {
-        "tg_worse", "se_helps_jaccard", "ce_helps_hamming", "classifier_order",
-        "enron_differs_most", "slashdot_prefers_entropy", "pearson_tg_worse",
-        "pearson_se_helps_jaccard", "pearson_classifier_order",
-    }  # fmt: skip
-    assert {name for name in found if found[name] == "holds"} >= decided
-    assert {name for name in opposite if opposite[name] == "does not hold"} >= decided
-    # What should be consistent with 0 is above it here, and below it there.
-    for name in ("hp_for_exact", "pearson_no_others"):
-        assert (found[name], opposite[name]) == ("does not hold", "does not hold")
+OPPOSITE = {**{name: -value for name, value in LIKE_THE_PAPER.items()}, "enron": 0.05}
+
+BY_KENDALL = {
+    "tg_worse", "se_helps_jaccard", "ce_helps_hamming", "classifier_order", "enron_differs_most",
+    "slashdot_prefers_entropy",
+}  # fmt: skip
+BY_PEARSON = {"pearson_tg_worse", "pearson_se_helps_jaccard", "pearson_classifier_order"}
+CONSISTENT_WITH_ZERO = {"hp_for_exact", "pearson_no_others"}
+BELOW_ZERO = {"tg_worse", "pearson_tg_worse", "se_most_robust", "pearson_se_least_explained"}
+
+
+def test_a_study_like_the_paper_by_one_correlation_and_its_opposite_by_the_other():
+    found = verdicts(study_where(LIKE_THE_PAPER, pearson=OPPOSITE))
+    turned = verdicts(study_where(OPPOSITE, pearson=LIKE_THE_PAPER))
+    for name in BY_KENDALL:
+        assert (found[name], turned[name]) == ("holds", "does not hold")
+    for name in BY_PEARSON:
+        assert (found[name], turned[name]) == ("does not hold", "holds")
+    # What should be consistent with 0 is above it in one of them, and below it in the other.
+    for name in CONSISTENT_WITH_ZERO:
+        assert (found[name], turned[name]) == ("does not hold", "does not hold")
     # The mixture's error is 0.04, that of HP 0.07; hamming's intervals have a width of 0.05.
     assert (found["mix_best_for_jaccard"], found["mix_best_for_exact"]) == ("holds", "holds")
     assert found["all_good_for_hamming"] == "does not hold"
     assert found["jaccard_low_end"] == "does not hold"
     assert found["pearson_ce_cs_most_robust"] == "not applicable"  # there is no CS
+
+
+def test_every_conclusion_is_about_one_side():
+    for conclusion in draw_conclusions(study_where(LIKE_THE_PAPER)):
+        sign = -1 if conclusion.name in BELOW_ZERO else 1
+        sign = 0 if conclusion.name in CONSISTENT_WITH_ZERO else sign
+        assert {claim.sign for claim in conclusion.claims} <= {sign}
+
+
+@pytest.mark.parametrize(
+    ("name", "association", "candidate"),
+    [
+        ("se_most_robust", "kendall", "SE"),
+        ("tg_least_robust", "kendall", "TG"),
+        ("pearson_se_least_explained", "pearson", "SE"),
+    ],
+)
+def test_robustness_is_by_the_fit_of_the_right_correlation(name, association, candidate):
+    repeated = study_where(LIKE_THE_PAPER, pearson=OPPOSITE)
+    (conclusion,) = [c for c in draw_conclusions(repeated) if c.name == name]
+    fits = repeated.robustness_fit.query(f"association == '{association}'")
+    r_squared = {(row.repeat, row.candidate): row.r_squared for row in fits.itertuples()}
+    expected = {
+        f"R2 of {candidate} - {other}": [
+            r_squared[repeat, candidate] - r_squared[repeat, other] for repeat in range(3)
+        ]
+        for other in ("CE", "HP", "SE", "TG")
+        if other != candidate
+    }
+    sign = -1 if name in BELOW_ZERO else 1
+    assert_claims(conclusion.claims, sign, expected)
+
+
+def test_the_most_robust_by_pearson_have_the_fewest_terms_below_a_tenth():
+    p_values = {"CE": (0.09, 0.11), "CS": (0.2, 0.3), "HP": (0.05, 0.099), "TG": (0.1, 0.3)}
+    numbers = numbers_of()
+    numbers.repeated.robustness = pd.DataFrame(
+        [("pearson", 0, name, p) for name, some in p_values.items() for p in some]
+        + [("kendall", 0, name, 0.01) for name in ("CE", "CS", "HP")],
+        columns=["association", "repeat", "candidate", "p_value"],
+    )
+    (make,) = [make for name, *_, make in CONCLUSIONS if name == "pearson_ce_cs_most_robust"]
+    assert {claim.text: claim.estimate for claim in make(numbers)} == {
+        "significant terms of HP - CE or CS": 1,
+        "significant terms of TG - CE or CS": -1,
+    }
 
 
 def test_conclusions_are_about_the_papers_data_sets():

@@ -16,10 +16,8 @@ from labelsure.paper import (
     compare_numbers,
     compare_with_paper,
     effects_agreement,
-    own_agreement,
     published_table,
     side_by_side,
-    trivial_agreement,
 )
 from labelsure.paper._conclusions import CONCLUSIONS
 from labelsure.study import open_run
@@ -51,50 +49,6 @@ def make_replicates():
 @pytest.fixture(scope="module")
 def check(analyses):
     return compare_with_paper(analyses, {"name": "made up"})
-
-
-def test_the_paper_agrees_with_itself():
-    found = agreement(PUBLISHED.drop(columns="arrows"), PUBLISHED)
-    assert found.pop("n") == 216
-    assert found.pop("mean_absolute_difference") == 0
-    assert list(found.values()) == pytest.approx([1.0] * 6)
-
-
-def test_trivial_guesses_reach_what_is_known():
-    found = trivial_agreement(PUBLISHED)
-    assert found["mean_absolute_difference"] == pytest.approx(0.083, abs=0.0005)
-    assert found["direction"] == pytest.approx(0.75, abs=0.005)
-    assert found["marked_direction"] == pytest.approx(0.84, abs=0.005)
-    assert found["effect_signs"] == 1
-
-
-def test_turned_correlations_have_the_other_directions():
-    turned = PUBLISHED.assign(correlation=-PUBLISHED["correlation"])
-    found = agreement(turned, PUBLISHED)
-    assert found["spearman"] == pytest.approx(-1)
-    assert found["marked_direction"] == 0
-    assert found["effect_signs"] == 0
-
-
-def test_own_agreement_is_the_mean_over_pairs_and_missing_for_one():
-    noisy = PUBLISHED.assign(correlation=PUBLISHED["correlation"] + 0.1)
-    both = pd.concat([PUBLISHED.assign(repeat=0), noisy.assign(repeat=1)])
-    assert own_agreement(both)["mean_absolute_difference"] == pytest.approx(0.1)
-    assert np.isnan(own_agreement(PUBLISHED.assign(repeat=0))["spearman"])
-
-
-def test_an_effect_printed_as_zero_has_no_sign():
-    reference = pd.DataFrame(
-        {"metric": "exact", "term": ["SE", "CE"], "estimate": [0.0, 0.1], "standard_error": 0.01}
-    )
-    ours = reference.assign(estimate=[-0.2, 0.2])
-    assert effects_agreement(ours, reference) == {"effect_signs": 1.0, "effect_overlap": 0.0}
-
-
-def test_nothing_in_common_cannot_be_compared():
-    found = agreement(PUBLISHED.assign(dataset="iris"), PUBLISHED)
-    assert found["n"] == 0
-    assert np.isnan(found["spearman"])
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def trivial_effects(reference: pd.DataFrame) -> dict[str, float]:
     reference
         metric, term, estimate, standard_error; the guess has the same standard errors.
     """
-    guessed = reference.assign(estimate=reference["term"].map(_expected_signs()).fillna(0.0))
+    guessed = reference.assign(estimate=reference["term"].map(_expected_signs()))
     nothing = reference.assign(estimate=0.0)
     return {
         "effect_signs": effects_agreement(guessed, reference)["effect_signs"],
