@@ -124,11 +124,11 @@ def all_mutants(chosen: list[str]) -> list[Mutant]:
     return found
 
 
-def tests_of(module: str) -> list[str]:
+def tests_of(module: str) -> tuple[str, ...]:
     """Return the files of tests for a module."""
     table = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text())["tests"]
     entries = [name for name in table if module.startswith(name)]
-    return [str(ROOT / "tests" / name) for name in table[max(entries, key=len)]]
+    return tuple(str(ROOT / "tests" / name) for name in table[max(entries, key=len)])
 
 
 def read_equivalent() -> list[dict[str, str]]:
@@ -136,8 +136,8 @@ def read_equivalent() -> list[dict[str, str]]:
     return tomllib.loads(EQUIVALENT.read_text())["equivalent"]
 
 
-def run_tests(mutant: Mutant | None, module: str) -> int:
-    """Run the tests of a module with a change in it, and return pytest's exit code."""
+def run_tests(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
+    """Run tests with a change in a module, and return pytest's exit code."""
     import pytest
 
     if mutant is not None:
@@ -151,10 +151,10 @@ def run_tests(mutant: Mutant | None, module: str) -> int:
             return code if Path(loader.path) == path else original(loader, name)
 
         importlib.machinery.SourceFileLoader.get_code = get_code
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests_of(module)]))
+    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
 
 
-def start(mutant: Mutant | None, module: str) -> int:
+def start(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
     """Run the tests in a copy of this process, which has loaded what takes long; return its id."""
     child = os.fork()
     if child:
@@ -164,30 +164,34 @@ def start(mutant: Mutant | None, module: str) -> int:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     try:
-        os._exit(run_tests(mutant, module))
+        os._exit(run_tests(mutant, tests))
     except BaseException:
         os._exit(1)
 
 
-def judge(
-    tasks: list[tuple[Mutant | None, str]], jobs: int
-) -> Iterator[tuple[Mutant | None, str, int]]:
+Task = tuple[Mutant | None, tuple[str, ...]]
+"""A change, or none, and the tests that are run."""
+
+
+def judge(tasks: list[Task], jobs: int) -> Iterator[tuple[Mutant | None, tuple[str, ...], int]]:
     """Yield each task with the exit code of its tests."""
     waiting, running = tasks[::-1], {}
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            task = waiting.pop()
-            running[start(*task)] = (task, time.monotonic())
-        time.sleep(0.05)
-        for child, (task, since) in list(running.items()):
-            done, status = os.waitpid(child, os.WNOHANG)
-            if not done and time.monotonic() - since > SECONDS:
-                os.killpg(child, signal.SIGKILL)
-                status = os.waitpid(child, 0)[1]
-                done = child
-            if done:
-                del running[child]
-                yield *task, os.waitstatus_to_exitcode(status)
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                task = waiting.pop()
+                running[start(*task)] = (task, time.monotonic())
+            time.sleep(0.05)
+            for child, (task, since) in list(running.items()):
+                if time.monotonic() - since > SECONDS:
+                    os.killpg(child, signal.SIGKILL)
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    del running[child]
+                    yield *task, os.waitstatus_to_exitcode(status)
+    finally:  # interrupted: nobody waits for what is still running
+        for child in running:
+            os.killpg(child, signal.SIGKILL)
 
 
 def main() -> int:
@@ -204,14 +208,13 @@ def main() -> int:
     everything = all_mutants(arguments.modules)
     size = min(arguments.sample, len(everything))
     sample = random.Random(arguments.seed).sample(everything, size)
-    for _, module, code in judge(
-        [(None, m) for m in sorted({s.module for s in sample})], arguments.jobs
-    ):
+    files = sorted({path for mutant in sample for path in tests_of(mutant.module)})
+    for _, (path,), code in judge([(None, (path,)) for path in files], arguments.jobs):
         if code:
-            raise SystemExit(f"The tests of {module} fail without any change.")
+            raise SystemExit(f"{path} fails without any change.")
     listed = {(one["module"], one["function"], one["change"]) for one in read_equivalent()}
     killed, equivalent, survived = 0, 0, []
-    for mutant, _, code in judge([(m, m.module) for m in sample], arguments.jobs):
+    for mutant, _, code in judge([(m, tests_of(m.module)) for m in sample], arguments.jobs):
         if code:
             killed += 1
         elif mutant.key in listed:

@@ -14,7 +14,6 @@ from labelsure.paper import published_table
 from labelsure.report import make_study_tables, write_report
 from labelsure.report._formats import Heading, PrintedTable, TableEntry
 from labelsure.report._left_out import LeftOut
-from labelsure.report._worked_example import worked_example_table
 from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
@@ -27,6 +26,7 @@ from labelsure.report.study_tables import (
     effects_table,
     interval_tables,
     robustness_table,
+    worked_example_table,
 )
 from labelsure.study import Plan, StudyRun, load_plan
 

@@ -21,10 +21,10 @@ from labelsure.analyses import (
 )
 from labelsure.candidates import CANDIDATES, group_by_rank
 from labelsure.datasets import catalogue
+from labelsure.distributions import DenseDistribution
 from labelsure.metrics import METRICS, get_metric
 from labelsure.report._formats import MISSING, Heading, PrintedTable, Row, TableEntry
 from labelsure.report._left_out import LeftOut
-from labelsure.report._worked_example import worked_example_table
 
 __all__ = ["make_study_tables"]
 
@@ -77,8 +77,10 @@ def make_study_tables(
         Is told which tables could not be made; None means that nobody is.
     """
     left_out = left_out or LeftOut()
-    makers = _tables_of_the_paper(analyses)
-    tables = [left_out.make_or_say(name, makers[name], _say_why(name)) for name in makers]
+    tables = [
+        left_out.make_or_say(name, make, partial(PrintedTable.from_reason, name))
+        for name, make in _tables_of_the_paper(analyses).items()
+    ]
     tables += _tables_beyond(analyses)
     return [replace(table, settings=settings) for table in tables]
 
@@ -88,12 +90,12 @@ def _tables_of_the_paper(analyses: Analyses) -> dict[str, Callable[[], PrintedTa
     ranks, values = analyses.kendall, analyses.pearson
     metrics = analyses.settings.metrics
 
-    def correlations(association: str) -> dict[str, Callable[[], PrintedTable]]:
-        frame = getattr(analyses, association).correlations
-        return {
-            f"{association}_{metric}": partial(correlation_table, frame, metric, association)
-            for metric in metrics
-        }
+    def intervals(metric: str) -> PrintedTable:
+        return interval_tables(analyses.intervals, metric)
+
+    def correlations(name: str) -> dict[str, Callable[[], PrintedTable]]:
+        frame = getattr(analyses, name).correlations
+        return {f"{name}_{m}": partial(correlation_table, frame, m, name) for m in metrics}
 
     return {
         "worked_example": worked_example_table,
@@ -103,7 +105,7 @@ def _tables_of_the_paper(analyses: Analyses) -> dict[str, Callable[[], PrintedTa
         "kendall_robustness": lambda: robustness_table(ranks.robustness, "kendall", below=False),
         "pearson_effects": lambda: effects_table(values.effects, "pearson", spelled=False),
         "pearson_robustness": lambda: robustness_table(values.robustness, "pearson", below=True),
-        **{f"intervals_{m}": partial(_interval_table_of, analyses, m) for m in metrics},
+        **{f"intervals_{m}": partial(intervals, m) for m in metrics},
         **correlations("pearson"),
         "kendall_robustness_clustered": lambda: clustered_table(ranks.robustness, "kendall"),
         "pearson_robustness_clustered": lambda: clustered_table(values.robustness, "pearson"),
@@ -112,17 +114,36 @@ def _tables_of_the_paper(analyses: Analyses) -> dict[str, Callable[[], PrintedTa
     }
 
 
-def _interval_table_of(analyses: Analyses, metric: str) -> PrintedTable:
-    return interval_tables(analyses.intervals, metric)
-
-
-def _say_why(name: str) -> Callable[[str], PrintedTable]:
-    """Return what makes, from a reason, the table that stands in the place of another."""
-    title = name.replace("_", " ").capitalize()
-    return lambda reason: PrintedTable(name, title, ["This table could not be made"], [[reason]])
-
-
 ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
+
+
+def worked_example_table() -> PrintedTable:
+    """Return the paper's example: a distribution over three labels with its expectations."""
+    codes = np.arange(8)
+    # The paper counts with its first label as the highest bit.
+    labelsets = (codes[:, np.newaxis] >> np.array([2, 1, 0])) & 1
+    probabilities = np.zeros(8)
+    for code, probability in ((1, 1 / 3), (2, 1 / 4), (4, 1 / 4), (6, 1 / 6)):
+        probabilities[code] = probability
+    ours = labelsets @ (1 << np.arange(3))
+    joint = np.zeros(8)
+    joint[ours] = probabilities
+    dist = DenseDistribution(np.tile(joint, (8, 1)))
+    names = ("hamming", "exact", "jaccard")
+    expected = {name: dist.expected(name, labelsets, empty=0.0).value for name in names}
+    rows: list[Row] = []
+    for i, labelset in enumerate(labelsets):
+        cells = [
+            TableEntry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
+            for m in names
+        ]
+        rows.append([str(i + 1), *map(str, labelset), f"{probabilities[i]:.3f}", *cells])
+    marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
+    rows.append(["P(y_j|x)", *marginals, "", "", "", ""])
+    columns = ["i", "y1", "y2", "y3", "P(Y=y_i|x)", "E[HS]", "E[EM]", "E[JS]"]
+    return PrintedTable(
+        "worked_example", "A distribution and its expected accuracies", columns, rows
+    )
 
 
 def datasets_table(analyses: Analyses) -> PrintedTable:
