@@ -205,7 +205,17 @@ def test_figures_draw_what_they_say(analyses):
     assert ends == pytest.approx([1.0] * 6)
     third = [line.get_ydata()[100] for line in panels[1].lines]
     assert third == pytest.approx([0.0] * 6, abs=1e-12)
-    assert len(plot_calibration(analyses.intervals).axes) == 2
+    calibration = plot_calibration(analyses.intervals).axes
+    assert [ax.get_title() for ax in calibration] == ["exact", "jaccard"]
+    for ax in calibration:
+        diagonal = ax.lines[0]
+        assert diagonal.get_label() == "Oracle"
+        assert (*diagonal.get_xdata(), *diagonal.get_ydata()) == (0, 1, 0, 1)
+        part = analyses.intervals[analyses.intervals["metric"] == ax.get_title()]
+        drawn = part[(part["model"] == "HP") & part["low"].notna()]
+        (line,) = [line for line in ax.lines[1:] if len(line.get_xdata()) == len(drawn)][:1]
+        assert line.get_xdata() == pytest.approx(drawn["estimated"])
+        assert line.get_ydata() == pytest.approx(drawn["accuracy"])
     accepted = plot_accepted(analyses.scores)
     drawn = [ax for ax in accepted.axes if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == ["emotions", "scene", "yeast"]
