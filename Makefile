@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study test lint types layers unit nojit bench docs clean
+.PHONY: study test lint types layers unit nojit mutants bench docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study embedded --out runs/embedded
@@ -29,6 +29,10 @@ unit: .venv/develop.stamp
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only" tests/core
+
+# Which changes of single operators and constants would no test notice? A sample, some ten minutes.
+mutants: .venv/develop.stamp
+	$(BIN)/python tests/mutants.py
 
 bench: .venv/develop.stamp
 	$(BIN)/python -m benchmarks

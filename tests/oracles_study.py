@@ -46,3 +46,69 @@ def closest(bounds, intervals):
     ]
     least = min(distance for distance in distances if distance is not None)
     return [distance == least for distance in distances]
+
+
+T_QUANTILES = {1: 12.7062047362, 2: 4.3026527297, 3: 3.1824463053}
+"""The 97.5% quantiles of Student's t with so many degrees of freedom, from a printed table."""
+
+
+def interval_over_repeats(values, test_to_training):
+    """Mean and 95% interval of a number of each repeat (Nadeau and Bengio's correction)."""
+    n = len(values)
+    mean = sum(values) / n
+    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
+    reach = T_QUANTILES[n - 1] * math.sqrt(variance * (1 / n + test_to_training))
+    return mean, mean - reach, mean + reach
+
+
+def verdict(sign, intervals):
+    """What intervals say of numbers that should be above 0, below it, or consistent with it."""
+    where = []
+    for low, high in intervals:
+        if low > 0:
+            where.append(1)
+        elif high < 0:
+            where.append(-1)
+        else:
+            where.append(0)
+    for side in where:
+        if side != 0 and side != sign:
+            return "does not hold"
+    for side in where:
+        if side != sign:
+            return "undecided"
+    return "holds"
+
+
+def error_of_models(rows):
+    """Mean |estimated - accuracy| of each model in each halving, weighted by instances.
+
+    Rows are model, halving, instances, estimated, accuracy.
+    """
+    sums, counts = {}, {}
+    for model, halving, n, estimated, accuracy in rows:
+        key = model, halving
+        sums[key] = sums.get(key, 0.0) + n * abs(estimated - accuracy)
+        counts[key] = counts.get(key, 0) + n
+    return {key: sums[key] / counts[key] for key in sums}
+
+
+def prediction_interval(values):
+    """Where one more split of the same data should fall, with 95%."""
+    n = len(values)
+    mean = sum(values) / n
+    variance = sum((value - mean) ** 2 for value in values) / (n - 1)
+    reach = T_QUANTILES[n - 1] * math.sqrt(variance * (1 + 1 / n))
+    return mean - reach, mean + reach
+
+
+def ranks(values):
+    """Ranks from 1, ties at their mean."""
+    return [
+        sum(other < value for other in values) + (sum(other == value for other in values) + 1) / 2
+        for value in values
+    ]
+
+
+def spearman(x, y):
+    return pearson_r(ranks(x), ranks(y))

@@ -262,6 +262,7 @@ def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
     ((run, state, others),) = reports
     assert (len(run.scores), len(run.features), run.folder) == (160, 2, out)
     assert (run.plan.name, run.plan.n_replicates, run.plan.by_instance) == ("quick", 7, True)
+    assert others.pop("note").__name__ == "note"  # what is left out is said beside the cells
     assert others == {"n_jobs": 1}
     assert state == "running"  # until the report is there
     assert json.loads((out / "manifest.json").read_text())["state"] == "complete"

@@ -249,3 +249,22 @@ def test_scaled_sparse_features_stay_sparse_and_give_the_centred_model():
     assert scores["decision"].equals(dense["decision"])
     np.testing.assert_allclose(scores["top"], dense["top"], atol=1e-6)
     assert scores["true_expected_exact"].isna().all()
+
+
+def test_a_data_set_of_one_instance_fails_by_its_name_and_alone():
+    plan = plan_with(n_repeats=2)
+    sets = loaded(plan)
+    source = plan.datasets[0].key
+    sets[source] = StudyData(sets[source].data.take([0]))
+    with pytest.raises(
+        ls.DataError,
+        match=r"^The data set 'dependent' must have at least 2 instances, one to train on and one "
+        r"to test, got 1\. Leave it out of the plan\.$",
+    ):
+        score_cell(Cell(source, "Indep", 0), plan, sets[source])
+    described = feature_rows(plan, sets)
+    assert described["dataset"].tolist() == ["independent"] * 2
+    assert described["repeat"].tolist() == [0, 1]
+    sets[source] = StudyData(loaded(plan)[source].data.take([0, 1]))
+    assert len(score_cell(Cell(source, "Indep", 0), plan, sets[source])) == 1
+    assert feature_rows(plan, sets)["n_train"].tolist()[:2] == [1, 1]

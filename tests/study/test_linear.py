@@ -149,6 +149,9 @@ def test_messages():
         effects(PUBLISHED.drop(columns="metric"))
     with pytest.raises(ls.InputError, match="correlations from -1 to 1, got 3"):
         effects(PUBLISHED.assign(correlation=3.0))
+    one_is_fine = PUBLISHED.assign(correlation=[1.0, -3.0, *PUBLISHED["correlation"][2:]])
+    with pytest.raises(ls.InputError, match="correlations from -1 to 1, got -3"):
+        effects(one_is_fine)
     with pytest.raises(ls.InputError, match="at least one that is defined"):
         effects(PUBLISHED.assign(correlation=np.nan))
     with pytest.raises(ls.InputError, match=r"`features` must describe every data set .* enron"):

@@ -141,3 +141,35 @@ def test_messages():
         mixture(SCORES, metrics="hammming")
     with pytest.raises(ls.UnknownNameError, match=r"response 'rate'\. Did you mean 'rates'"):
         mixture(SCORES, response="rate")
+
+
+def test_a_data_set_that_a_half_does_not_hold_is_not_estimated_from_it():
+    tiny = make_scores(n=2, datasets={"tiny": 3}, classifiers=("ECC",), n_repeats=1, seed=1)
+    odd = make_scores(n=1, datasets={"scene": 4}, classifiers=("net",), n_repeats=1, seed=2)
+    scores = pd.concat([SCORES.query("repeat == 0"), tiny, odd], ignore_index=True)
+    replicates = mixture_replicates(scores, metrics="exact", models=ONE, n_replicates=8)
+    n = replicates.groupby("replicate")["n"].sum()
+    estimated = []
+    for half in _halves(scores, 8, False, 0):
+        fitted, others = scores[half], scores[~half]
+        known = [
+            row.dataset in set(fitted["dataset"]) and row.classifier in set(fitted["classifier"])
+            for row in others.itertuples()
+        ]
+        estimated.append(sum(known))
+    assert n.tolist() == estimated
+    assert min(estimated) < max(estimated)
+
+
+def test_too_few_rows_to_halve():
+    three = make_scores(n=3, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
+    replicates = mixture_replicates(three, n_replicates=1)
+    assert replicates.empty
+    assert list(replicates.columns) == [
+        "metric", "model", "replicate", "predicted_low", "predicted_high", "n", "estimated",
+        "accuracy",
+    ]  # fmt: skip
+    with pytest.raises(ls.InputError, match="at least 4 in one repeat, got fewer"):
+        mixture(three, n_replicates=1)
+    four = make_scores(n=4, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
+    assert mixture_replicates(four, metrics="exact", models=ONE, n_replicates=1)["n"].sum() == 2

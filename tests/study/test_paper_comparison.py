@@ -16,12 +16,9 @@ from labelsure.paper import (
     compare_numbers,
     compare_with_paper,
     effects_agreement,
-    own_agreement,
     published_table,
     side_by_side,
-    trivial_agreement,
 )
-from labelsure.paper._claims import repeat_interval
 from labelsure.paper._conclusions import CONCLUSIONS
 from labelsure.study import open_run
 
@@ -54,50 +51,6 @@ def check(analyses):
     return compare_with_paper(analyses, {"name": "made up"})
 
 
-def test_the_paper_agrees_with_itself():
-    found = agreement(PUBLISHED.drop(columns="arrows"), PUBLISHED)
-    assert found.pop("n") == 216
-    assert found.pop("mean_absolute_difference") == 0
-    assert list(found.values()) == pytest.approx([1.0] * 6)
-
-
-def test_trivial_guesses_reach_what_is_known():
-    found = trivial_agreement(PUBLISHED)
-    assert found["mean_absolute_difference"] == pytest.approx(0.083, abs=0.0005)
-    assert found["direction"] == pytest.approx(0.75, abs=0.005)
-    assert found["marked_direction"] == pytest.approx(0.84, abs=0.005)
-    assert found["effect_signs"] == 1
-
-
-def test_turned_correlations_have_the_other_directions():
-    turned = PUBLISHED.assign(correlation=-PUBLISHED["correlation"])
-    found = agreement(turned, PUBLISHED)
-    assert found["spearman"] == pytest.approx(-1)
-    assert found["marked_direction"] == 0
-    assert found["effect_signs"] == 0
-
-
-def test_own_agreement_is_the_mean_over_pairs_and_missing_for_one():
-    noisy = PUBLISHED.assign(correlation=PUBLISHED["correlation"] + 0.1)
-    both = pd.concat([PUBLISHED.assign(repeat=0), noisy.assign(repeat=1)])
-    assert own_agreement(both)["mean_absolute_difference"] == pytest.approx(0.1)
-    assert np.isnan(own_agreement(PUBLISHED.assign(repeat=0))["spearman"])
-
-
-def test_an_effect_printed_as_zero_has_no_sign():
-    reference = pd.DataFrame(
-        {"metric": "exact", "term": ["SE", "CE"], "estimate": [0.0, 0.1], "standard_error": 0.01}
-    )
-    ours = reference.assign(estimate=[-0.2, 0.2])
-    assert effects_agreement(ours, reference) == {"effect_signs": 1.0, "effect_overlap": 0.0}
-
-
-def test_nothing_in_common_cannot_be_compared():
-    found = agreement(PUBLISHED.assign(dataset="iris"), PUBLISHED)
-    assert found["n"] == 0
-    assert np.isnan(found["spearman"])
-
-
 @pytest.mark.parametrize(
     ("sign", "low", "high", "verdict"),
     [
@@ -115,28 +68,13 @@ def test_verdicts(sign, low, high, verdict):
     assert Conclusion("c", "s", "r", (claim,)).verdict == verdict
 
 
-def test_one_contradicted_claim_is_enough_and_no_claims_decide_nothing():
+def test_one_contradicted_claim_is_enough_and_no_claims_do_not_apply():
     good, bad = Claim("good", 1, 1, 0.5, 1.5), Claim("bad", 1, -1, -1.5, -0.5)
     open_claim = Claim("open", 1, 0.5, -0.5, 1.5)
     assert Conclusion("c", "s", "r", (good, bad)).verdict == "does not hold"
     assert Conclusion("c", "s", "r", (good, open_claim)).verdict == "undecided"
-    assert Conclusion("c", "s", "r", ()).verdict == "undecided"
-
-
-def test_the_interval_over_repeats_allows_for_shared_data():
-    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    mean, low, high = repeat_interval(values, 0.0)
-    half = 2.7764451 * np.std(values, ddof=1) / np.sqrt(5)
-    assert (mean, high - mean) == (3, pytest.approx(half))
-    _, wider, _ = repeat_interval(values, 2 / 3)
-    assert mean - wider == pytest.approx(half * np.sqrt(5 * (1 / 5 + 2 / 3)))
-    assert low > wider
-
-
-def test_one_repeat_takes_the_regressions_error():
-    assert repeat_interval(np.array([0.5]), 0.7, 0.1)[1] == pytest.approx(0.5 - 0.1959964)
-    assert repeat_interval(np.array([0.5]), 0.7) == (0.5, -np.inf, np.inf)
-    assert np.isnan(repeat_interval(np.array([]), 0.7)[0])
+    assert Conclusion("c", "s", "r", ()).verdict == "not applicable"
+    assert Conclusion("c", "s", "r", (good, bad), applicable=False).verdict == "not applicable"
 
 
 def test_every_published_number_is_there(analyses):
@@ -164,7 +102,7 @@ def test_a_published_number_inside_the_prediction_interval_is_no_miss(analyses):
 
 def test_conclusions_come_misses_first(check):
     verdicts = [conclusion.verdict for conclusion in check.conclusions]
-    order = ["does not hold", "undecided", "holds"]
+    order = ["does not hold", "undecided", "holds", "not applicable"]
     assert verdicts == sorted(verdicts, key=order.index)
     assert len(verdicts) == len(CONCLUSIONS) == 19
     assert check.misses == [c for c in check.conclusions if c.verdict == "does not hold"]
@@ -241,13 +179,34 @@ def test_a_study_of_other_data_can_be_compared_as_far_as_it_goes():
         "intervals",
     }  # fmt: skip
     assert not found.numbers["miss"].any()  # one repeat has no spread to judge by
-    judged = {c.name: c.verdict for c in found.conclusions if c.claims}
-    assert set(judged) == {
-        "hp_for_exact", "pearson_no_others", "se_most_robust", "pearson_se_least_explained",
-        "mix_best_for_exact",
-    }  # fmt: skip
-    without = {c.verdict for c in found.conclusions if not c.claims}
-    assert without == {"undecided"}
+    with_numbers = {
+        c.name for c in found.conclusions if not all(claim.missing for claim in c.claims)
+    }
+    # One cell for each candidate has no R2.
+    assert with_numbers == {"hp_for_exact", "pearson_no_others", "mix_best_for_exact"}
+    assert {c.verdict for c in found.conclusions} == {"not applicable"}
+    assert found.misses == []
+    assert json.dumps(found.to_dict(), allow_nan=False)
+    page = found.to_markdown()
+    assert "Does not hold: 0; undecided: 0; holds: 0; not applicable: 19." in page
+
+
+ONE_METRIC = AnalysisSettings(metrics=("f1",), candidates=("HP",), n_replicates=1)
+
+
+@pytest.mark.parametrize(
+    ("n", "counts"),
+    [(8, {}), (3, {}), (1, {}), (8, {"tp": 1, "fp": 0, "fn": 0, "tn": 1})],
+    ids=["8 rows", "3 rows", "1 row", "a constant label"],
+)
+@pytest.mark.parametrize("dataset", ["mine", "emotions"])
+def test_the_smallest_runs_can_be_compared(dataset, n, counts):
+    scores = make_scores(n=n, datasets={dataset: 2}, classifiers=("net",), n_repeats=1)
+    features = make_features({dataset: 2}, n_repeats=1)
+    found = compare_with_paper(run_analyses(scores.assign(**counts), features, ONE_METRIC))
+    assert {c.verdict for c in found.conclusions} == {"not applicable"}
+    assert len(found.numbers) == len(found.numbers.drop_duplicates(["table", "row", "quantity"]))
+    assert found.to_markdown().startswith("# Compared with the paper\n\n19 conclusions. ")
     assert json.dumps(found.to_dict(), allow_nan=False)
 
 

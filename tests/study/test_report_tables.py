@@ -13,6 +13,7 @@ from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robust
 from labelsure.paper import published_table
 from labelsure.report import make_study_tables, write_report
 from labelsure.report._formats import Heading, PrintedTable, TableEntry
+from labelsure.report._left_out import LeftOut
 from labelsure.report.figures import (
     plot_accepted,
     plot_calibration,
@@ -208,7 +209,17 @@ def test_figures_draw_what_they_say(analyses):
     assert ends == pytest.approx([1.0] * 6)
     third = [line.get_ydata()[100] for line in panels[1].lines]
     assert third == pytest.approx([0.0] * 6, abs=1e-12)
-    assert len(plot_calibration(analyses.intervals).axes) == 2
+    calibration = plot_calibration(analyses.intervals).axes
+    assert [ax.get_title() for ax in calibration] == ["exact", "jaccard"]
+    for ax in calibration:
+        diagonal = ax.lines[0]
+        assert diagonal.get_label() == "Oracle"
+        assert (*diagonal.get_xdata(), *diagonal.get_ydata()) == (0, 1, 0, 1)
+        part = analyses.intervals[analyses.intervals["metric"] == ax.get_title()]
+        drawn = part[(part["model"] == "HP") & part["low"].notna()]
+        (line,) = [line for line in ax.lines[1:] if len(line.get_xdata()) == len(drawn)][:1]
+        assert line.get_xdata() == pytest.approx(drawn["estimated"])
+        assert line.get_ydata() == pytest.approx(drawn["accuracy"])
     accepted = plot_accepted(analyses.scores)
     drawn = [ax for ax in accepted.axes if ax.get_visible()]
     assert [ax.get_title() for ax in drawn] == ["emotions", "scene", "yeast"]
@@ -235,3 +246,62 @@ def test_figures_of_an_estimator_load_no_study():
 def test_unknown_names_of_the_package():
     with pytest.raises(AttributeError, match=r"labelsure\.report.* has no attribute 'plots'"):
         report.plots  # noqa: B018
+
+
+SENTENCE = "`correlations` must hold at least one that is defined, got none."
+
+
+def test_a_table_that_cannot_be_made_holds_the_reason_and_all_others_are_written(tmp_path):
+    # Every prediction is right, as those of a constant label are: there is nothing to correlate.
+    scores = make_scores(n=12, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
+    scores = scores.assign(tp=1, fp=0, fn=0, tn=1)
+    said = []
+    run = run_of(scores, make_features({"mine": 2}, n_repeats=1), tmp_path)
+    written = write_report(run, n_jobs=1, note=said.append)
+    assert all(path.stat().st_size > 0 for path in written)
+    names = [
+        f"{association}_{kind}"
+        for kind in ("effects", "robustness", "robustness_clustered")
+        for association in ("kendall", "pearson")
+    ]
+    for name in names:
+        text = (tmp_path / f"tables/{name}.md").read_text()
+        assert f"| This table could not be made |\n|---|\n| {SENTENCE} |" in text
+        assert text.startswith(f"### {name.replace('_', ' ').capitalize()}\n")
+    assert SENTENCE in (tmp_path / "tables/values_pearson_effects.csv").read_text()
+    left_out = {path.name for path in written if SENTENCE in read_if_text(path)}
+    assert "kendall_exact.md" not in left_out
+    assert "intervals_exact.md" not in left_out
+    assert len(left_out) == 3 * len(names) + 4
+    (sentence,) = said
+    assert sentence.startswith("Could not be made: kendall_effects, kendall_robustness, ")
+    assert sentence.endswith(f", values_pearson_robustness. {SENTENCE}")
+
+
+def read_if_text(path):
+    return path.read_text() if path.suffix in {".md", ".csv", ".tex"} else ""
+
+
+def test_three_rows_are_too_few_for_models_of_accuracy_but_not_for_the_rest(tmp_path):
+    scores = make_scores(n=3, datasets={"mine": 2}, classifiers=("net",), n_repeats=1)
+    said = []
+    run = run_of(scores, make_features({"mine": 2}, n_repeats=1), tmp_path)
+    write_report(run, n_jobs=1, note=said.append)
+    (sentence,) = [text for text in said if "intervals_exact" in text]
+    assert sentence == (
+        "Could not be made: intervals_exact, values_intervals, calibration. The score table must "
+        "have enough rows for a half of them to fit a model of accuracy and the other half to "
+        "test it, at least 4 in one repeat, got fewer."
+    )
+    drawn = (tmp_path / "figures/calibration.svg").read_text()
+    assert "This figure could not be made" in drawn
+    assert (tmp_path / "tables/kendall_exact.md").is_file()
+    assert write_report(run, n_jobs=1)  # from the fits that are kept, and without anyone to tell
+
+
+def test_only_our_own_errors_are_left_out():
+    def fail():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        LeftOut().make_or_say("table", fail, str)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,31 @@ class AnalysisSettings:
 
 @dataclass(frozen=True)
 class CorrelationAnalyses:
-    """Correlations and both linear models of them."""
+    """Correlations and both linear models of them.
+
+    The models are made when they are asked for: correlations that are all undefined, as those of a
+    constant label, have none, and everything else can still be had.
+
+    Parameters
+    ----------
+    correlations
+        Of `kendall` or `pearson`.
+    features
+        Of the data sets, as for `robustness`.
+    """
 
     correlations: pd.DataFrame
-    effects: pd.DataFrame
-    robustness: pd.DataFrame
+    features: pd.DataFrame
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """What `effects` says of the correlations."""
+        return effects(self.correlations)
+
+    @cached_property
+    def robustness(self) -> pd.DataFrame:
+        """What `robustness` says of the correlations."""
+        return robustness(self.correlations, self.features)
 
 
 @dataclass(frozen=True)
@@ -108,8 +129,8 @@ class Analyses:
         What they were made from.
     kendall, pearson
         Analyses 0 to 2, and 3 and 4.
-    replicates, intervals
-        Analysis 5: every split, and the interval tables.
+    replicates
+        Analysis 5: every split; no rows where the score table has too few of them to halve.
     """
 
     settings: AnalysisSettings
@@ -118,7 +139,11 @@ class Analyses:
     kendall: CorrelationAnalyses
     pearson: CorrelationAnalyses
     replicates: pd.DataFrame
-    intervals: pd.DataFrame
+
+    @cached_property
+    def intervals(self) -> pd.DataFrame:
+        """The interval tables of Analysis 5, see `interval_table`."""
+        return interval_table(self.replicates)
 
 
 def run_analyses(
@@ -164,10 +189,9 @@ def run_analyses(
         settings,
         scores,
         features,
-        CorrelationAnalyses(ranks, effects(ranks), robustness(ranks, features)),
-        CorrelationAnalyses(values, effects(values), robustness(values, features)),
+        CorrelationAnalyses(ranks, features),
+        CorrelationAnalyses(values, features),
         replicates,
-        interval_table(replicates),
     )
 
 

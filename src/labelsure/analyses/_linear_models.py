@@ -158,10 +158,18 @@ def averaged(correlations: pd.DataFrame) -> pd.DataFrame:
     return correlations.groupby(_KEYS, sort=False)["correlation"].mean().reset_index()
 
 
-def _cells(correlations: pd.DataFrame) -> pd.DataFrame:
+def has_models(correlations: pd.DataFrame) -> bool:
+    """Return whether any correlation has a finite z, so that there are linear models of them."""
+    return not _usable(correlations).empty
+
+
+def _usable(correlations: pd.DataFrame) -> pd.DataFrame:
     cells = averaged(correlations)
-    usable = cells["correlation"].abs() < 1  # false for missing ones
-    cells = cells[usable]
+    return cells[cells["correlation"].abs() < 1]  # false for missing ones
+
+
+def _cells(correlations: pd.DataFrame) -> pd.DataFrame:
+    cells = _usable(correlations)
     if cells.empty:
         raise InputError("`correlations` must hold at least one that is defined, got none.")
     return cells.assign(z=np.arctanh(cells["correlation"]))

@@ -2,7 +2,9 @@
 
 All rows of a repeat are pooled. A random half fits each model, the other half is cut by its
 estimated accuracy into intervals, and the mean accuracy in each is compared with the interval.
-Twenty such halvings give the 95% interval of that mean.
+Twenty such halvings give the 95% interval of that mean. A model knows only the data sets and
+classifiers of its half: rows of others, as a data set of two or three instances has them, are not
+estimated.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ ResponseKind = Literal["rates", "value"]
 
 N_REPLICATES = 20
 INTERVAL = (0.025, 0.975)
+LEAST_TO_FIT = 2
+"""Rows without which no model of accuracy can be fitted."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ def mixture_replicates(
     -------
     pandas.DataFrame
         metric, model, replicate, predicted_low, predicted_high, n, estimated and accuracy (means).
+        No rows where a half of the score table is too small to fit anything.
     """
     pooled = _one_repeat(check_scores(scores), repeat)
     models = PAPER_MODELS if models is None else models
@@ -160,7 +165,7 @@ def mixture_replicates(
 
     with watched_workers():
         parts = Parallel(n_jobs=n_jobs)(delayed(fit)(task) for task in tasks)
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
 def _one_repeat(scores: pd.DataFrame, repeat: int | None) -> pd.DataFrame:
@@ -199,16 +204,20 @@ def _replicate(
     pooled: pd.DataFrame, task: _Task, estimator: AccuracyEstimator, empty: float
 ) -> pd.DataFrame:
     groups = {"slope_groups": "dataset", "offset_groups": "classifier"}
-    estimator.fit(pooled[task.half], **groups)
-    held_out = pooled[~task.half]
-    estimated = estimator.predict(held_out, **groups)
+    fitted, held_out = pooled[task.half], pooled[~task.half]
+    for name in groups.values():
+        held_out = held_out[held_out[name].isin(fitted[name])]
+    if len(fitted) < LEAST_TO_FIT or held_out.empty:
+        estimated, held_out = np.empty(0), held_out[:0]
+    else:
+        estimated = estimator.fit(fitted, **groups).predict(held_out, **groups)
     cut = _cut(task.metric, estimated, ScoreTable(held_out).accuracy(task.metric, empty))
-    name: dict[str, Any] = {
+    identity: dict[str, Any] = {
         "metric": task.metric,
         "model": task.model,
         "replicate": task.replicate,
     }
-    return cut.assign(**name)[[*name, *cut.columns]]
+    return cut.assign(**identity)[[*identity, *cut.columns]]
 
 
 def _cut(metric: str, estimated: Floats, accuracy: Floats) -> pd.DataFrame:
@@ -250,6 +259,11 @@ def interval_table(replicates: pd.DataFrame) -> pd.DataFrame:
     replicates
         Of `mixture_replicates`.
     """
+    if replicates.empty:
+        raise InputError(
+            "The score table must have enough rows for a half of them to fit a model of accuracy "
+            f"and the other half to test it, at least {2 * LEAST_TO_FIT} in one repeat, got fewer."
+        )
     keys = ["metric", "predicted_low", "predicted_high", "model"]
     quantile: Callable[[float], Any] = lambda q: lambda values: values.quantile(q)  # noqa: E731
     found = replicates.groupby(keys, sort=False).agg(

@@ -90,7 +90,7 @@ def _write_report(run: StudyRun, lines: CellLines, n_jobs: int | None) -> str:
         return ""
     lines.note("Writing tables and figures")
     try:
-        write_report(run, n_jobs=n_jobs)
+        write_report(run, n_jobs=n_jobs, note=lines.note)
     except LabelsureError as error:  # the scores are there all the same
         return f"Not all tables and figures could be made: {error}"
     return ""

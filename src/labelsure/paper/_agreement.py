@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import pearsonr, spearmanr
 
-from labelsure.analyses._linear_models import averaged, effects
+from labelsure.analyses._linear_models import averaged, effects, has_models
 from labelsure.candidates import CANDIDATES
 
 KEYS = ["metric", "dataset", "classifier", "candidate"]
@@ -53,7 +53,9 @@ def agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, float]:
         "n": float(len(both)),
         **_values(x, y),
         **_directions(_above_baseline(both)),
-        **effects_agreement(*(effects(both[KEYS].assign(correlation=values)) for values in (x, y))),
+        **effects_agreement(
+            *(effects_if_any(both[KEYS].assign(correlation=values)) for values in (x, y))
+        ),
     }
 
 
@@ -88,7 +90,7 @@ def trivial_effects(reference: pd.DataFrame) -> dict[str, float]:
     reference
         metric, term, estimate, standard_error; the guess has the same standard errors.
     """
-    guessed = reference.assign(estimate=reference["term"].map(_expected_signs()).fillna(0.0))
+    guessed = reference.assign(estimate=reference["term"].map(_expected_signs()))
     nothing = reference.assign(estimate=0.0)
     return {
         "effect_signs": effects_agreement(guessed, reference)["effect_signs"],
@@ -132,6 +134,20 @@ def effects_agreement(ours: pd.DataFrame, reference: pd.DataFrame) -> dict[str, 
         "effect_signs": float(same.mean()) if len(same) else np.nan,
         "effect_overlap": float((apart <= reach).mean()) if len(both) else np.nan,
     }
+
+
+def effects_if_any(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return `effects`, or no rows where no correlation has a finite z.
+
+    Parameters
+    ----------
+    correlations
+        As for `effects`.
+    """
+    if has_models(correlations):
+        return effects(correlations)
+    numbers = dict.fromkeys(["estimate", "standard_error", "p_value"], 0.0)
+    return pd.DataFrame({"metric": "", "term": "", **numbers}, index=range(0))
 
 
 def _expected_signs() -> dict[str, int]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from labelsure.paper._published import RepeatedAnalyses
 
 
+NO_VALUES = np.empty(0)
+"""Of a number that the study does not have."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """A number that should be above 0 (sign 1), below (-1) or consistent with 0 (sign 0).
@@ -30,7 +34,8 @@ class Claim:
     sign
         What the paper says of it.
     estimate, low, high
-        Mean over the repeats and its 95% interval; infinite where there is none.
+        Mean over the repeats and its 95% interval; infinite where there is none. The estimate is
+        NaN where the study lacks the number.
     p_value
         By the paper's own test, the regression over all cells (of the means over repeats): it asks
         whether the number would be seen on other data sets too. Missing where it has no such test.
@@ -44,17 +49,22 @@ class Claim:
     p_value: float = np.nan
 
     @property
+    def missing(self) -> bool:
+        """Whether the study does not have the number."""
+        return bool(np.isnan(self.estimate))
+
+    @property
     def supported(self) -> bool:
         """Whether the interval is where the paper says."""
         if self.sign == 0:
-            return self.low <= 0 <= self.high
+            return self.low <= 0 <= self.high and not self.missing
         return self.low > 0 if self.sign > 0 else self.high < 0
 
     @property
     def contradicted(self) -> bool:
         """Whether the interval is on the other side."""
         if self.sign == 0:
-            return not self.supported
+            return not (self.low <= 0 <= self.high)
         return self.high < 0 if self.sign > 0 else self.low > 0
 
 
@@ -80,7 +90,9 @@ class Numbers:
         return rows["estimate"].to_numpy(), error
 
     def p_value(self, association: str, metric: str, term: str) -> float:
-        """Return the p-value of an effect on the means over repeats."""
+        """Return the p-value of an effect on the means over repeats; NaN where there is none."""
+        if not len(self.effect(association, metric, term)[0]):
+            return np.nan
         rows = _rows(getattr(self.repeated.analyses, association).effects, metric, term)
         return float(rows["p_value"].iloc[0]) if len(rows) else np.nan
 
@@ -156,9 +168,8 @@ def effects_have(association: str, terms: dict[str, tuple[str, ...]], sign: int)
         for term, metrics in terms.items():
             for metric in metrics:
                 values, error = numbers.effect(association, metric, term)
-                if len(values):
-                    p = numbers.p_value(association, metric, term)
-                    claims.append(numbers.claim(f"{term} on {metric}", sign, values, error, p))
+                p = numbers.p_value(association, metric, term)
+                claims.append(numbers.claim(f"{term} on {metric}", sign, values, error, p))
         return claims
 
     return make
@@ -172,12 +183,11 @@ def classifier_order(association: str) -> Maker:
         for metric in PAPER_METRICS:
             indep, error = numbers.effect(association, metric, "Indep")
             ct, ct_error = numbers.effect(association, metric, "CT")
-            if not len(indep) or len(indep) != len(ct):
-                continue
             p = numbers.p_value(association, metric, "CT")
             claims.append(numbers.claim(f"ECC - CT on {metric}", 1, -ct, ct_error, p))
             # Two treatment contrasts with one baseline: their difference has the same error.
-            claims.append(numbers.claim(f"CT - Indep on {metric}", 1, ct - indep, error))
+            above = ct - indep if len(ct) == len(indep) else NO_VALUES
+            claims.append(numbers.claim(f"CT - Indep on {metric}", 1, above, error))
         return claims
 
     return make
@@ -236,10 +246,10 @@ def greatest_data_effect(association: str, dataset: str) -> Maker:
         for metric in PAPER_METRICS:
             effects = [numbers.effect(association, metric, name)[0] for name in others]
             chosen = numbers.effect(association, metric, dataset)[0]
-            if len(chosen) and all(len(values) == len(chosen) for values in effects):
-                largest = np.abs(effects).max(axis=0)
-                text = f"|{dataset}| - the next largest, {metric}"
-                claims.append(numbers.claim(text, 1, np.abs(chosen) - largest))
+            above = NO_VALUES
+            if all(len(values) == len(chosen) for values in effects):
+                above = np.abs(chosen) - np.abs(effects).max(axis=0)
+            claims.append(numbers.claim(f"|{dataset}| - the next largest, {metric}", 1, above))
         return claims
 
     return make

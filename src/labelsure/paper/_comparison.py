@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 
 from labelsure._typing import AnyPath
-from labelsure.analyses import Analyses, effects
+from labelsure.analyses import Analyses
 from labelsure.errors import InputError
 from labelsure.paper._agreement import (
     MEASURES,
     agreement,
     effects_agreement,
+    effects_if_any,
     own_agreement,
     trivial_agreement,
     trivial_effects,
 )
 from labelsure.paper._conclusions import (
     FAILS,
-    HOLDS,
     NO_EVIDENCE_RULE,
     SIGN_RULE,
-    UNDECIDED,
+    VERDICTS,
     Conclusion,
     draw_conclusions,
 )
@@ -97,7 +97,7 @@ class PaperCheck:
         """Return the comparison as a page: conclusions, summaries, numbers; misses first."""
         parts = ["# Compared with the paper", ""]
         counts = Counter(c.verdict for c in self.conclusions)
-        verdicts = (f"{verdict}: {counts[verdict]}" for verdict in (FAILS, UNDECIDED, HOLDS))
+        verdicts = (f"{verdict}: {counts[verdict]}" for verdict in VERDICTS)
         parts += [f"{len(self.conclusions)} conclusions. {'; '.join(verdicts).capitalize()}.", ""]
         parts += ["Settings: " + "; ".join(f"{k} {v}" for k, v in self.settings.items()) + ".", ""]
         parts += [conclusions_table(self.conclusions).to_markdown()]
@@ -174,7 +174,7 @@ def _summaries(analyses: Analyses) -> pd.DataFrame:
     )
     paper = published_table("effects").query("association == 'pearson'")
     of_effects = _compared(
-        lambda part: effects_agreement(effects(part), paper),
+        lambda part: effects_agreement(effects_if_any(part), paper),
         analyses.pearson.correlations,
         trivial_effects(paper),
     )
@@ -234,7 +234,8 @@ def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
     rules = "; ".join(f"{name}: {rule}" for rule, name in RULE_NAMES.items())
     note = (
         f"Rules. {rules}. Intervals allow for the data that repeats of a split share; with one "
-        "repeat they are the regression's own."
+        "repeat they are the regression's own. Not applicable: the study has data "
+        "sets that are not the paper's, or none of the numbers."
     )
     columns = ["verdict", "the paper says", "rule", "name"]
     return PrintedTable("conclusions", "Conclusions", columns, rows, note, n_text=4)

@@ -5,7 +5,9 @@ repeat of the split; its 95% interval over the repeats decides:
 
 - *holds*: every claim's interval lies on the side that the paper says;
 - *does not hold*: the interval of at least one claim lies on the other side;
-- *undecided*: anything else.
+- *not applicable*: the study has other data sets than the paper's, whose conclusions are about
+  these, or none of the numbers;
+- *undecided*: anything else, such as a study of only some metrics.
 
 Where the paper finds no evidence of a difference, the conclusion holds if every interval contains
 0, and does not hold otherwise. Repeats of a split share their data, so their plain interval would
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from labelsure.analyses._correlations import PAPER_METRICS
+from labelsure.analyses._linear_models import PAPER_LEVELS
 from labelsure.paper._claims import (
     Claim,
     Maker,
@@ -38,6 +41,10 @@ if TYPE_CHECKING:
     from labelsure.paper._published import RepeatedAnalyses
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+NOT_APPLICABLE = "not applicable"
+VERDICTS = (FAILS, UNDECIDED, HOLDS, NOT_APPLICABLE)
+"""In the order in which they are reported."""
+
 SIGN_RULE = (
     "holds if the 95% interval over repeats of every number is on the stated side of 0, does not "
     "hold if one of them is on the other side, else undecided"
@@ -62,19 +69,24 @@ class Conclusion:
         What decides.
     claims
         The numbers behind; none if the study has none of them.
+    applicable
+        Whether the study is about what the paper is about.
     """
 
     name: str
     statement: str
     rule: str
     claims: tuple[Claim, ...]
+    applicable: bool = True
 
     @property
     def verdict(self) -> str:
-        """Return "holds", "does not hold" or "undecided"."""
+        """Return "holds", "does not hold", "undecided" or "not applicable"."""
+        if not self.applicable or all(claim.missing for claim in self.claims):
+            return NOT_APPLICABLE
         if any(claim.contradicted for claim in self.claims):
             return FAILS
-        if self.claims and all(claim.supported for claim in self.claims):
+        if all(claim.supported for claim in self.claims):
             return HOLDS
         return UNDECIDED
 
@@ -217,9 +229,10 @@ def draw_conclusions(repeated: RepeatedAnalyses) -> list[Conclusion]:
         The analyses, repeat by repeat.
     """
     numbers = Numbers(repeated)
+    studied = set(repeated.analyses.kendall.correlations["dataset"])
+    applicable = studied <= set(PAPER_LEVELS["dataset"])
     drawn = [
-        Conclusion(name, statement, rule, tuple(make(numbers)))
+        Conclusion(name, statement, rule, tuple(make(numbers)), applicable)
         for name, statement, rule, make in CONCLUSIONS
     ]
-    order = {FAILS: 0, UNDECIDED: 1, HOLDS: 2}
-    return sorted(drawn, key=lambda conclusion: order[conclusion.verdict])
+    return sorted(drawn, key=lambda conclusion: VERDICTS.index(conclusion.verdict))

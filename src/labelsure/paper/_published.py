@@ -22,7 +22,8 @@ import pandas as pd
 from scipy.stats import t as student
 
 from labelsure.analyses import Analyses, describe_datasets, effects, fit_statistics, robustness
-from labelsure.errors import InputError, unknown_name
+from labelsure.analyses._linear_models import has_models
+from labelsure.errors import unknown_name
 
 TABLES = (
     "correlations",
@@ -113,7 +114,7 @@ class RepeatedAnalyses:
             correlations = getattr(self.analyses, association).correlations
             for repeat in self.repeats:
                 part = correlations[correlations["repeat"] == repeat]
-                if part["correlation"].notna().any():
+                if has_models(part):
                     found[association, "effects", repeat] = effects(part)
                     features = self._features(repeat)
                     found[association, "robustness", repeat] = robustness(part, features)
@@ -132,7 +133,9 @@ class RepeatedAnalyses:
             if which == kind
         ]
         if not parts:
-            raise InputError("The score table must have at least one defined correlation.")
+            of = {"effects": "metric", "robustness": "candidate"}[kind]
+            numbers = FIT if fits else ("term", "estimate", "standard_error", "p_value")
+            return pd.DataFrame(columns=["association", "repeat", of, *numbers])
         return pd.concat(parts, ignore_index=True)
 
 
@@ -182,7 +185,8 @@ def _long(
     frame: pd.DataFrame, table: str, rows: Iterable[str], quantities: Iterable[str]
 ) -> pd.DataFrame:
     """Return one row for each number, named by the columns `rows` and by its quantity."""
-    label = frame[list(rows)].astype(str).agg(" / ".join, axis=1)
+    names = frame[list(rows)].astype(str).to_numpy()
+    label = [" / ".join(parts) for parts in names]
     repeat = frame["repeat"] if "repeat" in frame.columns else 0
     parts = [
         pd.DataFrame(
@@ -207,7 +211,8 @@ def _ours(repeated: RepeatedAnalyses) -> Iterator[pd.DataFrame]:
     yield from _linear_models(
         repeated.effects, repeated.effects_fit, repeated.robustness, repeated.robustness_fit
     )
-    yield _intervals(analyses.intervals)
+    if len(analyses.replicates):
+        yield _intervals(analyses.intervals)
     yield _long(describe_datasets(analyses), "datasets", ["dataset"], _DATASET_COLUMNS)
 
 

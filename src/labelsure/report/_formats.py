@@ -127,6 +127,20 @@ class PrintedTable:
     settings: Mapping[str, str] = field(default_factory=dict)
     n_text: int = 1
 
+    @classmethod
+    def from_reason(cls, name: str, reason: str) -> PrintedTable:
+        """Return what stands in the place of a table that could not be made.
+
+        Parameters
+        ----------
+        name
+            Of the table.
+        reason
+            Why there is none.
+        """
+        title = name.replace("_", " ").capitalize()
+        return cls(name, title, ["This table could not be made"], [[reason]])
+
     def to_markdown(self) -> str:
         """Return the table for Markdown, with title, note and settings."""
         heads = [TableEntry(name).markdown() for name in self.columns]

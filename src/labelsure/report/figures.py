@@ -7,6 +7,7 @@ answer itself (`Reliability`, `AcceptCurve`, a distribution) has a method `plot`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,14 @@ EXAMPLES = {
 (f) are described in the paper; (b) to (d) are ours."""
 
 N_POINTS = 201
+
+
+def draw_sentence(reason: str) -> Figure:
+    """Return a figure that says why another one could not be made."""
+    figure = make_figure()
+    sentence = f"This figure could not be made. {reason}"
+    figure.text(0.5, 0.5, fill(sentence, 60), ha="center", va="center")
+    return figure
 
 
 def plot_policy(policy: AcceptPolicy, *, ax: Axes | None = None) -> Axes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,9 @@ import pandas as pd
 from labelsure._storage import write_text, write_whole
 from labelsure.analyses import Analyses
 from labelsure.report._formats import flatten_settings
+from labelsure.report._left_out import LeftOut
 from labelsure.report.figures import (
+    draw_sentence,
     plot_accepted,
     plot_calibration,
     plot_candidates,
@@ -32,8 +34,12 @@ FOOTER = ("name", "n_repeats", "empty", "by_instance")
 """The settings that stand in a figure itself; all are in its file's metadata."""
 
 
-def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
+def write_report(
+    run: StudyRun, *, n_jobs: int | None = None, note: Callable[[str], None] | None = None
+) -> list[Path]:
     """Write every table (tables/*.md, *.tex, *.csv) and figure (figures/*.png, *.svg) of a run.
+
+    A table or figure that cannot be made is left out: its files hold a sentence that says why.
 
     Parameters
     ----------
@@ -41,6 +47,8 @@ def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
         Of `labelsure.study.run_study` or `labelsure.study.open_run`; its folder gets the files.
     n_jobs
         Processes for the mixture, unless its fits are in the folder; None means all cores.
+    note
+        Called with a sentence for each reason why some tables or figures could not be made.
 
     Returns
     -------
@@ -48,48 +56,64 @@ def write_report(run: StudyRun, *, n_jobs: int | None = None) -> list[Path]:
         What was written.
     """
     analyses, shown = run.analyses(n_jobs), flatten_settings(run.plan)
-    written = _write_tables(analyses, shown, run.folder / "tables")
-    return written + _write_figures(analyses, shown, run.folder / "figures")
+    left_out = LeftOut()
+    written = _write_tables(analyses, shown, run.folder / "tables", left_out)
+    written += _write_figures(analyses, shown, run.folder / "figures", left_out)
+    if note is not None:
+        for sentence in left_out.sentences:
+            note(sentence)
+    return written
 
 
-def _write_tables(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
+def _write_tables(
+    analyses: Analyses, settings: Mapping[str, str], folder: Path, left_out: LeftOut
+) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for table in make_study_tables(analyses, settings):
+    for table in make_study_tables(analyses, settings, left_out):
         for suffix, method in FORMATS.items():
             path = folder / f"{table.name}.{suffix}"
             write_text(path, getattr(table, method)())
             written.append(path)
-    for name, frame in _frames(analyses, settings).items():
+    for name, make in _frames(analyses, settings).items():
+        frame = left_out.make_or_say(name, make, _say_why)
         path = folder / f"{name}.csv"
         write_text(path, frame.to_csv(index=False))
         written.append(path)
     return written
 
 
-def _frames(analyses: Analyses, settings: Mapping[str, str]) -> dict[str, pd.DataFrame]:
-    """Return the numbers behind the tables in full, for programs."""
+def _say_why(reason: str) -> pd.DataFrame:
+    return pd.DataFrame({"could not be made": [reason]})
+
+
+def _frames(
+    analyses: Analyses, settings: Mapping[str, str]
+) -> dict[str, Callable[[], pd.DataFrame]]:
+    """Return what makes the numbers behind the tables in full, for programs."""
     pairs = list(settings.items())
     return {
-        "settings": pd.DataFrame(pairs, columns=["setting", "value"]),
-        "values_kendall": analyses.kendall.correlations,
-        "values_kendall_effects": analyses.kendall.effects,
-        "values_kendall_robustness": analyses.kendall.robustness,
-        "values_pearson": analyses.pearson.correlations,
-        "values_pearson_effects": analyses.pearson.effects,
-        "values_pearson_robustness": analyses.pearson.robustness,
-        "values_intervals": analyses.intervals,
+        "settings": lambda: pd.DataFrame(pairs, columns=["setting", "value"]),
+        "values_kendall": lambda: analyses.kendall.correlations,
+        "values_kendall_effects": lambda: analyses.kendall.effects,
+        "values_kendall_robustness": lambda: analyses.kendall.robustness,
+        "values_pearson": lambda: analyses.pearson.correlations,
+        "values_pearson_effects": lambda: analyses.pearson.effects,
+        "values_pearson_robustness": lambda: analyses.pearson.robustness,
+        "values_intervals": lambda: analyses.intervals,
     }
 
 
-def _write_figures(analyses: Analyses, settings: Mapping[str, str], folder: Path) -> list[Path]:
+def _write_figures(
+    analyses: Analyses, settings: Mapping[str, str], folder: Path, left_out: LeftOut
+) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     metrics = analyses.settings.metrics
-    figures = {
-        "example_distributions": plot_example_distributions(),
-        "candidates": plot_candidates(),
-        "calibration": plot_calibration(analyses.intervals),
-        "accepted": plot_accepted(
+    figures: dict[str, Callable[[], Figure]] = {
+        "example_distributions": plot_example_distributions,
+        "candidates": plot_candidates,
+        "calibration": lambda: plot_calibration(analyses.intervals),
+        "accepted": lambda: plot_accepted(
             analyses.scores,
             candidates=analyses.settings.rank_candidates,
             metric="jaccard" if "jaccard" in metrics else metrics[0],
@@ -99,7 +123,8 @@ def _write_figures(analyses: Analyses, settings: Mapping[str, str], folder: Path
     line = "; ".join(f"{name} {value}" for name, value in settings.items())
     shown = [f"{name} {settings[name]}" for name in FOOTER if name in settings]
     written = []
-    for name, figure in figures.items():
+    for name, make in figures.items():
+        figure = left_out.make_or_say(name, make, draw_sentence)
         figure.text(0.003, 0.003, "; ".join(shown), fontsize=5, color="0.4")
         for suffix in FIGURE_FORMATS:
             path = folder / f"{name}.{suffix}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from labelsure.datasets import catalogue
 from labelsure.distributions import DenseDistribution
 from labelsure.metrics import METRICS, get_metric
 from labelsure.report._formats import MISSING, Heading, PrintedTable, Row, TableEntry
+from labelsure.report._left_out import LeftOut
 
 __all__ = ["make_study_tables"]
 
@@ -58,8 +60,12 @@ PRINTED_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC"
 """The order in which the paper prints them, which is not that of its regressions."""
 
 
-def make_study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[PrintedTable]:
+def make_study_tables(
+    analyses: Analyses, settings: Mapping[str, str], left_out: LeftOut | None = None
+) -> list[PrintedTable]:
     """Return every table of the paper, then those beyond it.
+
+    A table that cannot be made, such as effects where no correlation is defined, holds the reason.
 
     Parameters
     ----------
@@ -67,30 +73,48 @@ def make_study_tables(analyses: Analyses, settings: Mapping[str, str]) -> list[P
         Of a study.
     settings
         What is printed below each table.
+    left_out
+        Is told which tables could not be made; None means that nobody is.
     """
-    tables = [worked_example_table(), datasets_table(analyses)]
+    left_out = left_out or LeftOut()
+    tables = [
+        left_out.make_or_say(name, make, partial(PrintedTable.from_reason, name))
+        for name, make in _tables_of_the_paper(analyses).items()
+    ]
+    tables += _tables_beyond(analyses)
+    return [replace(table, settings=settings) for table in tables]
+
+
+def _tables_of_the_paper(analyses: Analyses) -> dict[str, Callable[[], PrintedTable]]:
+    """Return what makes each table, by its name."""
     ranks, values = analyses.kendall, analyses.pearson
     metrics = analyses.settings.metrics
-    tables += [correlation_table(ranks.correlations, m, "kendall") for m in metrics]
-    tables += [
-        effects_table(ranks.effects, "kendall", spelled=True),
-        robustness_table(ranks.robustness, "kendall", below=False),
-        effects_table(values.effects, "pearson", spelled=False),
-        robustness_table(values.robustness, "pearson", below=True),
-    ]
-    tables += [interval_tables(analyses.intervals, m) for m in metrics]
-    tables += [correlation_table(values.correlations, m, "pearson") for m in metrics]
-    tables += [clustered_table(getattr(analyses, name).robustness, name) for name in ASSOCIATIONS]
-    tables += [spread_table(ranks.correlations), holm_table(ranks.correlations)]
-    tables += _tables_beyond(analyses)
-    return [_with_settings(table, settings) for table in tables]
+
+    def intervals(metric: str) -> PrintedTable:
+        return interval_tables(analyses.intervals, metric)
+
+    def correlations(name: str) -> dict[str, Callable[[], PrintedTable]]:
+        frame = getattr(analyses, name).correlations
+        return {f"{name}_{m}": partial(correlation_table, frame, m, name) for m in metrics}
+
+    return {
+        "worked_example": worked_example_table,
+        "datasets": lambda: datasets_table(analyses),
+        **correlations("kendall"),
+        "kendall_effects": lambda: effects_table(ranks.effects, "kendall", spelled=True),
+        "kendall_robustness": lambda: robustness_table(ranks.robustness, "kendall", below=False),
+        "pearson_effects": lambda: effects_table(values.effects, "pearson", spelled=False),
+        "pearson_robustness": lambda: robustness_table(values.robustness, "pearson", below=True),
+        **{f"intervals_{m}": partial(intervals, m) for m in metrics},
+        **correlations("pearson"),
+        "kendall_robustness_clustered": lambda: clustered_table(ranks.robustness, "kendall"),
+        "pearson_robustness_clustered": lambda: clustered_table(values.robustness, "pearson"),
+        "kendall_spread": lambda: spread_table(ranks.correlations),
+        "kendall_tests": lambda: holm_table(ranks.correlations),
+    }
 
 
 ASSOCIATIONS = {"kendall": "Kendall's tau", "pearson": "Pearson's correlation"}
-
-
-def _with_settings(table: PrintedTable, settings: Mapping[str, str]) -> PrintedTable:
-    return replace(table, settings=settings)
 
 
 def worked_example_table() -> PrintedTable:

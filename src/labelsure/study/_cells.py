@@ -15,6 +15,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import RULES, decide
 from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import DataError
 from labelsure.metrics import METRICS
 from labelsure.score_table import ScoreTable
 from labelsure.study._plan import Plan
@@ -28,6 +29,9 @@ TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
 """The metrics in every table: with the mode's expected accuracy, with its true expected accuracy,
 and with a best decision, found by a rule of its own, that need not be the mode."""
+
+LEAST_INSTANCES = 2
+"""A split leaves at least one instance on either side."""
 
 BEST_BUDGET = 1000
 """Labelsets that stand for all where there are too many of them to decide by."""
@@ -163,6 +167,8 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
 def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     """Return what the training part of each data set and repeat looks like.
 
+    A data set that cannot be split, so that all of its cells fail, has no rows.
+
     Parameters
     ----------
     plan
@@ -172,8 +178,8 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
     """
     rows = []
     for source in plan.datasets:
-        for repeat in range(plan.n_repeats):
-            data = sets[source.key].data
+        data = sets[source.key].data
+        for repeat in range(plan.n_repeats if data.n_samples >= LEAST_INSTANCES else 0):
             train = data.take(_split(plan, source.key, repeat, data)[0])
             described = train.describe()
             rows.append(
@@ -192,6 +198,11 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
 
 def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Any, Any]:
     """Return training and test rows: the same for all classifiers, so that they compare."""
+    if data.n_samples < LEAST_INSTANCES:
+        raise DataError(
+            f"The data set {dataset!r} must have at least {LEAST_INSTANCES} instances, one to "
+            f"train on and one to test, got {data.n_samples}. Leave it out of the plan."
+        )
     seed = seed_of(plan.seed, f"{dataset}.{repeat}")
     return split_rows(data.Y, plan.test_share, random_state=seed)
 
