@@ -16,7 +16,9 @@ def net_concordance(order, first, second, net):
     higher are the same sum with both rankings turned round.
     """
     n = order.size
-    size = second.max() + 1
+    size = 1
+    for rank in second:
+        size = max(size, rank + 1)
     tree = np.zeros(size + 1, dtype=np.int64)  # Fenwick: how many seen so far have each rank
     start = 0
     while start < n:

@@ -16,21 +16,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels import FAST, FAST_INNER, INNER, PLAIN
 from labelsure._limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
 RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _find_column(state, shifts):
     """Return the column of the conditionals that a state selects: its parents' bits."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _expand_columns(columns, shifts, by_state):
     """Copy to every state the value of its column."""
     first, second, third = shifts[0], shifts[1], shifts[2]
@@ -38,12 +38,12 @@ def _expand_columns(columns, shifts, by_state):
         by_state[s] = columns[((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)]
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _log_probability(p):
     return np.log(p) if p > 0.0 else -np.inf
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _next_state(state, value, n_states):
     """Return the state after a label took this value."""
     return (state >> 1) + value * (n_states >> 1)
@@ -52,7 +52,7 @@ def _next_state(state, value, n_states):
 # Sums: marginals, entropy, collision.
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _push_masses(masses, no, yes, pushed):
     """Move the masses of all states one label on."""
     half = masses.size // 2
@@ -62,7 +62,7 @@ def _push_masses(masses, no, yes, pushed):
         pushed_yes[r] = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _sum_products(a, b):
     total = 0.0
     for s in range(a.size):
@@ -70,7 +70,7 @@ def _sum_products(a, b):
     return total
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _write_entropies(p, entropies):
     for c in range(p.size):
         entropies[c] = 0.0
@@ -78,7 +78,7 @@ def _write_entropies(p, entropies):
             entropies[c] = -p[c] * np.log(p[c]) - (1.0 - p[c]) * np.log(1.0 - p[c])
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _rescale_masses(masses):
     """Divide the masses by their sum and return its log."""
     total = 0.0
@@ -126,7 +126,7 @@ def sum_rows(start, stop, network, marginals, values):
 # Maxima: the mode, the runner-up and the k best.
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _choose_values(no, yes, after, best, choice):
     """Take the better value of a label in each state; return in how many states both are equal."""
     half = after.size // 2
@@ -140,7 +140,7 @@ def _choose_values(no, yes, after, best, choice):
     return n_ties
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _no_is_lower(position, state, order, choice):
     """Whether 0 at this position leads to a lower code than 1, each completed at its best.
 
@@ -161,7 +161,7 @@ def _no_is_lower(position, state, order, choice):
     return lower
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _complete_states(tables, shifts, order, best, choice):
     """Find the best completion of every state before every position.
 
@@ -213,7 +213,7 @@ def mode_rows(start, stop, network, mode, values):
         values[i, 1] = min(log_top, log_runner_up)
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _write_labelset(search, entry, row):
     """Write the labelset of an entry: an earlier one up to a position, flipped there, completed."""
     _, origins, positions, found, _, choice = search
@@ -228,7 +228,7 @@ def _write_labelset(search, entry, row):
         state = _next_state(state, row[j], choice.shape[1])
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _comes_first(search, a, b, rows):
     """Whether entry a is more probable than entry b or, on a tie, has the lower code."""
     scores, order = search[0], search[4]
@@ -244,7 +244,7 @@ def _comes_first(search, a, b, rows):
     return highest >= 0 and first
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _raise_entry(search, heap, at, rows):
     """Move an entry of the heap up to its place."""
     while at > 0 and _comes_first(search, heap[at], heap[(at - 1) // 2], rows):
@@ -252,7 +252,7 @@ def _raise_entry(search, heap, at, rows):
         at = (at - 1) // 2
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _sink_entry(search, heap, size, rows):
     """Move the first entry of the heap down to its place."""
     at = 0
@@ -266,7 +266,7 @@ def _sink_entry(search, heap, size, rows):
         at = child
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
     """Append, for each position after the entry's own, the best labelset that differs there.
 

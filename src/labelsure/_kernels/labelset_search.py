@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels import FAST_INNER, INNER, PLAIN
 
 ROUNDING = 1e-12  # how far a sum of probabilities may be off
 FIRST_THRESHOLD = 0.03
@@ -74,8 +74,8 @@ def write_bounds(P, bound, n_labels, bounds):
     bounds[LARGEST_UNSEEN] = unseen
 
 
-@njit(**PLAIN)
-def widest_interval(bounds, n_labels):
+@njit(**INNER)
+def _widest_interval(bounds, n_labels):
     """Return the width of the widest interval among the normalised candidates."""
     if bounds[TOP] <= 0.0 or bounds[COLLISION_LOW] <= 0.0:
         return 1.0
@@ -95,10 +95,10 @@ def meets_goals(bounds, n_labels, goals):
     if 1.0 - unseen >= goals[3]:
         return True
     certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
-    return certain and unseen <= goals[1] and widest_interval(bounds, n_labels) <= goals[0]
+    return certain and unseen <= goals[1] and _widest_interval(bounds, n_labels) <= goals[0]
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _chain_probability(odds, factors, members, work):
     """Return P(y) in one chain; `members` are y's labels.
 
@@ -119,8 +119,8 @@ def _chain_probability(odds, factors, members, work):
     return total
 
 
-@njit(**PLAIN)
-def mixture_probability(members, odds, factors, work):
+@njit(**INNER)
+def _mixture_probability(members, odds, factors, work):
     """Return the mean over the chains of P(y); `members` are y's labels."""
     total = 0.0
     for m in range(odds.shape[0]):
@@ -128,7 +128,7 @@ def mixture_probability(members, odds, factors, work):
     return total / odds.shape[0]
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _find_slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
@@ -153,7 +153,7 @@ def _find_slot(key, keys, slots):
     return at
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _set_label(odds, factor, child_odds, child_shares):
     """Write the odds of all labels, and the shares 1/(1 + odds), when one more label is set."""
     for j in range(odds.size):
@@ -161,7 +161,7 @@ def _set_label(odds, factor, child_odds, child_shares):
         child_shares[j] = 1.0 / (1.0 + child_odds[j])
 
 
-@njit(**PLAIN)
+@njit(**INNER)
 def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
@@ -214,8 +214,9 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
                 if n_found == P.size:
                     return n_found, -1.0
                 slots[at] = n_found
-                keys[n_found] = key
-                P[n_found] = mixture_probability(members[:depth], odds, factors, work)
+                for w in range(key.size):
+                    keys[n_found, w] = key[w]
+                P[n_found] = _mixture_probability(members[:depth], odds, factors, work)
                 n_found += 1
         depth -= 1
         if depth >= 0:
@@ -297,7 +298,8 @@ def draw_rows(start, stop, odds, factors, order, uniforms, draws):
     work = np.empty(order.size)
     for i in range(start, stop):
         for s in range(draws.shape[1]):
-            work[:] = odds[i]
+            for j in range(order.size):
+                work[j] = odds[i, j]
             for j in range(order.size):
                 label = order[j]
                 one = uniforms[i, s, j] * (1.0 + work[label]) < work[label]
@@ -306,13 +308,13 @@ def draw_rows(start, stop, odds, factors, order, uniforms, draws):
                     _multiply_odds(work, factors[label])
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _multiply_odds(values, factors):
     for j in range(values.size):
         values[j] *= factors[j]
 
 
-@njit(**FAST)
+@njit(**FAST_INNER)
 def _log_product(values):
     """Return the log of the product of 1 + value."""
     total = 0.0
@@ -327,6 +329,18 @@ def _log_product(values):
         else:
             total += np.log(product)
     return total
+
+
+@njit(**INNER)
+def _log_mean_exp(logs):
+    """Return the log of the mean of the numbers whose logs are given."""
+    largest = -np.inf
+    for log in logs:
+        largest = max(largest, log)
+    total = 0.0
+    for log in logs:
+        total += np.exp(log - largest)
+    return largest + np.log(total / logs.size)
 
 
 @njit(**PLAIN)
@@ -353,12 +367,12 @@ def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
                     members[n_members] = label
                     n_members += 1
             for m in range(n_chains):
-                work[:] = odds[i, m]
+                for label in range(n_labels):
+                    work[label] = odds[i, m, label]
                 for member in members[:n_members]:
                     _multiply_odds(work, factors[m, member])
                 total = -_log_product(work)
                 for member in members[:n_members]:
                     total += np.log(work[member])
                 by_chain[m] = total
-            largest = by_chain.max()
-            log_prob[i, s] = largest + np.log(np.exp(by_chain - largest).mean())
+            log_prob[i, s] = _log_mean_exp(by_chain)
