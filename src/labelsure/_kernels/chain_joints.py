@@ -31,9 +31,8 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST_INNER, INNER, PLAIN
+from labelsure._kernels.compiling import fast_inner, inner, kernel
 from labelsure._typing import Floats, Indices
 
 BlockPlan = tuple[Floats, Floats, Indices, Indices, tuple[Indices, ...], Indices]
@@ -49,7 +48,7 @@ SAFE_LOGIT = 700.0  # exp of this is still a float
 SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
 
 
-@njit(**INNER)
+@inner
 def _fill_products(first, factors, table):
     """Write first * (product of the factors whose bits are set) for every code into table."""
     table[0] = first
@@ -60,7 +59,7 @@ def _fill_products(first, factors, table):
         size *= 2
 
 
-@njit(**INNER)
+@inner
 def _fill_sums(first, terms, table):
     """Write first + (sum of the terms whose bits are set) for every code into table."""
     table[0] = first
@@ -71,7 +70,7 @@ def _fill_sums(first, terms, table):
         size *= 2
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _split_by_odds(q, odds, factor, other_factor, link, parts):
     """Split each prefix's probability by the odds of its next two labels, with one division.
 
@@ -91,7 +90,7 @@ def _split_by_odds(q, odds, factor, other_factor, link, parts):
         parts[3 * PART + c] = one * linked
 
 
-@njit(**INNER)
+@inner
 def _split_by_logits(q, logits, shift, other_shift, link, parts):
     """Do the same where products of odds could overflow."""
     for c in range(q.size):
@@ -101,7 +100,7 @@ def _split_by_logits(q, logits, shift, other_shift, link, parts):
         parts[PART + c], parts[3 * PART + c] = _split_by_logit(one, second + link)
 
 
-@njit(**INNER)
+@inner
 def _split_by_logit(q, logit):
     small = np.exp(-abs(logit))
     likely = q / (1.0 + small)
@@ -109,13 +108,13 @@ def _split_by_logit(q, logit):
     return (unlikely, likely) if logit > 0 else (likely, unlikely)
 
 
-@njit(**INNER)
+@inner
 def _insert_zero(code, bit):
     """Return the code with a zero inserted as this bit."""
     return 2 * code - (code & ((1 << bit) - 1))
 
 
-@njit(**INNER)
+@inner
 def _move_prefixes(part, places, start, run, add, target):
     """Write or add the prefixes of a part to their places, counted from `start`.
 
@@ -140,7 +139,7 @@ def _move_prefixes(part, places, start, run, add, target):
                 target[place] = part[c]
 
 
-@njit(**INNER)
+@inner
 def _place_prefixes(parts, size, places, start, first, second, add, target):
     """Put a part's prefixes with two more labels where they belong.
 
@@ -174,7 +173,7 @@ def _place_prefixes(parts, size, places, start, first, second, add, target):
         _move_prefixes(parts[part * PART : part * PART + size], places, offset, run, add, target)
 
 
-@njit(**INNER)
+@inner
 def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
     """Gather what decides the label at position `j` when those before position `known` are known.
 
@@ -202,7 +201,7 @@ def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
     return logit, (False, (high_code >> (order[j] - n_low)) & 1)
 
 
-@njit(**INNER)
+@inner
 def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
     """Make the tables whose products are a label's odds, or sums its logits, after each prefix."""
     low = min(terms.size, LOW)
@@ -214,7 +213,7 @@ def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
         _fill_sums(logit, terms[low:], high_table)
 
 
-@njit(**INNER)
+@inner
 def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
     """Add share * P(y) of one chain to a block of labelsets.
 
@@ -269,7 +268,7 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
         n_before += first[0] + second[0]
 
 
-@njit(**INNER)
+@inner
 def _spread_bits(code, bits):
     """Return the code whose bits at the given places are those of `code`, the first one lowest."""
     total = 0
@@ -278,7 +277,7 @@ def _spread_bits(code, bits):
     return total
 
 
-@njit(**INNER)
+@inner
 def _write_block(block, places, fixed_code, row):
     """Write a block into its row, from the bits in the block to those of the labels.
 
@@ -292,7 +291,7 @@ def _write_block(block, places, fixed_code, row):
             row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
 
-@njit(**PLAIN)
+@kernel
 def joint_rows(start, stop, bases, plan, P):
     """Per row: the mean of all chains' joints, in code order. Section 4.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-from labelsure._kernels import PLAIN
+from labelsure._kernels.compiling import kernel
 
 
-@nb.njit(**PLAIN)
+@kernel
 def net_concordance(order, first, second, net):
     """Add to `net` each instance's concordant minus discordant pairs with those ranked lower.
 

@@ -6,15 +6,14 @@ Column c is the labelset whose code is c. Section numbers are those of `docs/alg
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, FAST_INNER, INNER, PLAIN
+from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
 from labelsure._limits import TIE
 
 LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
 
 
-@njit(**FAST)
+@fast_kernel
 def check_rows(start, stop, P, totals, n_bad):
     """Per row: the sum, and how many entries are not numbers >= 0."""
     for i in range(start, stop):
@@ -28,7 +27,7 @@ def check_rows(start, stop, P, totals, n_bad):
         n_bad[i] = bad
 
 
-@njit(**PLAIN)
+@kernel
 def marginal_rows(start, stop, P, marginals):
     """Per row: P(y_j = 1), by folding away the highest label again and again."""
     n_labels = marginals.shape[1]
@@ -49,7 +48,7 @@ def marginal_rows(start, stop, P, marginals):
             marginals[i, j] = upper
 
 
-@njit(**INNER)
+@inner
 def _count_labels(code):
     """Return the number of labels in a code."""
     count = 0
@@ -59,7 +58,7 @@ def _count_labels(code):
     return count
 
 
-@njit(**PLAIN)
+@kernel
 def overlap_rows(start, stop, P, predicted, table):
     """Per row: table[a, b] = P(a predicted labels are true, b others are true). Section 5.
 
@@ -88,7 +87,7 @@ def overlap_rows(start, stop, P, predicted, table):
                     table[i, a + share // width, b + share % width] += sums[share, j]
 
 
-@njit(**PLAIN)
+@kernel
 def size_rows(start, stop, P, by_size):
     """Per row: by_size[j, s - 1] = P(y_j = 1 and the labelset has s labels)."""
     for i in range(start, stop):
@@ -106,7 +105,7 @@ def size_rows(start, stop, P, by_size):
                     label += 1
 
 
-@njit(**PLAIN)
+@kernel
 def sample_rows(start, stop, P, uniforms, codes):
     """Per row: the codes at which the running sum passes each uniform number."""
     running = np.empty(P.shape[1])
@@ -119,7 +118,7 @@ def sample_rows(start, stop, P, uniforms, codes):
             codes[i, s] = np.searchsorted(running, uniforms[i, s] * total, side="right")
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _mix_two_labels(a, b, c, d, t):
     """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for two labels: a, b, c, d hold 00, 10, 01, 11."""
     for j in range(a.size):
@@ -131,7 +130,7 @@ def _mix_two_labels(a, b, c, d, t):
         d[j] = b0 + d0
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _mix_first_two_labels(x, t):
     """Do the same for labels 0 and 1, whose four values are neighbours."""
     for j in range(x.size // 4):
@@ -144,7 +143,7 @@ def _mix_first_two_labels(x, t):
         x[4 * j + 3] = b + d
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _mix_first_four_labels(x, t):
     """Do labels 0 to 3 in one go: two rounds of two, each turning its four values around."""
     turned = np.empty(16)
@@ -154,7 +153,7 @@ def _mix_first_four_labels(x, t):
         _mix_and_turn_labels(turned, t, block)
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _mix_and_turn_labels(source, t, target):
     """Do the labels of strides 1 and 2; in the target they have strides 4 and 8."""
     for j in range(4):
@@ -167,14 +166,14 @@ def _mix_and_turn_labels(source, t, target):
         target[12 + j] = b + d
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _mix_one_label(a, b, t):
     """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for one label: a holds the 0s, b the 1s."""
     for j in range(a.size):
         a[j], b[j] = a[j] + t * b[j], a[j] + b[j]
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _transform_all_labels(x, t):
     """Apply the butterfly of every label."""
     stride = 1
@@ -187,7 +186,7 @@ def _transform_all_labels(x, t):
     _transform_labels(x, stride, t)
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _transform_labels(x, stride, t):
     """Apply the butterfly of every label from the one with this stride upwards."""
     while stride * 2 < x.size:
@@ -201,7 +200,7 @@ def _transform_labels(x, stride, t):
         _mix_one_label(x[:stride], x[stride:], t)
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
     """Write the expected Jaccard of *every* prediction into `values`. Section 5.
 
@@ -240,7 +239,7 @@ def _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
     values[0] = empty * p[0]
 
 
-@njit(**INNER)
+@inner
 def _find_first_best(values):
     """Return the lowest index whose value is the largest, rounding aside."""
     best = values[0]
@@ -252,7 +251,7 @@ def _find_first_best(values):
     return 0
 
 
-@njit(**PLAIN)
+@kernel
 def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
     """Per row: the code of the prediction with the largest expected Jaccard."""
     size = P.shape[1]
@@ -264,7 +263,7 @@ def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
         best[i] = _find_first_best(values)
 
 
-@njit(**PLAIN)
+@kernel
 def best_by_pairs_rows(start, stop, P, metric, best):
     """Per row: the code of the best prediction under metric[k, tp, fn], from all 4**L pairs."""
     size = P.shape[1]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST_INNER, INNER, PLAIN
+from labelsure._kernels.compiling import fast_inner, inner, kernel
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
     """Return the mean Jaccard of a prediction of `n_predicted` labels and one label changed.
 
@@ -28,7 +27,7 @@ def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
     return total
 
 
-@njit(**INNER)
+@inner
 def _count_labels(labelset):
     count = 0
     for j in range(labelset.size):
@@ -36,7 +35,7 @@ def _count_labels(labelset):
     return float(count)
 
 
-@njit(**INNER)
+@inner
 def _count_hits(rows, predicted, hits):
     """Write how many labels of each labelset are predicted."""
     for i in range(rows.shape[0]):
@@ -46,7 +45,7 @@ def _count_hits(rows, predicted, hits):
         hits[i] = hit
 
 
-@njit(**INNER)
+@inner
 def _compare_guesses(first, second):
     """Return in how many labels two guesses differ, and the sum of the indices of these labels."""
     n_different = total = 0
@@ -57,7 +56,7 @@ def _compare_guesses(first, second):
     return n_different, total
 
 
-@njit(**PLAIN)
+@kernel
 def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
     """Per row: the expected Jaccard of each of its guesses.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, FAST_INNER
+from labelsure._kernels.compiling import fast_inner, fast_kernel
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _distribute_count(p, n, pmf, spare):
     """Write P(B = b) of the number B of ones among independent p[:n] into pmf[: n + 1].
 
@@ -37,7 +36,7 @@ def _distribute_count(p, n, pmf, spare):
             pmf[b] = spare[b]
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _split_marginals(marginals, predicted, inside, outside):
     """Copy the marginals of predicted and other labels apart; return how many are predicted."""
     k = 0
@@ -52,7 +51,7 @@ def _split_marginals(marginals, predicted, inside, outside):
     return k
 
 
-@njit(**FAST)
+@fast_kernel
 def count_rows(start, stop, marginals, predicted, hits, misses):
     """Per row: the distributions of true positives and of false negatives."""
     n_labels = marginals.shape[1]
@@ -68,7 +67,7 @@ def count_rows(start, stop, marginals, predicted, hits, misses):
             misses[i, b] = pmf[b] if b <= n_labels - k else 0.0
 
 
-@njit(**FAST)
+@fast_kernel
 def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
     """Per row: E[tp / (k + fn)] = E[tp] E[1 / (k + fn)], hits and misses being independent."""
     n_labels = marginals.shape[1]
@@ -92,7 +91,7 @@ def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
         expected[i] = hits * inverse
 
 
-@njit(**FAST)
+@fast_kernel
 def expected_f1_rows(start, stop, marginals, predicted, empty, expected):
     """Per row: E[2 tp / (tp + k + fn)] from the two count distributions."""
     n_labels = marginals.shape[1]
@@ -112,7 +111,7 @@ def expected_f1_rows(start, stop, marginals, predicted, empty, expected):
         expected[i] = total
 
 
-@njit(**FAST)
+@fast_kernel
 def jaccard_by_size_rows(start, stop, descending, empty, nodes, weights, values):
     """Per row: the expected Jaccard of the k most probable labels, for every k from 0 to L.
 
@@ -144,7 +143,7 @@ def jaccard_by_size_rows(start, stop, descending, empty, nodes, weights, values)
             values[i, k] = hits * inverse
 
 
-@njit(**FAST)
+@fast_kernel
 def f1_by_size_rows(start, stop, descending, empty, nodes, weights, values):
     """Per row: the expected F1 of the k most probable labels, for every k from 0 to L.
 

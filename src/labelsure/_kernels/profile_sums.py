@@ -6,9 +6,8 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, FAST_INNER
+from labelsure._kernels.compiling import fast_inner, fast_kernel
 
 BLOCK = 1024  # entries worked on at a time; a few such buffers fit the first-level cache
 PRODUCT = 512  # factors multiplied before a log is taken: 0.5**512 is far from underflow
@@ -19,7 +18,7 @@ _SQRT2 = 1.4142135623730951
 _LN2 = 0.6931471805599453
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _sum_xlogx(values, mantissas, exponents):
     """Return the sum of x log x over positive values; a zero counts as 0.
 
@@ -52,7 +51,7 @@ def _sum_xlogx(values, mantissas, exponents):
     return total
 
 
-@njit(**FAST_INNER)
+@fast_inner
 def _any_above(values, limit):
     """Whether one of the values is above a limit. Counting them all vectorises."""
     n_above = 0
@@ -61,7 +60,7 @@ def _any_above(values, limit):
     return n_above > 0
 
 
-@njit(**FAST)
+@fast_kernel
 def dense_profile_rows(start, stop, P, profile, mode):
     """Per row: largest, second largest, entropy, sum of squares; and the mode's code."""
     size = P.shape[1]
@@ -94,7 +93,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
         mode[i] = code
 
 
-@njit(**FAST)
+@fast_kernel
 def independent_profile_rows(start, stop, marginals, profile):
     """Per row: log of the largest probability, largest odds of a flip, entropy, log collision.
 
