@@ -1,13 +1,13 @@
 """Kernels are compiled for one form of their arguments, by one process, and not without a word."""
 
 import importlib
-import os
 import pkgutil
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from filelock import FileLock, Timeout
+from numba.core import event
 
 import labelsure as ls
 import labelsure._kernels
@@ -121,21 +121,6 @@ def test_several_kernels_are_long_together(capsys):
     assert capsys.readouterr().err == MESSAGE + "\n"
 
 
-@pytest.mark.jit_only
-def test_only_compiling_counts_not_reading_from_the_disk(tmp_path, monkeypatch):
-    script = tmp_path / "twice.py"
-    script.write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("labelsure._kernels.compiling.notice", notice := Notice(delay=3600.0))
-    assert importlib.import_module("twice").add_one(2) == 3
-    assert notice.spent > 0.0
-    notice.spent = 0.0
-    del sys.modules["twice"]
-    assert importlib.import_module("twice").add_one(2) == 3
-    assert notice.spent == 0.0
-
-
 def test_the_message_can_be_switched_off(capsys, monkeypatch):
     monkeypatch.setenv(SILENCE_VARIABLE, "1")
     compile_twice(Notice(delay=0.0))
@@ -143,8 +128,6 @@ def test_the_message_can_be_switched_off(capsys, monkeypatch):
 
 
 MODULE = """
-import sys
-from pathlib import Path
 from labelsure._kernels.compiling import inner, kernel
 
 @inner
@@ -154,30 +137,67 @@ def add(a, b):
 @kernel
 def add_one(a):
     return add(a, 1)
-
-if __name__ == "__main__":
-    import twice  # as a module: kernels of scripts are stored elsewhere
-    Path(sys.argv[1]).touch()
-    while not Path(sys.argv[2]).exists():  # both begin together
-        pass
-    assert twice.add_one(2) == 3
-    print(sum(twice.add_one.stats.cache_misses.values()))
 """
 
 
+@pytest.fixture
+def import_module(tmp_path, monkeypatch):
+    """Return a function that imports a module with a kernel, each time as a new process would."""
+    (tmp_path / "module_of_kernels.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "stored"))
+
+    def load():
+        sys.modules.pop("module_of_kernels", None)
+        return importlib.import_module("module_of_kernels")
+
+    yield load
+    sys.modules.pop("module_of_kernels", None)
+
+
 @pytest.mark.jit_only
-def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path):
-    script = tmp_path / "twice.py"
-    script.write_text(MODULE)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, script, tmp_path / mine, tmp_path / other],
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for mine, other in (("first", "second"), ("second", "first"))
-    ]
-    counts = [process.communicate()[0].strip() for process in processes]
-    assert sorted(counts) == ["0", "1"]
+def test_only_compiling_counts_not_reading_from_the_disk(import_module, monkeypatch):
+    monkeypatch.setattr("labelsure._kernels.compiling.notice", notice := Notice(delay=3600.0))
+    assert import_module().add_one(2) == 3
+    assert notice.spent > 0.0
+    notice.spent = 0.0
+    assert import_module().add_one(2) == 3
+    assert notice.spent == 0.0
+
+
+class LockTester(event.Listener):
+    """Tries to take the locks below a folder while something is compiled, as others would."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.tried = []
+
+    def on_start(self, event):
+        for path in self.folder.glob("**/*.lock"):
+            try:
+                FileLock(path).acquire(timeout=0).lock.release()
+            except Timeout:
+                self.tried.append((path.name, "held"))
+            else:
+                self.tried.append((path.name, "free"))
+
+    def on_end(self, event):
+        pass
+
+
+@pytest.mark.jit_only
+def test_other_processes_wait_while_a_kernel_is_compiled(import_module, tmp_path):
+    module = import_module()
+    with event.install_listener("numba:compile", tester := LockTester(tmp_path)):
+        assert module.add_one(2) == 3
+    assert set(tester.tried) == {(".module_of_kernels.add_one.lock", "held")}
+    FileLock(next(tmp_path.glob("**/*.lock"))).acquire(timeout=0).lock.release()  # free again
+
+
+@pytest.mark.jit_only
+def test_a_folder_without_locks_is_no_hindrance(import_module, monkeypatch):
+    def refuse(lock, *arguments, **settings):
+        raise NotImplementedError
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    assert import_module().add_one(2) == 3
