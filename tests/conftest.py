@@ -18,6 +18,9 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
+# What commands print must not depend on whether kernels happen to be compiled already.
+os.environ["LABELSURE_QUIET"] = "1"
+
 JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labelsure as ls
-from labelsure._kernels.chain_joints import joint_rows
+from labelsure._kernels.chain_joints import joint_rows, plan_blocks
 
 
 def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
@@ -72,7 +72,7 @@ def joint_by_kernel(chains, block_labels):
     weights = np.stack([chain.weights for chain in chains])
     orders = np.stack([chain.order for chain in chains])
     P = np.full((len(bases), 2 ** orders.shape[1]), np.nan)
-    joint_rows(0, len(P), bases, weights, orders, block_labels, P)
+    joint_rows(0, len(P), bases, plan_blocks(weights, orders, block_labels), P)
     return P
 
 

@@ -139,7 +139,7 @@ def test_blocks_cover_every_row_once(n_rows, threads, monkeypatch):
         for i in range(start, stop):
             seen[i] += 1
 
-    for_rows(kernel, n_rows, seen)
+    for_rows(kernel, n_rows, into=[seen])
     assert seen == [1] * n_rows
 
 
@@ -156,7 +156,7 @@ def test_an_error_in_a_thread_reaches_the_caller(monkeypatch):
         raise RuntimeError("in a thread")
 
     with pytest.raises(RuntimeError, match="in a thread"):
-        for_rows(kernel, 10)
+        for_rows(kernel, 10, into=[])
 
 
 def test_one_blas_thread_holds_inside_the_context_alone():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-from labelsure._kernels import PLAIN
+from labelsure._kernels.compiling import kernel
 
 
-@nb.njit(**PLAIN)
+@kernel
 def largest_log_capital(outcomes, target, cap, log_goal, stakes, step):
     """Return the logarithm of the largest capital on the way, from 1 at the start.
 

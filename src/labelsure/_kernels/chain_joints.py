@@ -31,9 +31,12 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels.compiling import fast_inner, inner, kernel
+from labelsure._typing import Floats, Indices
+
+BlockPlan = tuple[Floats, Floats, Indices, Indices, tuple[Indices, ...], Indices]
+"""What `plan_blocks` returns and `joint_rows` takes."""
 
 BLOCK_LABELS = 16  # labels that vary within a block of labelsets, which fits the cache
 LINE_LABELS = 3  # labels whose bits tell the entries of one line of memory apart
@@ -45,7 +48,7 @@ SAFE_LOGIT = 700.0  # exp of this is still a float
 SAFE_PAIR = 300.0  # exp of this leaves room to divide a small probability by it
 
 
-@njit(**PLAIN)
+@inner
 def _fill_products(first, factors, table):
     """Write first * (product of the factors whose bits are set) for every code into table."""
     table[0] = first
@@ -56,7 +59,7 @@ def _fill_products(first, factors, table):
         size *= 2
 
 
-@njit(**PLAIN)
+@inner
 def _fill_sums(first, terms, table):
     """Write first + (sum of the terms whose bits are set) for every code into table."""
     table[0] = first
@@ -67,7 +70,7 @@ def _fill_sums(first, terms, table):
         size *= 2
 
 
-@njit(**FAST)
+@fast_inner
 def _split_by_odds(q, odds, factor, other_factor, link, parts):
     """Split each prefix's probability by the odds of its next two labels, with one division.
 
@@ -87,7 +90,7 @@ def _split_by_odds(q, odds, factor, other_factor, link, parts):
         parts[3 * PART + c] = one * linked
 
 
-@njit(**PLAIN)
+@inner
 def _split_by_logits(q, logits, shift, other_shift, link, parts):
     """Do the same where products of odds could overflow."""
     for c in range(q.size):
@@ -97,7 +100,7 @@ def _split_by_logits(q, logits, shift, other_shift, link, parts):
         parts[PART + c], parts[3 * PART + c] = _split_by_logit(one, second + link)
 
 
-@njit(**PLAIN)
+@inner
 def _split_by_logit(q, logit):
     small = np.exp(-abs(logit))
     likely = q / (1.0 + small)
@@ -105,13 +108,13 @@ def _split_by_logit(q, logit):
     return (unlikely, likely) if logit > 0 else (likely, unlikely)
 
 
-@njit(**PLAIN)
+@inner
 def _insert_zero(code, bit):
     """Return the code with a zero inserted as this bit."""
     return 2 * code - (code & ((1 << bit) - 1))
 
 
-@njit(**PLAIN)
+@inner
 def _move_prefixes(part, places, start, run, add, target):
     """Write or add the prefixes of a part to their places, counted from `start`.
 
@@ -136,7 +139,7 @@ def _move_prefixes(part, places, start, run, add, target):
                 target[place] = part[c]
 
 
-@njit(**PLAIN)
+@inner
 def _place_prefixes(parts, size, places, start, first, second, add, target):
     """Put a part's prefixes with two more labels where they belong.
 
@@ -152,26 +155,25 @@ def _place_prefixes(parts, size, places, start, first, second, add, target):
     first, second
         Whether a label varies, and its bit or its only value.
     """
-    neither, only_first = parts[:size], parts[PART : PART + size]
-    only_second, both = parts[2 * PART : 2 * PART + size], parts[3 * PART : 3 * PART + size]
     first_varies, first_bit = first
     second_varies, second_bit = second
-    if not first_varies and first_bit:
-        neither, only_second = only_first, both
-    if not second_varies and second_bit:
-        neither, only_first = only_second, both
     run = 1 << min(first_bit if first_varies else NO_BIT, second_bit if second_varies else NO_BIT)
     run = min(size, run)
-    _move_prefixes(neither, places, start, run, add, target)
-    if first_varies:
-        _move_prefixes(only_first, places, start + (1 << first_bit), run, add, target)
-    if second_varies:
-        _move_prefixes(only_second, places, start + (1 << second_bit), run, add, target)
-    if first_varies and second_varies:
-        _move_prefixes(both, places, start + (1 << first_bit) + (1 << second_bit), run, add, target)
+    for part in range(4):  # in one place: four copies of the compiled loop would take four times as
+        has_first, has_second = part & 1, part >> 1  # long to compile
+        if not first_varies and has_first != first_bit:
+            continue
+        if not second_varies and has_second != second_bit:
+            continue
+        offset = start
+        if first_varies:
+            offset += has_first << first_bit
+        if second_varies:
+            offset += has_second << second_bit
+        _move_prefixes(parts[part * PART : part * PART + size], places, offset, run, add, target)
 
 
-@njit(**PLAIN)
+@inner
 def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
     """Gather what decides the label at position `j` when those before position `known` are known.
 
@@ -199,7 +201,7 @@ def _gather_terms(j, known, chain, high_code, n_low, terms, factors):
     return logit, (False, (high_code >> (order[j] - n_low)) & 1)
 
 
-@njit(**PLAIN)
+@inner
 def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
     """Make the tables whose products are a label's odds, or sums its logits, after each prefix."""
     low = min(terms.size, LOW)
@@ -211,7 +213,7 @@ def _make_tables(by_odds, logit, terms, factors, low_table, high_table):
         _fill_sums(logit, terms[low:], high_table)
 
 
-@njit(**PLAIN)
+@inner
 def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
     """Add share * P(y) of one chain to a block of labelsets.
 
@@ -245,8 +247,8 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
                 low_tables[k * PART : (k + 1) * PART],
                 high_tables[k],
             )
-        bits = (first[1] if first[0] else NO_BIT, second[1] if second[0] else NO_BIT)
-        low_bit, high_bit = min(bits), max(bits)
+        first_bit, second_bit = first[1] if first[0] else NO_BIT, second[1] if second[0] else NO_BIT
+        low_bit, high_bit = min(first_bit, second_bit), max(first_bit, second_bit)
         size = 1 << min(n_before, LOW)
         for c in range(size):
             places[c] = _insert_zero(_insert_zero(c, low_bit), high_bit)
@@ -266,32 +268,7 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
         n_before += first[0] + second[0]
 
 
-@njit(**PLAIN)
-def _choose_bits(orders, n_low):
-    """Return the bit of each label while a block is made: from `n_low` on if its value is fixed.
-
-    Work on prefixes doubles from position to position. A fixed label doubles all work before it,
-    once for each value, and a label with a low bit tears neighbours apart when it is inserted:
-    both cost least for labels that come early in all chains.
-    """
-    n_labels = orders.shape[1]
-    lateness = np.zeros(n_labels)
-    for order in orders:
-        for j in range(n_labels):
-            lateness[order[j]] += 2.0**j
-    costs = lateness.copy()
-    costs[:LINE_LABELS] += lateness.sum()  # a block should fill the lines of memory it touches
-    bits = np.full(n_labels, -1)
-    bits[np.argsort(costs)[: n_labels - n_low]] = np.arange(n_low, n_labels)
-    bit = 0
-    for label in np.argsort(lateness):
-        if bits[label] < 0:
-            bits[label] = bit
-            bit += 1
-    return bits
-
-
-@njit(**PLAIN)
+@inner
 def _spread_bits(code, bits):
     """Return the code whose bits at the given places are those of `code`, the first one lowest."""
     total = 0
@@ -300,19 +277,7 @@ def _spread_bits(code, bits):
     return total
 
 
-@njit(**PLAIN)
-def _make_spread_table(bits):
-    """Return `_spread_bits` of every code of the first bits, as many as are worked on at a time."""
-    table = np.zeros(1 << min(bits.size, LOW), dtype=np.int64)
-    size = 1
-    for bit in bits[:LOW]:
-        for c in range(size):
-            table[size + c] = table[c] + (1 << bit)
-        size *= 2
-    return table
-
-
-@njit(**PLAIN)
+@inner
 def _write_block(block, places, fixed_code, row):
     """Write a block into its row, from the bits in the block to those of the labels.
 
@@ -326,8 +291,8 @@ def _write_block(block, places, fixed_code, row):
             row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
 
-@njit(**PLAIN)
-def joint_rows(start, stop, bases, weights, orders, block_labels, P):
+@kernel
+def joint_rows(start, stop, bases, plan, P):
     """Per row: the mean of all chains' joints, in code order. Section 4.
 
     All chains are added to a block of labelsets, those that agree in some labels, while it is in
@@ -337,25 +302,14 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
     ----------
     bases
         (n, m, L) logit at each position of each chain when no earlier label is set.
-    weights
-        (m, L, L) what an earlier position adds to the logit of a later one.
-    orders
-        (m, L) the label at each position.
-    block_labels
-        How many labels vary in a block.
+    plan
+        What `plan_blocks` made of the chains.
     P
         (n, 2**L), written.
     """
-    n_chains, n_labels = orders.shape
-    n_low = min(n_labels, block_labels)
-    bits = _choose_bits(orders, n_low)
-    varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
-    places = varying, bits[varying], _make_spread_table(varying), _make_spread_table(bits[varying])
-    numbers, positions = np.empty_like(orders), np.empty_like(orders)
-    for m in range(n_chains):
-        for j in range(n_labels):
-            numbers[m, j] = bits[orders[m, j]]
-            positions[m, numbers[m, j]] = j
+    weights, odds, numbers, positions, places, fixed = plan
+    n_chains, n_labels = numbers.shape
+    n_low = n_labels - fixed.size
     size = 1 << n_low
     block, q, spare = np.empty(size), np.empty(size), np.empty(size)
     work = (
@@ -366,11 +320,67 @@ def joint_rows(start, stop, bases, weights, orders, block_labels, P):
         np.empty((2, n_low)),
         np.empty(PART, dtype=np.int64),
     )
-    odds = np.exp(np.minimum(weights, SAFE_LOGIT))
     for i in range(start, stop):
         for high_code in range(1 << fixed.size):
-            block[:] = 0.0
+            for c in range(size):
+                block[c] = 0.0
             for m in range(n_chains):
                 chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
                 _add_chain(chain, 1.0 / n_chains, high_code, n_low, block, q, spare, work)
             _write_block(block, places, _spread_bits(high_code, fixed), P[i])
+
+
+# The plan is made once for many instances, and by numpy: sorting is slow to compile.
+
+
+def plan_blocks(weights: Floats, orders: Indices, block_labels: int = BLOCK_LABELS) -> BlockPlan:
+    """Return what `joint_rows` has to know of the chains, the same for all instances.
+
+    Parameters
+    ----------
+    weights
+        (m, L, L) what an earlier position adds to the logit of a later one.
+    orders
+        (m, L) the label at each position.
+    block_labels
+        How many labels vary in a block.
+
+    Returns
+    -------
+    The weights, what they multiply odds with, the bit of the label at each position, the position
+    of each bit, the places of the labels that vary and the labels that are fixed.
+    """
+    n_low = min(orders.shape[1], block_labels)
+    bits = _choose_bits(orders, n_low)
+    varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
+    places = varying, bits[varying], _tabulate_spread(varying), _tabulate_spread(bits[varying])
+    numbers = bits[orders]
+    odds = np.exp(np.minimum(weights, SAFE_LOGIT))
+    return weights, odds, numbers, np.argsort(numbers, axis=1), places, fixed
+
+
+def _choose_bits(orders: Indices, n_low: int) -> Indices:
+    """Return the bit of each label while a block is made: from `n_low` on if its value is fixed.
+
+    Work on prefixes doubles from position to position. A fixed label doubles all work before it,
+    once for each value, and a label with a low bit tears neighbours apart when it is inserted:
+    both cost least for labels that come early in all chains.
+    """
+    n_labels = orders.shape[1]
+    lateness = (2.0 ** np.argsort(orders, axis=1)).sum(axis=0)
+    costs = lateness.copy()
+    costs[:LINE_LABELS] += lateness.sum()  # a block should fill the lines of memory it touches
+    fixed = np.argsort(costs, kind="stable")[: n_labels - n_low]
+    by_lateness = np.argsort(lateness, kind="stable")
+    bits = np.empty(n_labels, dtype=np.int64)
+    bits[by_lateness[~np.isin(by_lateness, fixed)]] = np.arange(n_low)
+    bits[fixed] = np.arange(n_low, n_labels)
+    return bits
+
+
+def _tabulate_spread(bits: Indices) -> Indices:
+    """Return `_spread_bits` of every code of the first bits, as many as are worked on at a time."""
+    table = np.zeros(1, dtype=np.int64)
+    for bit in bits[:LOW]:
+        table = np.concatenate([table, table + (1 << bit)])
+    return table

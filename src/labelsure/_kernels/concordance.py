@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-from labelsure._kernels import PLAIN
+from labelsure._kernels.compiling import kernel
 
 
-@nb.njit(**PLAIN)
+@kernel
 def net_concordance(order, first, second, net):
     """Add to `net` each instance's concordant minus discordant pairs with those ranked lower.
 
@@ -16,7 +15,9 @@ def net_concordance(order, first, second, net):
     higher are the same sum with both rankings turned round.
     """
     n = order.size
-    size = second.max() + 1
+    size = 1
+    for rank in second:
+        size = max(size, rank + 1)
     tree = np.zeros(size + 1, dtype=np.int64)  # Fenwick: how many seen so far have each rank
     start = 0
     while start < n:

@@ -6,15 +6,14 @@ Column c is the labelset whose code is c. Section numbers are those of `docs/alg
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
 from labelsure._limits import TIE
 
 LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
 
 
-@njit(**FAST)
+@fast_kernel
 def check_rows(start, stop, P, totals, n_bad):
     """Per row: the sum, and how many entries are not numbers >= 0."""
     for i in range(start, stop):
@@ -28,7 +27,7 @@ def check_rows(start, stop, P, totals, n_bad):
         n_bad[i] = bad
 
 
-@njit(**PLAIN)
+@kernel
 def marginal_rows(start, stop, P, marginals):
     """Per row: P(y_j = 1), by folding away the highest label again and again."""
     n_labels = marginals.shape[1]
@@ -49,8 +48,8 @@ def marginal_rows(start, stop, P, marginals):
             marginals[i, j] = upper
 
 
-@njit(**PLAIN)
-def count_labels(code):
+@inner
+def _count_labels(code):
     """Return the number of labels in a code."""
     count = 0
     while code:
@@ -59,7 +58,7 @@ def count_labels(code):
     return count
 
 
-@njit(**PLAIN)
+@kernel
 def overlap_rows(start, stop, P, predicted, table):
     """Per row: table[a, b] = P(a predicted labels are true, b others are true). Section 5.
 
@@ -76,19 +75,19 @@ def overlap_rows(start, stop, P, predicted, table):
         inside_low, inside_high = inside & (block - 1), inside >> low
         sums[:] = 0.0
         for high in range(P.shape[1] >> low):
-            share = count_labels(high & inside_high) * width + count_labels(high & ~inside_high)
+            share = _count_labels(high & inside_high) * width + _count_labels(high & ~inside_high)
             row, sum_ = P[i, high * block : (high + 1) * block], sums[share]
             for j in range(block):
                 sum_[j] += row[j]
         table[i] = 0.0
         for j in range(block):
-            a, b = count_labels(j & inside_low), count_labels(j & ~inside_low)
+            a, b = _count_labels(j & inside_low), _count_labels(j & ~inside_low)
             for share in range(width * width):
                 if sums[share, j] > 0.0:
                     table[i, a + share // width, b + share % width] += sums[share, j]
 
 
-@njit(**PLAIN)
+@kernel
 def size_rows(start, stop, P, by_size):
     """Per row: by_size[j, s - 1] = P(y_j = 1 and the labelset has s labels)."""
     for i in range(start, stop):
@@ -96,7 +95,7 @@ def size_rows(start, stop, P, by_size):
         for code in range(1, P.shape[1]):
             value = P[i, code]
             if value > 0.0:
-                size = count_labels(code)
+                size = _count_labels(code)
                 left = code
                 label = 0
                 while left:
@@ -106,7 +105,7 @@ def size_rows(start, stop, P, by_size):
                     label += 1
 
 
-@njit(**PLAIN)
+@kernel
 def sample_rows(start, stop, P, uniforms, codes):
     """Per row: the codes at which the running sum passes each uniform number."""
     running = np.empty(P.shape[1])
@@ -119,7 +118,7 @@ def sample_rows(start, stop, P, uniforms, codes):
             codes[i, s] = np.searchsorted(running, uniforms[i, s] * total, side="right")
 
 
-@njit(**FAST)
+@fast_inner
 def _mix_two_labels(a, b, c, d, t):
     """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for two labels: a, b, c, d hold 00, 10, 01, 11."""
     for j in range(a.size):
@@ -131,7 +130,7 @@ def _mix_two_labels(a, b, c, d, t):
         d[j] = b0 + d0
 
 
-@njit(**FAST)
+@fast_inner
 def _mix_first_two_labels(x, t):
     """Do the same for labels 0 and 1, whose four values are neighbours."""
     for j in range(x.size // 4):
@@ -144,7 +143,7 @@ def _mix_first_two_labels(x, t):
         x[4 * j + 3] = b + d
 
 
-@njit(**FAST)
+@fast_inner
 def _mix_first_four_labels(x, t):
     """Do labels 0 to 3 in one go: two rounds of two, each turning its four values around."""
     turned = np.empty(16)
@@ -154,7 +153,7 @@ def _mix_first_four_labels(x, t):
         _mix_and_turn_labels(turned, t, block)
 
 
-@njit(**FAST)
+@fast_inner
 def _mix_and_turn_labels(source, t, target):
     """Do the labels of strides 1 and 2; in the target they have strides 4 and 8."""
     for j in range(4):
@@ -167,22 +166,29 @@ def _mix_and_turn_labels(source, t, target):
         target[12 + j] = b + d
 
 
-@njit(**FAST)
+@fast_inner
 def _mix_one_label(a, b, t):
     """Apply (x0, x1) -> (x0 + t x1, x0 + x1) for one label: a holds the 0s, b the 1s."""
     for j in range(a.size):
         a[j], b[j] = a[j] + t * b[j], a[j] + b[j]
 
 
-@njit(**FAST)
-def _transform_labels(x, stride, t):
-    """Apply the butterfly of every label from the one with this stride upwards."""
-    if stride == 1 and x.size >= 16:
+@fast_inner
+def _transform_all_labels(x, t):
+    """Apply the butterfly of every label."""
+    stride = 1
+    if x.size >= 16:
         _mix_first_four_labels(x, t)
         stride = 16
-    elif stride == 1 and x.size >= 4:
+    elif x.size >= 4:
         _mix_first_two_labels(x, t)
         stride = 4
+    _transform_labels(x, stride, t)
+
+
+@fast_inner
+def _transform_labels(x, stride, t):
+    """Apply the butterfly of every label from the one with this stride upwards."""
     while stride * 2 < x.size:
         for first in range(0, x.size, 4 * stride):
             second, third, fourth = first + stride, first + 2 * stride, first + 3 * stride
@@ -194,8 +200,8 @@ def _transform_labels(x, stride, t):
         _mix_one_label(x[:stride], x[stride:], t)
 
 
-@njit(**FAST)
-def expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
+@fast_inner
+def _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
     """Write the expected Jaccard of *every* prediction into `values`. Section 5.
 
     `plain` and `sized` are work space for the transforms of P and of |y| P.
@@ -212,18 +218,18 @@ def expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
         for j in range(1, block):
             low_powers[j] = low_powers[j & (j - 1)] * t
         for first in range(0, size, block):
-            high_size = count_labels(first)
+            high_size = _count_labels(first)
             source = p[first : first + block]
             low_plain, low_sized = plain[first : first + block], sized[first : first + block]
             for j in range(block):
                 low_plain[j] = source[j]
                 low_sized[j] = source[j] * (high_size + low_sizes[j])
-            _transform_labels(low_plain, 1, t)
-            _transform_labels(low_sized, 1, t)
+            _transform_all_labels(low_plain, t)
+            _transform_all_labels(low_sized, t)
         _transform_labels(plain, block, t)
         _transform_labels(sized, block, t)
         for first in range(0, size, block):
-            high_size = count_labels(first)
+            high_size = _count_labels(first)
             factor = weights[q] * t ** (high_size - 1.0)
             low_plain, low_sized = plain[first : first + block], sized[first : first + block]
             target = values[first : first + block]
@@ -233,8 +239,8 @@ def expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
     values[0] = empty * p[0]
 
 
-@njit(**PLAIN)
-def find_first_best(values):
+@inner
+def _find_first_best(values):
     """Return the lowest index whose value is the largest, rounding aside."""
     best = values[0]
     for i in range(values.size):
@@ -245,7 +251,7 @@ def find_first_best(values):
     return 0
 
 
-@njit(**PLAIN)
+@kernel
 def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
     """Per row: the code of the prediction with the largest expected Jaccard."""
     size = P.shape[1]
@@ -253,17 +259,17 @@ def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
     for i in range(start, stop):
         for c in range(size):
             p[c] = P[i, c]
-        expect_every_jaccard(p, empty, nodes, weights, plain, sized, values)
-        best[i] = find_first_best(values)
+        _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values)
+        best[i] = _find_first_best(values)
 
 
-@njit(**PLAIN)
+@kernel
 def best_by_pairs_rows(start, stop, P, metric, best):
     """Per row: the code of the best prediction under metric[k, tp, fn], from all 4**L pairs."""
     size = P.shape[1]
     sizes = np.empty(size, dtype=np.int64)
     for code in range(size):
-        sizes[code] = count_labels(code)
+        sizes[code] = _count_labels(code)
     values = np.empty(size)
     for i in range(start, stop):
         for predicted in range(size):
@@ -273,4 +279,4 @@ def best_by_pairs_rows(start, stop, P, metric, best):
                 hits = sizes[code & predicted]
                 total += P[i, code] * table[hits, sizes[code] - hits]
             values[predicted] = total
-        best[i] = find_first_best(values)
+        best[i] = _find_first_best(values)

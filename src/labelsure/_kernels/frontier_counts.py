@@ -8,12 +8,11 @@ the distributions of counts, and the expectations of metrics, without counters i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels.compiling import fast_inner, inner, kernel
 
 
-@njit(**PLAIN)
+@inner
 def _expand_conditionals(tables, shifts, by_state):
     """Copy to every state before each position the conditional probability that it selects."""
     for j in range(tables.shape[0]):
@@ -23,7 +22,7 @@ def _expand_conditionals(tables, shifts, by_state):
             by_state[j, s] = tables[j, column]
 
 
-@njit(**FAST)
+@fast_inner
 def _write_gains(x_no, y_no, x_yes, y_yes, weight):
     """Write over (x_yes, y_yes) what they have, weighted, more than (x_no, y_no)."""
     a, b, c = weight[0], weight[1], weight[2]
@@ -33,14 +32,14 @@ def _write_gains(x_no, y_no, x_yes, y_yes, weight):
         y_yes[r] = c * x + a * y - y_no[r]
 
 
-@njit(**FAST)
+@fast_inner
 def _mix_outcomes(of_no, gain, yes, mixed):
     for r in range(of_no.size):
         mixed[2 * r] = of_no[r] + yes[2 * r] * gain[r]
         mixed[2 * r + 1] = of_no[r] + yes[2 * r + 1] * gain[r]
 
 
-@njit(**FAST)
+@fast_inner
 def _pull_values(after, yes, weight, before):
     """Move a function of the state one label back, a label that is set counting `weight`.
 
@@ -54,7 +53,7 @@ def _pull_values(after, yes, weight, before):
     _mix_outcomes(after[1, :half], after[1, half:], yes, before[1])
 
 
-@njit(**PLAIN)
+@kernel
 def expected_rows(start, stop, network, predicted, weights, coefficients, expected):
     """Per row: the mean of a metric, as a sum over points of a generating function.
 
@@ -77,7 +76,7 @@ def expected_rows(start, stop, network, predicted, weights, coefficients, expect
             expected[i] += coefficients[q, 0] * values[0, 0] + coefficients[q, 1] * values[1, 0]
 
 
-@njit(**FAST)
+@fast_inner
 def _part_masses(masses, yes, pushed_no, pushed_yes):
     for r in range(pushed_no.size):
         of_yes = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
@@ -85,7 +84,7 @@ def _part_masses(masses, yes, pushed_no, pushed_yes):
         pushed_yes[r] = of_yes
 
 
-@njit(**FAST)
+@fast_inner
 def _push_weighted_masses(masses, yes, weight, pushed):
     """Move complex masses one label on, a label that is set counting `weight`."""
     half = yes.size // 2
@@ -99,7 +98,7 @@ def _push_weighted_masses(masses, yes, weight, pushed):
         y_yes[r] = c * x + a * y
 
 
-@njit(**FAST)
+@fast_inner
 def _multiply_complex(masses, values, products):
     x, y, u, v = masses[0], masses[1], values[0], values[1]
     for s in range(x.size):
@@ -107,7 +106,7 @@ def _multiply_complex(masses, values, products):
         products[1, s] = x[s] * v[s] + y[s] * u[s]
 
 
-@njit(**FAST)
+@fast_inner
 def _sum_by_bit(products, sums):
     """Write to sums[d] the sum over the states whose bit d is set, folding away bit after bit."""
     half = products.size // 2
@@ -121,7 +120,15 @@ def _sum_by_bit(products, sums):
         half //= 2
 
 
-@njit(**PLAIN)
+@inner
+def _copy_values(values, copy):
+    """Copy in a loop: an assignment would check the shapes, which takes seconds to compile."""
+    for s in range(values.shape[1]):
+        copy[0, s] = values[0, s]
+        copy[1, s] = values[1, s]
+
+
+@kernel
 def size_rows(start, stop, network, weights, transform):
     """Per row: the mean of y_j w**|y| for each position j and each w, a complex weight.
 
@@ -134,19 +141,20 @@ def size_rows(start, stop, network, weights, transform):
         memory += 1
     yes = np.empty((n_labels, n_states))
     kept = np.empty(((n_labels - 1) // memory + 2, 2, n_states))
-    values, masses, spare = np.empty((3, 2, n_states))
+    values, masses = np.empty((2, n_states)), np.empty((2, n_states))
+    spare = np.empty((2, n_states))
     sums = np.empty((2, memory))
     for i in range(start, stop):
         _expand_conditionals(conditionals[i], shifts, yes)
         for q in range(weights.shape[0]):
             values[0] = 1.0
             values[1] = 0.0
-            kept[-1] = values
+            _copy_values(values, kept[kept.shape[0] - 1])
             for j in range(n_labels - 1, 0, -1):
                 _pull_values(values, yes[j], weights[q], spare)
                 values, spare = spare, values
                 if j % memory == 0:
-                    kept[j // memory] = values
+                    _copy_values(values, kept[j // memory])
             masses[:] = 0.0
             masses[0, 0] = 1.0
             for j in range(n_labels):

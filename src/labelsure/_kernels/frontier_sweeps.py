@@ -14,23 +14,22 @@ label of each position; and the number of states. Labelsets are in the order of 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
 from labelsure._limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
 RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
 
 
-@njit(**PLAIN)
+@inner
 def _find_column(state, shifts):
     """Return the column of the conditionals that a state selects: its parents' bits."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
-@njit(**PLAIN)
+@inner
 def _expand_columns(columns, shifts, by_state):
     """Copy to every state the value of its column."""
     first, second, third = shifts[0], shifts[1], shifts[2]
@@ -38,12 +37,12 @@ def _expand_columns(columns, shifts, by_state):
         by_state[s] = columns[((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)]
 
 
-@njit(**PLAIN)
+@inner
 def _log_probability(p):
     return np.log(p) if p > 0.0 else -np.inf
 
 
-@njit(**PLAIN)
+@inner
 def _next_state(state, value, n_states):
     """Return the state after a label took this value."""
     return (state >> 1) + value * (n_states >> 1)
@@ -52,7 +51,7 @@ def _next_state(state, value, n_states):
 # Sums: marginals, entropy, collision.
 
 
-@njit(**FAST)
+@fast_inner
 def _push_masses(masses, no, yes, pushed):
     """Move the masses of all states one label on."""
     half = masses.size // 2
@@ -62,7 +61,7 @@ def _push_masses(masses, no, yes, pushed):
         pushed_yes[r] = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
 
 
-@njit(**FAST)
+@fast_inner
 def _sum_products(a, b):
     total = 0.0
     for s in range(a.size):
@@ -70,7 +69,7 @@ def _sum_products(a, b):
     return total
 
 
-@njit(**PLAIN)
+@inner
 def _write_entropies(p, entropies):
     for c in range(p.size):
         entropies[c] = 0.0
@@ -78,7 +77,7 @@ def _write_entropies(p, entropies):
             entropies[c] = -p[c] * np.log(p[c]) - (1.0 - p[c]) * np.log(1.0 - p[c])
 
 
-@njit(**FAST)
+@fast_inner
 def _rescale_masses(masses):
     """Divide the masses by their sum and return its log."""
     total = 0.0
@@ -89,7 +88,7 @@ def _rescale_masses(masses):
     return np.log(total)
 
 
-@njit(**FAST)
+@fast_kernel
 def sum_rows(start, stop, network, marginals, values):
     """Per row: P(label = 1) at each position; and entropy and log collision."""
     conditionals, shifts, _, n_states = network
@@ -126,7 +125,7 @@ def sum_rows(start, stop, network, marginals, values):
 # Maxima: the mode, the runner-up and the k best.
 
 
-@njit(**FAST)
+@fast_inner
 def _choose_values(no, yes, after, best, choice):
     """Take the better value of a label in each state; return in how many states both are equal."""
     half = after.size // 2
@@ -140,7 +139,7 @@ def _choose_values(no, yes, after, best, choice):
     return n_ties
 
 
-@njit(**PLAIN)
+@inner
 def _no_is_lower(position, state, order, choice):
     """Whether 0 at this position leads to a lower code than 1, each completed at its best.
 
@@ -161,7 +160,7 @@ def _no_is_lower(position, state, order, choice):
     return lower
 
 
-@njit(**PLAIN)
+@inner
 def _complete_states(tables, shifts, order, best, choice):
     """Find the best completion of every state before every position.
 
@@ -186,7 +185,7 @@ def _complete_states(tables, shifts, order, best, choice):
                 choice[j, s] = not _no_is_lower(j, s, order, choice)
 
 
-@njit(**PLAIN)
+@kernel
 def mode_rows(start, stop, network, mode, values):
     """Per row: the most probable labelset, its log-probability and that of the runner-up.
 
@@ -213,7 +212,7 @@ def mode_rows(start, stop, network, mode, values):
         values[i, 1] = min(log_top, log_runner_up)
 
 
-@njit(**PLAIN)
+@inner
 def _write_labelset(search, entry, row):
     """Write the labelset of an entry: an earlier one up to a position, flipped there, completed."""
     _, origins, positions, found, _, choice = search
@@ -228,7 +227,7 @@ def _write_labelset(search, entry, row):
         state = _next_state(state, row[j], choice.shape[1])
 
 
-@njit(**PLAIN)
+@inner
 def _comes_first(search, a, b, rows):
     """Whether entry a is more probable than entry b or, on a tie, has the lower code."""
     scores, order = search[0], search[4]
@@ -244,7 +243,7 @@ def _comes_first(search, a, b, rows):
     return highest >= 0 and first
 
 
-@njit(**PLAIN)
+@inner
 def _raise_entry(search, heap, at, rows):
     """Move an entry of the heap up to its place."""
     while at > 0 and _comes_first(search, heap[at], heap[(at - 1) // 2], rows):
@@ -252,7 +251,7 @@ def _raise_entry(search, heap, at, rows):
         at = (at - 1) // 2
 
 
-@njit(**PLAIN)
+@inner
 def _sink_entry(search, heap, size, rows):
     """Move the first entry of the heap down to its place."""
     at = 0
@@ -266,7 +265,7 @@ def _sink_entry(search, heap, size, rows):
         at = child
 
 
-@njit(**PLAIN)
+@inner
 def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
     """Append, for each position after the entry's own, the best labelset that differs there.
 
@@ -289,7 +288,7 @@ def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
     return n_entries, prefix
 
 
-@njit(**PLAIN)
+@kernel
 def top_rows(start, stop, network, n_entries, labelsets, logs):
     """Per row: the most probable labelsets and their log-probabilities, -inf where there is none.
 
@@ -333,7 +332,7 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
 # Draws.
 
 
-@njit(**PLAIN)
+@kernel
 def sample_rows(start, stop, network, uniforms, draws):
     """Per row: labelsets drawn label after label; the numbers and the draws are in label order."""
     conditionals, shifts, order, n_states = network

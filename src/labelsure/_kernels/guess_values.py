@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels.compiling import fast_inner, inner, kernel
 
 
-@njit(**FAST)
+@fast_inner
 def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
     """Return the mean Jaccard of a prediction of `n_predicted` labels and one label changed.
 
@@ -28,7 +27,15 @@ def _expect_jaccard(weights, hits, sizes, n_predicted, change, has, empty):
     return total
 
 
-@njit(**PLAIN)
+@inner
+def _count_labels(labelset):
+    count = 0
+    for j in range(labelset.size):
+        count += int(labelset[j])
+    return float(count)
+
+
+@inner
 def _count_hits(rows, predicted, hits):
     """Write how many labels of each labelset are predicted."""
     for i in range(rows.shape[0]):
@@ -38,7 +45,7 @@ def _count_hits(rows, predicted, hits):
         hits[i] = hit
 
 
-@njit(**PLAIN)
+@inner
 def _compare_guesses(first, second):
     """Return in how many labels two guesses differ, and the sum of the indices of these labels."""
     n_different = total = 0
@@ -49,7 +56,7 @@ def _compare_guesses(first, second):
     return n_different, total
 
 
-@njit(**PLAIN)
+@kernel
 def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
     """Per row: the expected Jaccard of each of its guesses.
 
@@ -67,25 +74,25 @@ def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
     values
         (n, g), written.
     """
-    everything = np.ones(rows.shape[1], dtype=np.int8)
     for i in range(start, stop):
         mine, shares = rows[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
         first_hits, hits = np.empty(shares.size), np.empty(shares.size)
         sizes, has = np.empty(shares.size), np.zeros(shares.size)
-        _count_hits(mine, everything, sizes)
+        for r in range(sizes.size):
+            sizes[r] = _count_labels(mine[r])
         first = guesses[i, 0]
         _count_hits(mine, first, first_hits)
-        k = float(first.sum())
+        k = _count_labels(first)
         values[i, 0] = _expect_jaccard(shares, first_hits, sizes, k, 0.0, has, empty)
         for g in range(1, guesses.shape[1]):
             guess = guesses[i, g]
             n_different, label = _compare_guesses(first, guess)
             if n_different == 1:
                 change = -1.0 if first[label] else 1.0
-                has[:] = mine[:, label]
+                for r in range(has.size):
+                    has[r] = mine[r, label]
                 values[i, g] = _expect_jaccard(shares, first_hits, sizes, k, change, has, empty)
             else:
                 _count_hits(mine, guess, hits)
-                values[i, g] = _expect_jaccard(
-                    shares, hits, sizes, float(guess.sum()), 0.0, has, empty
-                )
+                k_guess = _count_labels(guess)
+                values[i, g] = _expect_jaccard(shares, hits, sizes, k_guess, 0.0, has, empty)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST
+from labelsure._kernels.compiling import fast_inner, fast_kernel
 
 
-@njit(**FAST)
+@fast_inner
 def _distribute_count(p, n, pmf, spare):
     """Write P(B = b) of the number B of ones among independent p[:n] into pmf[: n + 1].
 
     Two labels at a time, from one array into another and back: half the passes over the array,
     and loops that vectorise.
     """
-    pmf[: n + 1] = 0.0
+    for b in range(n + 1):
+        pmf[b] = 0.0
     pmf[0] = 1.0
     done = 0
     if n % 2:
@@ -32,10 +32,11 @@ def _distribute_count(p, n, pmf, spare):
         for b in range(new.size):
             new[b] = none * old[b] + one * older[b] + both * oldest[b]
         done += 2
-        pmf[: done + 1] = spare[: done + 1]
+        for b in range(done + 1):  # a loop: checks of what slices hold take seconds to compile
+            pmf[b] = spare[b]
 
 
-@njit(**FAST)
+@fast_inner
 def _split_marginals(marginals, predicted, inside, outside):
     """Copy the marginals of predicted and other labels apart; return how many are predicted."""
     k = 0
@@ -50,7 +51,7 @@ def _split_marginals(marginals, predicted, inside, outside):
     return k
 
 
-@njit(**FAST)
+@fast_kernel
 def count_rows(start, stop, marginals, predicted, hits, misses):
     """Per row: the distributions of true positives and of false negatives."""
     n_labels = marginals.shape[1]
@@ -58,15 +59,15 @@ def count_rows(start, stop, marginals, predicted, hits, misses):
     pmf, spare = np.empty(n_labels + 3), np.empty(n_labels + 3)
     for i in range(start, stop):
         k = _split_marginals(marginals[i], predicted[i], inside, outside)
-        hits[i] = 0.0
-        misses[i] = 0.0
         _distribute_count(inside, k, pmf, spare)
-        hits[i, : k + 1] = pmf[: k + 1]
+        for a in range(n_labels + 1):
+            hits[i, a] = pmf[a] if a <= k else 0.0
         _distribute_count(outside, n_labels - k, pmf, spare)
-        misses[i, : n_labels - k + 1] = pmf[: n_labels - k + 1]
+        for b in range(n_labels + 1):
+            misses[i, b] = pmf[b] if b <= n_labels - k else 0.0
 
 
-@njit(**FAST)
+@fast_kernel
 def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
     """Per row: E[tp / (k + fn)] = E[tp] E[1 / (k + fn)], hits and misses being independent."""
     n_labels = marginals.shape[1]
@@ -90,7 +91,7 @@ def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
         expected[i] = hits * inverse
 
 
-@njit(**FAST)
+@fast_kernel
 def expected_f1_rows(start, stop, marginals, predicted, empty, expected):
     """Per row: E[2 tp / (tp + k + fn)] from the two count distributions."""
     n_labels = marginals.shape[1]
@@ -110,7 +111,7 @@ def expected_f1_rows(start, stop, marginals, predicted, empty, expected):
         expected[i] = total
 
 
-@njit(**FAST)
+@fast_kernel
 def jaccard_by_size_rows(start, stop, descending, empty, nodes, weights, values):
     """Per row: the expected Jaccard of the k most probable labels, for every k from 0 to L.
 
@@ -142,7 +143,7 @@ def jaccard_by_size_rows(start, stop, descending, empty, nodes, weights, values)
             values[i, k] = hits * inverse
 
 
-@njit(**FAST)
+@fast_kernel
 def f1_by_size_rows(start, stop, descending, empty, nodes, weights, values):
     """Per row: the expected F1 of the k most probable labels, for every k from 0 to L.
 

@@ -6,9 +6,8 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST, PLAIN
+from labelsure._kernels.compiling import fast_inner, inner, kernel
 
 ROUNDING = 1e-12  # how far a sum of probabilities may be off
 FIRST_THRESHOLD = 0.03
@@ -22,7 +21,7 @@ TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
 COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
 
 
-@njit(**PLAIN)
+@kernel
 def write_bounds(P, bound, n_labels, bounds):
     """Write what the probabilities `P` of some labelsets say of the whole distribution. Section 6.
 
@@ -74,8 +73,8 @@ def write_bounds(P, bound, n_labels, bounds):
     bounds[LARGEST_UNSEEN] = unseen
 
 
-@njit(**PLAIN)
-def widest_interval(bounds, n_labels):
+@inner
+def _widest_interval(bounds, n_labels):
     """Return the width of the widest interval among the normalised candidates."""
     if bounds[TOP] <= 0.0 or bounds[COLLISION_LOW] <= 0.0:
         return 1.0
@@ -88,17 +87,17 @@ def widest_interval(bounds, n_labels):
     return max(top_gap, entropy, min_entropy, 2.0 * collision, collision_entropy)
 
 
-@njit(**PLAIN)
+@kernel
 def meets_goals(bounds, n_labels, goals):
     """Say whether the bounds are good enough for the goals of `enumerate_row`."""
     unseen = bounds[UNSEEN_MASS]
     if 1.0 - unseen >= goals[3]:
         return True
     certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
-    return certain and unseen <= goals[1] and widest_interval(bounds, n_labels) <= goals[0]
+    return certain and unseen <= goals[1] and _widest_interval(bounds, n_labels) <= goals[0]
 
 
-@njit(**FAST)
+@fast_inner
 def _chain_probability(odds, factors, members, work):
     """Return P(y) in one chain; `members` are y's labels.
 
@@ -119,8 +118,8 @@ def _chain_probability(odds, factors, members, work):
     return total
 
 
-@njit(**PLAIN)
-def mixture_probability(members, odds, factors, work):
+@inner
+def _mixture_probability(members, odds, factors, work):
     """Return the mean over the chains of P(y); `members` are y's labels."""
     total = 0.0
     for m in range(odds.shape[0]):
@@ -128,7 +127,7 @@ def mixture_probability(members, odds, factors, work):
     return total / odds.shape[0]
 
 
-@njit(**PLAIN)
+@inner
 def _find_slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
@@ -153,7 +152,7 @@ def _find_slot(key, keys, slots):
     return at
 
 
-@njit(**FAST)
+@fast_inner
 def _set_label(odds, factor, child_odds, child_shares):
     """Write the odds of all labels, and the shares 1/(1 + odds), when one more label is set."""
     for j in range(odds.size):
@@ -161,7 +160,7 @@ def _set_label(odds, factor, child_odds, child_shares):
         child_shares[j] = 1.0 / (1.0 + child_odds[j])
 
 
-@njit(**PLAIN)
+@inner
 def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
@@ -214,8 +213,9 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
                 if n_found == P.size:
                     return n_found, -1.0
                 slots[at] = n_found
-                keys[n_found] = key
-                P[n_found] = mixture_probability(members[:depth], odds, factors, work)
+                for w in range(key.size):
+                    keys[n_found, w] = key[w]
+                P[n_found] = _mixture_probability(members[:depth], odds, factors, work)
                 n_found += 1
         depth -= 1
         if depth >= 0:
@@ -224,7 +224,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     return n_found, left_alone
 
 
-@njit(**PLAIN)
+@kernel
 def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
 
@@ -279,7 +279,7 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     return n_found
 
 
-@njit(**PLAIN)
+@kernel
 def draw_rows(start, stop, odds, factors, order, uniforms, draws):
     """Per row: labelsets of one chain, label by label. Section 7.
 
@@ -297,7 +297,8 @@ def draw_rows(start, stop, odds, factors, order, uniforms, draws):
     work = np.empty(order.size)
     for i in range(start, stop):
         for s in range(draws.shape[1]):
-            work[:] = odds[i]
+            for j in range(order.size):
+                work[j] = odds[i, j]
             for j in range(order.size):
                 label = order[j]
                 one = uniforms[i, s, j] * (1.0 + work[label]) < work[label]
@@ -306,13 +307,13 @@ def draw_rows(start, stop, odds, factors, order, uniforms, draws):
                     _multiply_odds(work, factors[label])
 
 
-@njit(**FAST)
+@fast_inner
 def _multiply_odds(values, factors):
     for j in range(values.size):
         values[j] *= factors[j]
 
 
-@njit(**FAST)
+@fast_inner
 def _log_product(values):
     """Return the log of the product of 1 + value."""
     total = 0.0
@@ -329,7 +330,19 @@ def _log_product(values):
     return total
 
 
-@njit(**PLAIN)
+@inner
+def _log_mean_exp(logs):
+    """Return the log of the mean of the numbers whose logs are given."""
+    largest = -np.inf
+    for log in logs:
+        largest = max(largest, log)
+    total = 0.0
+    for log in logs:
+        total += np.exp(log - largest)
+    return largest + np.log(total / logs.size)
+
+
+@kernel
 def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
     """Per row: the log-probabilities of given labelsets under the mean of all chains.
 
@@ -353,12 +366,12 @@ def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
                     members[n_members] = label
                     n_members += 1
             for m in range(n_chains):
-                work[:] = odds[i, m]
+                for label in range(n_labels):
+                    work[label] = odds[i, m, label]
                 for member in members[:n_members]:
                     _multiply_odds(work, factors[m, member])
                 total = -_log_product(work)
                 for member in members[:n_members]:
                     total += np.log(work[member])
                 by_chain[m] = total
-            largest = by_chain.max()
-            log_prob[i, s] = largest + np.log(np.exp(by_chain - largest).mean())
+            log_prob[i, s] = _log_mean_exp(by_chain)

@@ -6,9 +6,8 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from labelsure._kernels import FAST
+from labelsure._kernels.compiling import fast_inner, fast_kernel
 
 BLOCK = 1024  # entries worked on at a time; a few such buffers fit the first-level cache
 PRODUCT = 512  # factors multiplied before a log is taken: 0.5**512 is far from underflow
@@ -19,15 +18,14 @@ _SQRT2 = 1.4142135623730951
 _LN2 = 0.6931471805599453
 
 
-@njit(**FAST)
-def sum_xlogx(values, mantissa_bits, exponents):
+@fast_inner
+def _sum_xlogx(values, mantissas, exponents):
     """Return the sum of x log x over positive values; a zero counts as 0.
 
     A logarithm that vectorises: x = m * 2**e with m in [sqrt(1/2), sqrt(2)], and
     log m = 2 artanh(s) for s = (m - 1)/(m + 1), whose series to s**21 is exact to rounding.
     """
-    bits = values.view(np.int64)
-    mantissas = mantissa_bits.view(np.float64)
+    bits, mantissa_bits = values.view(np.int64), mantissas.view(np.int64)
     for i in range(values.size):
         exponents[i] = float((bits[i] >> 52) - 1023)
         mantissa_bits[i] = (bits[i] & _MANTISSA) | _ONE
@@ -53,24 +51,22 @@ def sum_xlogx(values, mantissa_bits, exponents):
     return total
 
 
-@njit(**FAST)
-def find_largest(values):
-    """Return the largest of non-negative values. Their bits, as integers, order the same way."""
-    bits = values.view(np.int64)
-    best = bits[0]
+@fast_inner
+def _any_above(values, limit):
+    """Whether one of the values is above a limit. Counting them all vectorises."""
+    n_above = 0
     for i in range(values.size):
-        best = max(best, bits[i])
-    return np.array([best]).view(np.float64)[0]
+        n_above += values[i] > limit
+    return n_above > 0
 
 
-@njit(**FAST)
+@fast_kernel
 def dense_profile_rows(start, stop, P, profile, mode):
     """Per row: largest, second largest, entropy, sum of squares; and the mode's code."""
     size = P.shape[1]
     block = min(size, BLOCK)
     values = np.empty(block)
-    mantissa_bits = np.empty(block, dtype=np.int64)
-    exponents = np.empty(block)
+    mantissas, exponents = np.empty(block), np.empty(block)
     for i in range(start, stop):
         top = runner_up = -1.0
         code = 0
@@ -81,7 +77,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
             for j in range(block):
                 values[j] = row[j]
                 squares += values[j] * values[j]
-            if find_largest(values) > runner_up:  # seldom true after the first few blocks
+            if _any_above(values, runner_up):  # seldom true after the first few blocks
                 for j in range(block):
                     if values[j] > top:
                         runner_up = top
@@ -89,7 +85,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
                         code = first + j
                     elif values[j] > runner_up:
                         runner_up = values[j]
-            xlogx += sum_xlogx(values, mantissa_bits, exponents)
+            xlogx += _sum_xlogx(values, mantissas, exponents)
         profile[i, 0] = top
         profile[i, 1] = runner_up
         profile[i, 2] = max(0.0, -xlogx)
@@ -97,7 +93,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
         mode[i] = code
 
 
-@njit(**FAST)
+@fast_kernel
 def independent_profile_rows(start, stop, marginals, profile):
     """Per row: log of the largest probability, largest odds of a flip, entropy, log collision.
 
@@ -105,7 +101,7 @@ def independent_profile_rows(start, stop, marginals, profile):
     """
     n_labels = marginals.shape[1]
     likely, unlikely = np.empty(PRODUCT), np.empty(PRODUCT)
-    mantissa_bits, exponents = np.empty(PRODUCT, dtype=np.int64), np.empty(PRODUCT)
+    mantissas, exponents = np.empty(PRODUCT), np.empty(PRODUCT)
     for i in range(start, stop):
         log_top = log_collision = xlogx = 0.0
         flip = 0.0
@@ -124,8 +120,8 @@ def independent_profile_rows(start, stop, marginals, profile):
                 flip = max(flip, r[j] / q[j])
             log_top += np.log(top)
             log_collision += np.log(collision)
-            xlogx += sum_xlogx(q, mantissa_bits, exponents)
-            xlogx += sum_xlogx(r, mantissa_bits, exponents)
+            xlogx += _sum_xlogx(q, mantissas, exponents)
+            xlogx += _sum_xlogx(r, mantissas, exponents)
         profile[i, 0] = log_top
         profile[i, 1] = flip
         profile[i, 2] = max(0.0, -xlogx)

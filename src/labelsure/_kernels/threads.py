@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 T = TypeVar("T")
+Array = NDArray[Any]
 
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
 
@@ -32,12 +36,37 @@ def n_threads() -> int:
     return os.cpu_count() or 1
 
 
-def for_rows(kernel: Callable[..., None], n_rows: int, *arrays: Any) -> None:
-    """Call ``kernel(start, stop, *arrays)`` on blocks that together cover all rows.
+def for_rows(kernel: Callable[..., None], n_rows: int, *inputs: Any, into: Sequence[Array]) -> None:
+    """Call ``kernel(start, stop, *inputs, *into)`` on blocks that together cover all rows.
 
-    The kernel writes into the arrays it is given; it must release the GIL to gain anything.
+    Parameters
+    ----------
+    kernel
+        It must release the GIL to gain anything from threads.
+    n_rows
+        How many rows there are.
+    *inputs
+        What it reads: numbers, arrays, tuples of arrays.
+    into
+        The arrays that it writes.
     """
-    map_rows(lambda start, stop: kernel(start, stop, *arrays), n_rows)
+    arguments = (*map(as_input, inputs), *into)
+    map_rows(lambda start, stop: kernel(start, stop, *arguments), n_rows)
+
+
+def as_input(value: Any) -> Any:
+    """Return what a kernel reads, its arrays in one piece and read-only.
+
+    Numba compiles anew for arrays that have gaps, and for those that may not be written to. So all
+    that a kernel only reads is given to it in one form, whatever form its owner has.
+    """
+    if isinstance(value, tuple):
+        return tuple(map(as_input, value))
+    if not isinstance(value, np.ndarray):
+        return value
+    view = np.ascontiguousarray(value).view()
+    view.flags.writeable = False
+    return view
 
 
 def map_rows(function: Callable[[int, int], T], n_rows: int) -> list[T]:

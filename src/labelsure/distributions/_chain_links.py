@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from labelsure._kernels.chain_joints import SAFE_LOGIT
+from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, plan_blocks
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
@@ -223,6 +223,18 @@ class LinearChain(Chain):
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
         logits = self.base[rows, position] + prefixes @ self.weights[position, :position]
         return expit(logits)
+
+
+def plan_joint(chains: Sequence[LinearChain]) -> BlockPlan:
+    """Return what the kernel of their mean joint has to know of the chains, for any instances."""
+    return _plan_joint(tuple(chain._links for chain in chains))
+
+
+@lru_cache(maxsize=8)
+def _plan_joint(links: tuple[_Links, ...]) -> BlockPlan:
+    """Make the plan once for a mixture: its instances come a few at a time, in several threads."""
+    weights, orders = [link.weights for link in links], [link.order for link in links]
+    return plan_blocks(np.stack(weights), np.stack(orders))
 
 
 class PrefixChain(Chain):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from labelsure import _limits
-from labelsure._kernels.chain_joints import BLOCK_LABELS, joint_rows
+from labelsure._kernels.chain_joints import joint_rows
 from labelsure._kernels.threads import for_rows, map_rows, n_threads
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
@@ -24,7 +24,7 @@ from labelsure.distributions._answers import (
     expect_exact,
 )
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._chain_links import Chain, LinearChain
+from labelsure.distributions._chain_links import Chain, LinearChain, plan_joint
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
@@ -253,9 +253,7 @@ class ChainMixture(LabelsetDistribution):
         linear = [chain for chain in chains if isinstance(chain, LinearChain)]
         if linear:
             bases = np.stack([chain.base for chain in linear], axis=1)
-            weights = np.stack([chain.weights for chain in linear])
-            orders = np.stack([chain.order for chain in linear])
-            for_rows(joint_rows, len(P), bases, weights, orders, BLOCK_LABELS, P)
+            for_rows(joint_rows, len(P), bases, plan_joint(linear), into=[P])
             if len(linear) < len(chains):
                 P *= len(linear) / len(chains)
         else:

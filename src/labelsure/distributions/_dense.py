@@ -64,7 +64,7 @@ class DenseDistribution(LabelsetDistribution):
             )
         super().__init__(P.shape[0], n_labels, label_names)
         totals, n_bad = np.empty(len(P)), np.empty(len(P), dtype=np.int64)
-        for_rows(kernels.check_rows, len(P), P, totals, n_bad)
+        for_rows(kernels.check_rows, len(P), P, into=[totals, n_bad])
         check_row_sums(totals, n_bad, P.dtype, name="probabilities", normalise=normalise)
         self._P = P / totals[:, np.newaxis] if normalise else P
 
@@ -95,7 +95,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         marginals = np.empty((len(self), self.n_labels))
-        for_rows(kernels.marginal_rows, len(self), self._P, marginals)
+        for_rows(kernels.marginal_rows, len(self), self._P, into=[marginals])
         return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
 
     def _log_prob(self, Y: Labelsets) -> Floats:
@@ -103,7 +103,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         values, codes = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
-        for_rows(dense_profile_rows, len(self), self._P, values, codes)
+        for_rows(dense_profile_rows, len(self), self._P, into=[values, codes])
         top, runner_up, entropy, collision = values.T.copy()
         profile = Profile.from_values(top, runner_up, entropy, collision, self.n_labels)
         mode = from_codes(codes, self.n_labels)
@@ -122,7 +122,7 @@ class DenseDistribution(LabelsetDistribution):
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         codes = np.empty((len(self), size), dtype=np.int64)
         uniforms = generator.random((len(self), size))
-        for_rows(kernels.sample_rows, len(self), self._P, uniforms, codes)
+        for_rows(kernels.sample_rows, len(self), self._P, uniforms, into=[codes])
         return self._labelsets_of(codes)
 
     def _labelsets_of(self, codes: Integers) -> Labelsets:
@@ -138,7 +138,7 @@ class DenseDistribution(LabelsetDistribution):
         if not metrics:
             return []
         overlap = np.empty((len(self), self.n_labels + 1, self.n_labels + 1))
-        for_rows(kernels.overlap_rows, len(self), self._P, codes_of(Y_pred), overlap)
+        for_rows(kernels.overlap_rows, len(self), self._P, codes_of(Y_pred), into=[overlap])
         n_predicted = Y_pred.sum(axis=1)
         expected = [np.empty(len(self)) for _ in metrics]
         for k in np.unique(n_predicted):
@@ -151,7 +151,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        for_rows(kernels.size_rows, len(self), self._P, by_size)
+        for_rows(kernels.size_rows, len(self), self._P, into=[by_size])
         return by_size
 
     def _probabilities(self) -> Floats:
@@ -162,7 +162,7 @@ class DenseDistribution(LabelsetDistribution):
             return None
         best = np.empty(len(self), dtype=np.int64)
         kernel, arguments = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
-        for_rows(kernel, len(self), self._P, *arguments, best)
+        for_rows(kernel, len(self), self._P, *arguments, into=[best])
         return from_codes(best, self.n_labels)
 
 

@@ -83,7 +83,7 @@ class IndependentLabels(LabelsetDistribution):
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         values = np.empty((len(self), 4))
-        for_rows(independent_profile_rows, len(self), self._p, values)
+        for_rows(independent_profile_rows, len(self), self._p, into=[values])
         log_top, flip_odds, entropy, log_collision = values.T.copy()
         profile = Profile(log_top, log_top + log(flip_odds), entropy, log_collision, self.n_labels)
         mode = self._mode()
@@ -120,10 +120,10 @@ class IndependentLabels(LabelsetDistribution):
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
         expected = np.empty(len(self))
         if metric in _EXPECTED_ROWS:
-            for_rows(_EXPECTED_ROWS[metric], len(self), self._p, Y_pred, empty, expected)
+            for_rows(_EXPECTED_ROWS[metric], len(self), self._p, Y_pred, empty, into=[expected])
             return expected
         hits, misses = (np.empty((len(self), self.n_labels + 1)) for _ in range(2))
-        for_rows(kernels.count_rows, len(self), self._p, Y_pred, hits, misses)
+        for_rows(kernels.count_rows, len(self), self._p, Y_pred, into=[hits, misses])
         n_predicted = Y_pred.sum(axis=1)
         for k in np.unique(n_predicted):
             rows = n_predicted == k
@@ -138,7 +138,7 @@ class IndependentLabels(LabelsetDistribution):
         for j in range(self.n_labels):  # the size is one more than that of the other labels
             only_j = np.zeros((len(self), self.n_labels), dtype=np.int8)
             only_j[:, j] = 1
-            for_rows(kernels.count_rows, len(self), self._p, only_j, hits, misses)
+            for_rows(kernels.count_rows, len(self), self._p, only_j, into=[hits, misses])
             by_size[:, j] = hits[:, 1:2] * misses[:, : self.n_labels]
         return by_size
 
@@ -160,7 +160,7 @@ class IndependentLabels(LabelsetDistribution):
         kernel, degree = _BY_SIZE_ROWS[metric]
         nodes, weights = unit_interval(degree(self.n_labels))
         values = np.empty((len(self), self.n_labels + 1))
-        for_rows(kernel, len(self), descending, empty, nodes, weights, values)
+        for_rows(kernel, len(self), descending, empty, nodes, weights, into=[values])
         # Of equally good sizes the smallest is a subset of the others: the lowest code.
         n_chosen = (values >= values.max(axis=1, keepdims=True) - _limits.TIE).argmax(axis=1)
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]

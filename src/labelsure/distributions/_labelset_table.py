@@ -200,7 +200,7 @@ class LabelsetTable(LabelsetDistribution):
             return super()._expected_of_guesses(metric, guesses, empty)
         values = np.empty(guesses.shape[:2])
         arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
-        for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, values)
+        for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
         return Expected.exactly(values)
 
     def _size_marginals(self) -> Floats:

@@ -42,9 +42,9 @@ def pick_rows(rows: Any, n_samples: int) -> Rows:
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
-    """Return an array of float32 or float64, without a copy where it is one already."""
+    """Return an array of float32 or float64, without a copy where it is one, in one piece."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(values, order="C")
     except ValueError as error:
         raise InputError(
             f"`{name}` must be a rectangular array of numbers, got rows of different lengths."

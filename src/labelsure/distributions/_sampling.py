@@ -181,16 +181,16 @@ def sample_chains(
         if stack is None:
             draws[:, m] = _draw_any(chains[m], uniforms)
         else:
-            odds, drawn = np.ascontiguousarray(stack.odds[:, m]), np.empty_like(draws[:, m])
-            arrays = (odds, stack.factors[m], stack.orders[m], uniforms, drawn)
-            for_rows(search.draw_rows, n_samples, *arrays)
+            drawn = np.empty((n_samples, size, n_labels), dtype=np.int8)
+            chain = (stack.odds[:, m], stack.factors[m], stack.orders[m])
+            for_rows(search.draw_rows, n_samples, *chain, uniforms, into=[drawn])
             draws[:, m] = drawn
     flat = draws.reshape(n_samples, -1, n_labels)
     log_prob = np.empty(flat.shape[:2])
     if stack is None:
         log_prob[:] = _log_prob_any(chains, flat)
     else:
-        for_rows(search.log_prob_rows, n_samples, stack.odds, stack.factors, flat, log_prob)
+        for_rows(search.log_prob_rows, n_samples, stack.odds, stack.factors, flat, into=[log_prob])
     is_new = ~enumeration.seen.contains(flat)
     shape = draws.shape[:3]
     return Sampled(enumeration, draws, log_prob.reshape(shape), is_new.reshape(shape))

@@ -116,13 +116,13 @@ class TrellisDistribution(LabelsetDistribution):
     def _sums(self) -> tuple[Floats, Floats]:
         """Return the marginals and, as columns, entropy and log collision."""
         marginals, values = np.empty((len(self), self.n_labels)), np.empty((len(self), 2))
-        for_rows(kernels.sum_rows, len(self), self._network, marginals, values)
+        for_rows(kernels.sum_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:
         """Return the mode and, as columns, its log-probability and the runner-up's."""
         mode, logs = np.empty((len(self), self.n_labels), dtype=np.int8), np.empty((len(self), 2))
-        for_rows(kernels.mode_rows, len(self), self._network, mode, logs)
+        for_rows(kernels.mode_rows, len(self), self._network, into=[mode, logs])
         return self._by_label(mode), logs
 
     def _marginals(self) -> Floats:
@@ -158,7 +158,7 @@ class TrellisDistribution(LabelsetDistribution):
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
         n_entries = min(k * self.n_labels + 1, 2**self.n_labels)
-        for_rows(kernels.top_rows, len(self), self._network, n_entries, labelsets, logs)
+        for_rows(kernels.top_rows, len(self), self._network, n_entries, into=[labelsets, logs])
         labelsets = self._by_label(labelsets)
         for best, n_filled in zip(labelsets, np.isfinite(logs).sum(axis=1), strict=True):
             fill_with_lowest(best, int(n_filled))
@@ -172,7 +172,7 @@ class TrellisDistribution(LabelsetDistribution):
             some = self._take(slice(first, first + block))
             uniforms = generator.random((len(some), size, self.n_labels))
             target = draws[first : first + block]
-            for_rows(kernels.sample_rows, len(some), some._network, uniforms, target)
+            for_rows(kernels.sample_rows, len(some), some._network, uniforms, into=[target])
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
@@ -181,9 +181,9 @@ class TrellisDistribution(LabelsetDistribution):
         for k in np.unique(n_predicted).tolist():
             rows = np.flatnonzero(n_predicted == k)
             some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
-            points = _points_of(metric, self.n_labels, k, empty)
+            inputs = (some._network, predicted, *_points_of(metric, self.n_labels, k, empty))
             values = np.empty(len(rows))
-            for_rows(counting.expected_rows, len(rows), some._network, predicted, *points, values)
+            for_rows(counting.expected_rows, len(rows), *inputs, into=[values])
             expected[rows] = values
         return expected
 
@@ -192,7 +192,7 @@ class TrellisDistribution(LabelsetDistribution):
         n_points = (self.n_labels + 1) // 2 + 1
         weights = _rotations(np.arange(n_points), self.n_labels + 1)
         transform = np.empty((len(self), self.n_labels, n_points), dtype=np.complex128)
-        for_rows(counting.size_rows, len(self), self._network, weights, transform)
+        for_rows(counting.size_rows, len(self), self._network, weights, into=[transform])
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
         sizes = np.fft.irfft(transform, self.n_labels + 1, axis=2)[:, :, 1:]
         by_size[:, self._order] = np.maximum(sizes, 0.0)

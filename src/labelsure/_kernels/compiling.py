@@ -1,0 +1,140 @@
+"""How kernels are compiled: once for all processes, and not without a word if it takes long.
+
+Numba stores what it compiles on disk, beside the package or, where that folder is not writable, in
+the user's cache folder; NUMBA_CACHE_DIR names another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+from numba import njit
+from numba.core import event
+
+SILENCE_VARIABLE = "LABELSURE_QUIET"
+MESSAGE = (
+    "labelsure: compiling, once: what is compiled is kept, and the next start does not wait for it."
+)
+
+_INNER: dict[str, Any] = {
+    "nogil": True,  # other threads run meanwhile
+    "error_model": "numpy",  # a division needs no check for zero
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+_KERNEL: dict[str, Any] = {**_INNER, "cache": True, "no_cpython_wrapper": False}
+# The compiler may reorder sums (once, when it compiles) and fuse multiply-adds, which lets loops
+# vectorise. NaN and infinity keep their meaning.
+_SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
+
+
+class Notice(event.Listener):
+    """Says that kernels are compiled, once for each process, when that has taken long enough.
+
+    It hears of what numba compiles, not of what numba reads from the disk.
+
+    Parameters
+    ----------
+    delay
+        Seconds of compiling before the message.
+    """
+
+    def __init__(self, delay: float = 2.0) -> None:
+        self.delay = delay
+        self.spent = 0.0
+        self._depth = 0  # a function is compiled while the kernel that calls it is
+        self._started = 0.0
+        self._timer = threading.Timer(0.0, self._give)
+        self._was_given = False
+
+    def on_start(self, event: Any) -> None:
+        """Begin to count the time."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._started = time.monotonic()
+        if self.spent >= self.delay:
+            self._give()
+        self._timer = threading.Timer(max(0.0, self.delay - self.spent), self._give)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """Stop counting."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._timer.cancel()
+            self.spent += time.monotonic() - self._started
+
+    def _give(self) -> None:
+        if not self._was_given and not os.environ.get(SILENCE_VARIABLE):
+            self._was_given = True
+            print(MESSAGE, file=sys.stderr, flush=True)
+
+
+notice = Notice()
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels call.
+
+    It is stored with the kernels that call it, and Python cannot call it: both save time when they
+    are compiled.
+    """
+    return njit(**_INNER)(function)
+
+
+def fast_inner(function: Callable[..., Any]) -> Any:
+    """Compile a function with sums that only kernels call."""
+    return njit(**_INNER, **_SUMS)(function)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel when it is first called, or take it from the disk."""
+    return _compile_once(njit(**_KERNEL)(function))
+
+
+def fast_kernel(function: Callable[..., Any]) -> Any:
+    """Do the same with a kernel that holds sums."""
+    return _compile_once(njit(**_KERNEL, **_SUMS)(function))
+
+
+def _compile_once(compiled: Any) -> Any:
+    """Let one process compile a kernel while the others that need it wait, and then read it."""
+    if not hasattr(compiled, "stats"):  # NUMBA_DISABLE_JIT: the function itself
+        return compiled
+    compile_or_load = compiled.compile
+
+    def compile_alone(signature: Any) -> Any:
+        if compiled.overloads.get(signature) is not None:
+            return compile_or_load(signature)
+        with _lock(compiled), event.install_listener("numba:compile", notice):
+            return compile_or_load(signature)
+
+    compiled.compile = compile_alone
+    return compiled
+
+
+@contextmanager
+def _lock(compiled: Any) -> Iterator[None]:
+    """Hold the lock of a kernel, which lies beside the files that numba stores."""
+    function = compiled.py_func
+    name = f".{Path(function.__code__.co_filename).stem}.{function.__name__}.lock"
+    lock = FileLock(Path(compiled.stats.cache_path) / name)
+    try:
+        lock.acquire()
+    except (OSError, NotImplementedError):  # a folder without locks: each process for itself
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()

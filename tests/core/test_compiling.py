@@ -1,0 +1,203 @@
+"""Kernels are compiled for one form of their arguments, by one process, and not without a word."""
+
+import importlib
+import pkgutil
+import sys
+
+import numpy as np
+import pytest
+from filelock import FileLock, Timeout
+from numba.core import event
+
+import labelsure as ls
+import labelsure._kernels
+from labelsure._kernels.compiling import MESSAGE, SILENCE_VARIABLE, Notice
+from labelsure._kernels.threads import as_input
+
+RNG = np.random.default_rng(0)
+P = RNG.dirichlet(np.ones(8), size=6)
+MARGINALS = RNG.random((6, 3))
+TABLES = [RNG.random((6, 2**n)) for n in (0, 1, 1)]
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+FORMS = {
+    "read-only": read_only,
+    "by columns": np.asfortranarray,
+    "with gaps": lambda array: np.repeat(array, 2, axis=0)[::2],
+}
+
+
+def ask_everything(form):
+    """Ask every kind, made of arrays in this form, what it can be asked."""
+    chains = [ls.LinearChain(form(np.array([2, 0, 1])), form(MARGINALS), form(np.ones((3, 3))))] * 2
+    answers = []
+    for dist in (
+        ls.DenseDistribution(form(P)),
+        ls.IndependentLabels(form(MARGINALS)),
+        ls.TrellisDistribution([form(table) for table in TABLES], [[], [0], [1]], [0, 1, 2]),
+        ls.ChainMixture(chains),
+        ls.ChainMixture(chains, engine="certified"),
+        ls.LabelsetTable(
+            form(np.tile([[1, 0, 1], [0, 0, 1]], (6, 1, 1))), form(np.full((6, 2), 0.5))
+        ),
+    ):
+        answers += [
+            *(ls.decide(dist, metric) for metric in ("jaccard", "f1")),
+            dist.summary(["jaccard", "f1"]).expected["jaccard"],
+            dist.marginals(),
+            dist.top(2).probabilities,
+            dist.sample(2, random_state=0),
+            dist.expected("jaccard", form(dist.mode())).value,
+        ]
+    return answers
+
+
+def compiled_signatures():
+    signatures = set()
+    for module in pkgutil.iter_modules(labelsure._kernels.__path__, "labelsure._kernels."):
+        for name, member in vars(importlib.import_module(module.name)).items():
+            signatures |= {(name, signature) for signature in getattr(member, "signatures", ())}
+    return signatures
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("form", FORMS)
+def test_no_kernel_is_compiled_anew_for_another_form_of_the_same_arrays(form):
+    expected = ask_everything(lambda array: array)
+    before = compiled_signatures()
+    answers = ask_everything(FORMS[form])
+    assert compiled_signatures() == before
+    for answer, value in zip(answers, expected, strict=True):
+        np.testing.assert_array_equal(answer, value)
+
+
+def test_what_a_kernel_reads_cannot_be_written_by_it():
+    mine = np.ones((2, 3))
+    given, (inner, number) = as_input(mine.T), as_input((mine, 4))
+    assert given.flags.c_contiguous
+    assert not given.flags.writeable
+    assert np.shares_memory(inner, mine)
+    assert not inner.flags.writeable
+    assert number == 4
+    assert mine.flags.writeable
+
+
+@pytest.fixture(autouse=True)
+def _not_silent(monkeypatch):
+    monkeypatch.delenv(SILENCE_VARIABLE, raising=False)
+
+
+def compile_twice(notice):
+    for _ in range(2):
+        notice.on_start(None)  # the kernel
+        notice.on_start(None)  # and a function that it calls
+        notice.on_end(None)
+        notice.on_end(None)
+
+
+def test_long_compiling_is_announced_once(capsys):
+    compile_twice(Notice(delay=0.0))
+    captured = capsys.readouterr()
+    assert captured.err == MESSAGE + "\n"
+    assert MESSAGE.startswith("labelsure: compiling, once")
+    assert captured.out == ""
+
+
+def test_short_compiling_is_not_announced(capsys):
+    compile_twice(Notice(delay=3600.0))
+    assert capsys.readouterr().err == ""
+
+
+def test_several_kernels_are_long_together(capsys):
+    notice = Notice(delay=3600.0)
+    notice.spent = 3600.0
+    compile_twice(notice)
+    assert capsys.readouterr().err == MESSAGE + "\n"
+
+
+def test_the_message_can_be_switched_off(capsys, monkeypatch):
+    monkeypatch.setenv(SILENCE_VARIABLE, "1")
+    compile_twice(Notice(delay=0.0))
+    assert capsys.readouterr().err == ""
+
+
+MODULE = """
+from labelsure._kernels.compiling import inner, kernel
+
+@inner
+def add(a, b):
+    return a + b
+
+@kernel
+def add_one(a):
+    return add(a, 1)
+"""
+
+
+@pytest.fixture
+def import_module(tmp_path, monkeypatch):
+    """Return a function that imports a module with a kernel, each time as a new process would."""
+    (tmp_path / "module_of_kernels.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "stored"))
+
+    def load():
+        sys.modules.pop("module_of_kernels", None)
+        return importlib.import_module("module_of_kernels")
+
+    yield load
+    sys.modules.pop("module_of_kernels", None)
+
+
+@pytest.mark.jit_only
+def test_only_compiling_counts_not_reading_from_the_disk(import_module, monkeypatch):
+    monkeypatch.setattr("labelsure._kernels.compiling.notice", notice := Notice(delay=3600.0))
+    assert import_module().add_one(2) == 3
+    assert notice.spent > 0.0
+    notice.spent = 0.0
+    assert import_module().add_one(2) == 3
+    assert notice.spent == 0.0
+
+
+class LockTester(event.Listener):
+    """Tries to take the locks below a folder while something is compiled, as others would."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.tried = []
+
+    def on_start(self, event):
+        for path in self.folder.glob("**/*.lock"):
+            try:
+                FileLock(path).acquire(timeout=0).lock.release()
+            except Timeout:
+                self.tried.append((path.name, "held"))
+            else:
+                self.tried.append((path.name, "free"))
+
+    def on_end(self, event):
+        pass
+
+
+@pytest.mark.jit_only
+def test_other_processes_wait_while_a_kernel_is_compiled(import_module, tmp_path):
+    module = import_module()
+    with event.install_listener("numba:compile", tester := LockTester(tmp_path)):
+        assert module.add_one(2) == 3
+    assert set(tester.tried) == {(".module_of_kernels.add_one.lock", "held")}
+    FileLock(next(tmp_path.glob("**/*.lock"))).acquire(timeout=0).lock.release()  # free again
+
+
+@pytest.mark.jit_only
+def test_a_folder_without_locks_is_no_hindrance(import_module, monkeypatch):
+    def refuse(lock, *arguments, **settings):
+        raise NotImplementedError
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    assert import_module().add_one(2) == 3
