@@ -1,0 +1,198 @@
+"""How much a policy accepts: its share beside that of a test without a guarantee.
+
+    LABELSURE_DATA=folder python -m benchmarks.acceptance docs/acceptance_power.md
+
+The folder holds the ARFF files. On each set a classifier is fitted to 40 % of the instances and an
+estimator of its accuracy to 15 %; what is left is the population, from which the policy's labelled
+instances are drawn with replacement. So the true mean accuracy of what a policy accepts is known,
+and a failure is one below the target. The yardstick is the z-test: normal sums, one starting point
+at the target, the whole error for each threshold. It promises nothing, and fails more often.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.utils import _safe_indexing
+
+import labelsure as ls
+from labelsure.mean_tests import MEAN_TESTS
+from labelsure.metrics import get_metric
+
+CHOSEN_ON = ("scene", "yeast", "slashdot")
+CONFIRMED_ON = ("emotions", "stare", "enron", "medical", "cal500")
+METRICS = ("exact", "hamming", "jaccard", "f1")
+TARGETS = (0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+SIZES = (300, 1000)
+N_REPEATS = 10
+LEVEL = 0.95
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def populations(sets: tuple[str, ...]) -> Iterator[tuple[str, str, str, Pair]]:
+    """Yield (set, classifier, metric, (scores, accuracies))."""
+    for name in sets:
+        data = ls.load_dataset(name)
+        X, Y = data.X, np.asarray(data.Y)
+        order = np.random.default_rng(0).permutation(len(Y))
+        first, second = int(0.4 * len(Y)), int(0.55 * len(Y))
+        train, for_estimator, rest = np.split(order, [first, second])
+        for title, model in (("BR", ls.BinaryRelevance()), ("CT", ls.ClassifierTrellis())):
+            model.fit(_safe_indexing(X, train), Y[train])
+            labelled = model.predict_distribution(_safe_indexing(X, for_estimator))
+            dist = model.predict_distribution(_safe_indexing(X, rest))
+            for metric in METRICS:
+                estimator = ls.AccuracyEstimator(metric, "full").fit(labelled, Y[for_estimator])
+                values = ls.accuracy(Y[rest], dist.mode(), metric)
+                yield name, title, metric, (estimator.predict(dist), values)
+
+
+def accept_by_z_test(
+    scores: NDArray[np.float64], values: NDArray[np.float64], target: float
+) -> float:
+    """Return the lowest threshold down to which every z-test passes, from the target on."""
+    threshold = np.inf
+    for candidate in np.arange(round(target * 100), -1, -1) / 100:
+        accepted = values[scores >= candidate]
+        if len(accepted) < 2:
+            break
+        error = max(accepted.std(ddof=1), 1e-9) / np.sqrt(len(accepted))
+        if norm.sf((accepted.mean() - target) / error) > 1 - LEVEL:
+            break
+        threshold = candidate
+    return threshold
+
+
+def measure(sets: tuple[str, ...]) -> pd.DataFrame:
+    """Return one row for each policy that was fitted."""
+    rows = []
+    generator = np.random.default_rng(1)
+    for name, title, metric, (scores, values) in populations(sets):
+        ranked = values[np.argsort(-scores)]
+        means = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+        outcome = get_metric(metric).outcome
+        for target in TARGETS:
+            possible = np.flatnonzero(means >= target)
+            share = (possible[-1] + 1) / len(ranked) if possible.size else 0.0
+            if not 0.05 <= share <= 0.98:  # all or nothing: no threshold is to be found
+                continue
+            for n in np.repeat(SIZES, N_REPEATS):
+                drawn = generator.integers(len(scores), size=n)
+                policy = ls.AcceptPolicy(target, LEVEL, outcome).fit(scores[drawn], values[drawn])
+                by_z = accept_by_z_test(scores[drawn], values[drawn], target)
+                for test, threshold in (("policy", policy.threshold_), ("z-test", by_z)):
+                    accepted = scores >= threshold
+                    failed = accepted.any() and values[accepted].mean() < target
+                    rows.append((name, title, metric, target, n, test, accepted.mean(), failed))
+    columns = ["set", "classifier", "metric", "target", "n", "test", "share", "failed"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def summarise(rows: pd.DataFrame, by: list[str]) -> str:
+    """Return a Markdown table of shares accepted and failures, by some columns."""
+    means = rows.groupby([*by, "test"])[["share", "failed"]].mean().unstack("test")
+    counts = rows[rows["test"] == "policy"].groupby(by).size()
+    lines = [
+        f"| {' | '.join(by)} | policies | accepted | by the z-test | ratio | failed "
+        "| z-test failed |",
+        "|" + "---|" * (len(by) + 6),
+    ]
+    for key, row in means.iterrows():
+        names = key if isinstance(key, tuple) else (key,)
+        ours, theirs = row["share", "policy"], row["share", "z-test"]
+        ratio = f"{ours / theirs:.2f}" if theirs > 0 else ""
+        numbers = f"{counts[key]} | {ours:.3f} | {theirs:.3f} | {ratio}"
+        failed = f"{row['failed', 'policy']:.1%} | {row['failed', 'z-test']:.1%}"
+        lines.append(f"| {' | '.join(map(str, names))} | {numbers} | {failed} |")
+    return "\n".join(lines)
+
+
+def count_needed() -> str:
+    """Return a Markdown table of the labelled instances that a target takes."""
+    generator = np.random.default_rng(0)
+    kinds = {
+        "0 or 1 (exact match)": lambda mean: ((generator.random(10**5) < mean) * 1.0, "binary"),
+        "spread 0.25 (Jaccard)": lambda mean: (draw_beta(generator, mean, 0.25), "bounded"),
+        "spread 0.07 (Hamming)": lambda mean: (draw_beta(generator, mean, 0.07), "bounded"),
+    }
+    gaps = (0.01, 0.02, 0.05)
+    lines = [
+        "| accuracies | target | " + " | ".join(f"mean {gap:g} above" for gap in gaps) + " |",
+        "|---|---|---|---|---|",
+    ]
+    for kind, draw in kinds.items():
+        for target in (0.7, 0.8, 0.9):
+            needed = []
+            for gap in gaps:
+                values, outcome = draw(target + gap)
+                test = MEAN_TESTS[outcome]
+                needed.append(f"{test.n_needed(values, target, (1 - LEVEL) / 2):,.0f}")
+            lines.append(f"| {kind} | {target} | {' | '.join(needed)} |")
+    return "\n".join(lines)
+
+
+def draw_beta(generator: np.random.Generator, mean: float, spread: float) -> NDArray[np.float64]:
+    """Draw accuracies with this mean and standard deviation."""
+    size = mean * (1 - mean) / spread**2 - 1
+    return generator.beta(mean * size, (1 - mean) * size, 10**5)
+
+
+PAGE = """# How much a policy accepts
+
+Made by `python -m benchmarks.acceptance docs/acceptance_power.md`, not by hand; the script says
+how. `accepted` is the share of all predictions that `AcceptPolicy` accepts on average, beside the
+share that a z-test accepts, which assumes normal sums and promises nothing. `failed` is how often
+the accepted have a mean accuracy below the target: at most {allowed:.0%} is promised. Targets are
+{targets}, where a threshold between all and nothing exists; {sizes} labelled instances for the
+policy.
+
+## On the sets where the starting points were chosen: {chosen}
+
+{chosen_table}
+
+## On other sets: {confirmed}
+
+{confirmed_table}
+
+## How many labelled instances a target takes
+
+About how many *accepted* labelled instances give an even chance to show a target, if their mean
+accuracy is above it by so much. What is rejected has to be labelled, too: divide by the share
+accepted.
+
+{needed_table}
+"""
+
+
+def main(page: str) -> None:
+    """Measure, and write the page."""
+    warnings.simplefilter("ignore", ls.TargetWarning)
+    tables = {}
+    for title, sets in (("chosen", CHOSEN_ON), ("confirmed", CONFIRMED_ON)):
+        rows = measure(sets)
+        tables[f"{title}_table"] = (
+            summarise(rows, ["metric"]) + "\n\n" + summarise(rows, ["metric", "n"])
+        )
+    text = PAGE.format(
+        allowed=1 - LEVEL,
+        targets=", ".join(map(str, TARGETS)),
+        sizes=" or ".join(map(str, SIZES)),
+        chosen=", ".join(CHOSEN_ON),
+        confirmed=", ".join(CONFIRMED_ON),
+        needed_table=count_needed(),
+        **tables,
+    )
+    Path(page).write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
