@@ -132,7 +132,9 @@ def test_no_gap_is_wider_than_the_range_of_its_metric():
     """What is open among the labelsets seen counts with their share of the probability."""
     rng = np.random.default_rng(4)
     bases, weights = rng.normal(size=(2, 30, 15)), rng.normal(size=(2, 15, 15))
-    chains = [ls.LinearChain(rng.permutation(15), *pair) for pair in zip(bases, weights, strict=True)]
+    chains = [
+        ls.LinearChain(rng.permutation(15), *pair) for pair in zip(bases, weights, strict=True)
+    ]
     dist = ls.ChainMixture(chains, engine="certified", budget=10)
     gap = ls.decide(dist, "jaccard", return_gap=True)[1]
     for rows, known in dist.support():

@@ -261,7 +261,7 @@ WidenGaps = Callable[[Support, Labelsets, Floats, Metric, float], Floats]
 def _add_unseen_spread(
     known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
 ) -> Floats:
-    """What the seen labelsets leave open counts with their share, what the others add in full.
+    """Count what is open among the seen labelsets with their share, and what the others can add.
 
     The two masses may sum to a hair more than one; no gap is wider than the metric's range.
     """

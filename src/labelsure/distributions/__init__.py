@@ -16,7 +16,12 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._probabilities import ROUNDING, clip_rounding, make_generator
+from labelsure.distributions._probabilities import (
+    ROUNDING,
+    clip_rounding,
+    make_generator,
+    make_random_state,
+)
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
@@ -40,6 +45,7 @@ __all__ = [
     "check_distribution",
     "clip_rounding",
     "make_generator",
+    "make_random_state",
 ]
 
 name_classes_publicly(__name__)
