@@ -50,6 +50,33 @@ FRONTIER_BYTES = 2**30
 UNIFORM_NUMBERS = 2**22
 """Uniform random numbers drawn at a time, 32 MiB: the draws made of them take an eighth."""
 
+MAX_FILE_BYTES = 2**30
+"""The largest file of data that is read, and the most that a compressed one may become: a file of
+some megabytes can hold more than any memory. The field's largest files have a tenth of it."""
+
+MAX_COLUMNS = 200_000
+"""Of a file of data: they are handled one by one, and the widest sets in use have half as many."""
+
+MAX_PLAN_BYTES = 2**20
+"""Of a plan, which people write: a larger file is something else."""
+
+MAX_KEY_DOTS = 200
+"""In one key of a plan: Python's reader takes time and memory by the square of it, and no plan
+needs more than three."""
+
+MAX_REPEATS = 10_000
+"""Splits of a data set, and replicates of an analysis: a mean over so many is known to a hundredth
+of the spread between them. Each is a file, or a fit, of its own."""
+
+MAX_CHAINS = 10_000
+"""Of an ensemble: each is a fitted model, and a hundred give nearly the same answers."""
+
+MAX_JOBS = 1024
+"""Worker processes: each has a copy of the data and some 150 MB of its own."""
+
+MAX_THREADS = 1024
+"""More than any machine has cores."""
+
 
 def check_size(needed: int, what: str, instead: str, max_bytes: int | None = None) -> None:
     """Refuse to make an array of `needed` bytes where that is more than `max_bytes`.

@@ -1,4 +1,4 @@
-"""Worker processes that leave with the process they work for, however it ends."""
+"""Worker processes: how many, and that they leave with the process they work for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,35 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from labelsure import _limits
+from labelsure.errors import TooLargeError
+
 SECONDS_BETWEEN_LOOKS = 0.2
+
+
+def count_workers(n_jobs: int | None, n_tasks: int) -> int | None:
+    """Return how many workers to ask joblib for: no more than tasks, for it starts them all.
+
+    Parameters
+    ----------
+    n_jobs
+        What the user asks for. None and negative numbers have joblib's meaning.
+    n_tasks
+        How many there are to share.
+
+    Examples
+    --------
+    >>> count_workers(8, n_tasks=3)
+    3
+    """
+    if n_jobs is None or n_jobs < 0:
+        return n_jobs
+    if n_jobs > _limits.MAX_JOBS:
+        raise TooLargeError(
+            f"`n_jobs` must be at most {_limits.MAX_JOBS}, got {n_jobs}: each is a process with "
+            "data and memory of its own. As many as there are cores is usual."
+        )
+    return min(n_jobs, max(n_tasks, 1))
 
 
 @contextmanager

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import os
 import re
+import stat
 import sys
 import threading
 import zlib
@@ -15,12 +17,32 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
-from labelsure.errors import DataError
+from labelsure.errors import DataError, InputError, TooLargeError
+
+if TYPE_CHECKING:
+    from labelsure._typing import AnyPath  # which loads NumPy; the command line does without
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 """Names of files that are being written: the file, the process and its thread."""
+
+
+def expand_path(path: AnyPath) -> Path:
+    """Return a path with the home folder for a leading ``~``, or say that there is none.
+
+    Parameters
+    ----------
+    path
+        As the user gives it.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InputError(
+            f"The path {str(path)!r} must begin with the name of a folder, or with `~` of a user "
+            "who has a home folder here. Write the path without `~`."
+        ) from error
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
@@ -40,9 +62,11 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError):  # which names the temporary file, or none at all
+            raise OSError(error.errno, error.strerror or first_line(error), str(path)) from error
         raise
 
 
@@ -92,20 +116,28 @@ class Compression:
     """How a kind of compressed file begins, and how it is opened."""
 
     magic: bytes
-    decompress: Callable[[bytes], bytes]
+    open: Callable[[IO[bytes]], Any]
 
 
 COMPRESSIONS = {
-    ".gz": Compression(b"\x1f\x8b", gzip.decompress),
-    ".bz2": Compression(b"BZh", bz2.decompress),
+    ".gz": Compression(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
+    ".bz2": Compression(b"BZh", bz2.BZ2File),
 }
+CHUNK_BYTES = 2**20
 
 
 def read_bytes(path: Path, n_bytes: int = -1) -> bytes:
     """Return the content of a file as it is on disk, or no more than the first bytes of it."""
     try:
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise OSError("it is a device or a pipe, which may never end")
+        if n_bytes < 0:
+            _check_file_size(status.st_size, path)
         with open(path, "rb") as file:
             return file.read(n_bytes)
+    except TooLargeError:
+        raise
     except FileNotFoundError as error:
         raise DataError(f"There is no file {str(path)!r}.{_suggest_name(path)}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -142,13 +174,31 @@ def decompress(content: bytes, path: Path) -> bytes:
             )
     else:
         return content
+    unpacked = bytearray()
     try:
-        return compression.decompress(content)
+        with compression.open(io.BytesIO(content)) as file:
+            while chunk := file.read(CHUNK_BYTES):
+                unpacked += chunk
+                _check_file_size(len(unpacked), path)
+    except TooLargeError:
+        raise
     except (EOFError, OSError, ValueError, zlib.error) as error:
         raise DataError(
             f"The compressed file {path.name!r} is damaged or cut off ({first_line(error)}). "
             "Fetch it again."
         ) from error
+    return bytes(unpacked)
+
+
+def _check_file_size(n_bytes: int, path: Path) -> None:
+    from labelsure import _limits  # only reading needs them
+
+    if n_bytes > _limits.MAX_FILE_BYTES:
+        raise TooLargeError(
+            f"The file {path.name!r} must have at most "
+            f"{_limits.format_bytes(_limits.MAX_FILE_BYTES)}, unpacked if it is compressed; it has "
+            "more. Split it, or leave out what is not needed."
+        )
 
 
 def decode(content: bytes) -> str:
@@ -162,7 +212,9 @@ def decode(content: bytes) -> str:
 def first_line(error: object) -> str:
     """Return the first line of another library's message, without its full stop."""
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if lines:
+        return lines[0].rstrip(".")
+    return type(error).__name__ if isinstance(error, BaseException) else "it gives no reason"
 
 
 def suffix_of(path: Path) -> str:

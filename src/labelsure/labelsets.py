@@ -34,6 +34,7 @@ __all__ = [
     "given_names",
     "index_of",
     "names_in",
+    "refuse_masked",
     "to_codes",
     "to_digits",
     "to_names",
@@ -118,9 +119,24 @@ def _as_zeros_and_ones(array: NDArray[Any], name: str) -> Labelsets:
     return ones.astype(np.int8)
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array, or a list of them, of which something is masked.
+
+    NumPy forgets the mask when such an array becomes a plain one.
+    """
+    for part in values if isinstance(values, (list, tuple)) else [values]:
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise InputError(
+                f"`{name}` must be known everywhere, got a masked array of which "
+                f"{np.ma.getmaskarray(part).sum()} values are masked. Fill them in with "
+                "`.filled(...)`, or drop their rows."
+            )
+
+
 def _as_array(Y: Any, name: str) -> NDArray[Any]:
     if hasattr(Y, "toarray"):  # scipy sparse
         Y = Y.toarray()
+    refuse_masked(Y, name)
     try:
         array = np.asarray(Y)
     except ValueError as error:  # rows of different lengths

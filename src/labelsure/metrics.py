@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import index_of, names_in
+from labelsure.labelsets import index_of, names_in, refuse_masked
 from labelsure.named_labelsets import (
     align_labelsets,
     align_rows,
@@ -263,6 +263,7 @@ def check_accuracies(values: Any, name: str) -> Floats:
     name
         What the caller calls them, for the messages.
     """
+    refuse_masked(values, name)
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise InputError(f"`{name}` must be one number for each instance, got shape {array.shape}.")

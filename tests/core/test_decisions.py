@@ -127,6 +127,24 @@ def test_the_gap_of_a_metric_is_as_wide_as_its_range(range_, monkeypatch):
         assert value + open_ >= oracles.best_prediction(row, thrice_hit_share)[1] - 1e-12
 
 
+@pytest.mark.jit_only
+def test_no_gap_is_wider_than_the_range_of_its_metric():
+    """What is open among the labelsets seen counts with their share of the probability."""
+    rng = np.random.default_rng(4)
+    bases, weights = rng.normal(size=(2, 30, 15)), rng.normal(size=(2, 15, 15))
+    chains = [
+        ls.LinearChain(rng.permutation(15), *pair) for pair in zip(bases, weights, strict=True)
+    ]
+    dist = ls.ChainMixture(chains, engine="certified", budget=10)
+    gap = ls.decide(dist, "jaccard", return_gap=True)[1]
+    for rows, known in dist.support():
+        among_seen = ls.decide(known.table, "jaccard", return_gap=True)[1]
+        assert (among_seen + known.unseen_mass > 1.01).any()
+        expected = known.seen_mass * among_seen + known.unseen_mass
+        assert_allclose(gap[rows], np.minimum(expected, 1), atol=1e-14)
+    assert (gap <= 1).all()
+
+
 @pytest.mark.parametrize("budget", [4, 12])
 def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget):
     dist, P = few_seen(n_samples=40, budget=budget)

@@ -53,9 +53,10 @@ def test_any_layout_gives_the_same_answers(layout):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_arrays_are_used_as_they_are(dtype):
+def test_arrays_are_used_as_they_are_on_request(dtype):
     P = np.full((2, 4), 0.25, dtype=dtype)
-    assert ls.DenseDistribution(P)._P is P
+    assert ls.DenseDistribution(P, copy=False)._P is P
+    assert ls.DenseDistribution(P)._P.dtype == dtype
 
 
 @pytest.mark.parametrize("values", [[[0, 1]], [[False, True]]])

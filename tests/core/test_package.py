@@ -2,6 +2,7 @@
 
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -114,15 +115,25 @@ def test_every_public_method_says_what_it_does(name):
             assert inspect.getdoc(member), f"{name}.{attribute}"
 
 
-@pytest.mark.parametrize(("value", "expected"), [("1", 1), ("3", 3)])
+@pytest.mark.parametrize(("value", "expected"), [("1", 1), ("3", 3), ("1024", 1024)])
 def test_a_variable_sets_the_number_of_threads(value, expected, monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
     assert n_threads() == expected
 
 
-@pytest.mark.parametrize("value", ["", "0", "-2", "many"])
-def test_otherwise_all_cores_are_used(value, monkeypatch):
+@pytest.mark.parametrize("value", ["0", "-2", "many", "1.5", "²", "1025", "9" * 5000])
+def test_a_variable_that_is_no_number_of_threads(value, monkeypatch):
     monkeypatch.setenv("LABELSURE_NUM_THREADS", value)
+    message = (
+        "The environment variable LABELSURE_NUM_THREADS must be a whole number from 1 to 1024, got "
+        f"{value!r}. Unset it"
+    )
+    with pytest.raises(labelsure.InputError, match=re.escape(message)):
+        n_threads()
+
+
+def test_otherwise_all_cores_are_used(monkeypatch):
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "")
     assert n_threads() >= 1
     monkeypatch.delattr("os.sched_getaffinity", raising=False)
     monkeypatch.setattr("os.cpu_count", lambda: 7)

@@ -170,7 +170,7 @@ def test_dates_and_times(tmp_path, value):
         ),
         ("seed = " + "[" * 5000, "Plan 'mine': its lists and tables are nested too deeply"),
         ("base.x = " + "[" * 50 + "]" * 50, r"`base.x` in the plan must not be nested deeper than"),
-        ("base" + ".x" * 500 + " = 1", r"must not be nested deeper than 10 lists and tables"),
+        ("base" + ".x" * 200 + " = 1", r"must not be nested deeper than 10 lists and tables"),
     ],
 )
 def test_numbers_and_nests_without_end(tmp_path, line, message):
@@ -246,10 +246,6 @@ def places_of(table, before=()):
             yield from places_of(value, (*before, key))
 
 
-# Numbers of instances and repeats without bounds are for the memory to refuse.
-SIZES = ("n_samples", "n_labels", "n_features", "n_repeats", "n_replicates")
-
-
 def place_value(place, value):
     """Return the whole plan with another value somewhere."""
     settings = deepcopy(WHOLE)
@@ -276,8 +272,6 @@ def test_whatever_stands_at_any_place_gets_a_sentence_or_works(tmp_path, place):
     (tmp_path / "own.csv").write_text(f"a,b,c,y\n{rows}")
     path = tmp_path / "mine.toml"
     for value in STRANGE:
-        if place[-1] in SIZES and value == 2**62:
-            continue
         path.write_text(tomli_w.dumps(place_value(place, value)), encoding="utf-8")
         plan = sentence_or(lambda: load_plan(path))
         if isinstance(plan, Plan):

@@ -13,9 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._limits import MAX_THREADS
+from labelsure.errors import InputError
+
 T = TypeVar("T")
 Array = NDArray[Any]
 
+THREADS_VARIABLE = "LABELSURE_NUM_THREADS"
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
 
 _here = threading.local()
@@ -28,12 +32,22 @@ def n_threads() -> int:
     """
     if getattr(_here, "is_worker", False):
         return 1
-    setting = os.environ.get("LABELSURE_NUM_THREADS", "")
-    if setting.isdigit() and int(setting) > 0:
-        return int(setting)
+    setting = os.environ.get(THREADS_VARIABLE)
+    if setting:
+        return _read_threads(setting)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _read_threads(setting: str) -> int:
+    n = int(setting) if setting.isascii() and setting.isdigit() and len(setting) < 10 else 0
+    if not 1 <= n <= MAX_THREADS:
+        raise InputError(
+            f"The environment variable {THREADS_VARIABLE} must be a whole number from 1 to "
+            f"{MAX_THREADS}, got {setting!r}. Unset it to use all cores."
+        )
+    return n
 
 
 def for_rows(kernel: Callable[..., None], n_rows: int, *inputs: Any, into: Sequence[Array]) -> None:

@@ -48,7 +48,7 @@ from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import AccuracyEstimator, Estimate
-from labelsure.labelsets import check_labelsets, given_names, index_of
+from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
 from labelsure.named_labelsets import align_rows
 from labelsure.score_table import ScoreTable
@@ -211,6 +211,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _check_instances(self, X: Any) -> Any:
         """Return X as the estimator takes it: checked where that is one of ours."""
         check_is_fitted(self, "accuracy_estimator_")
+        refuse_masked(X, "X")
         if self._has_base_learners:
             return validate_data(self, X, reset=False, **self._requirements())
         return X

@@ -13,13 +13,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from labelsure._typing import Indices, Labelsets
 from labelsure.accuracy_aware._training_data import TrainingData
 from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError
 from labelsure.metrics import MetricLike
 from labelsure.score_table import ScoreTable
@@ -146,7 +146,7 @@ def calibrate(
         tables = [model.score(model.fit(data, train), data, test) for train, test in folds]
         table = ScoreTable.concatenate(tables)
         return Calibration(fitted, len(everything), table, table, is_held_out=False)
-    order = check_random_state(random_state).permutation(everything)
+    order = make_random_state(random_state).permutation(everything)
     n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
     fitted = model.fit(data, order[n_held_out:])
     n_training = len(order) - n_held_out
@@ -174,8 +174,8 @@ def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:
 
 def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
     if isinstance(cv, Integral):
-        n_folds = min(int(cv), len(data.Y))
-        return list(KFold(n_folds, shuffle=True, random_state=random_state).split(data.Y))
+        n_folds, generator = min(int(cv), len(data.Y)), make_random_state(random_state)
+        return list(KFold(n_folds, shuffle=True, random_state=generator).split(data.Y))
     return list(check_cv(cv).split(data.X, data.y, data.groups))
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_y, _num_samples
 from labelsure._typing import Labelsets
 from labelsure.classifiers import read_label_names, read_targets, without_probabilities
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, given_names, index_of, names_in
+from labelsure.labelsets import check_label_names, given_names, index_of, names_in, refuse_masked
 from labelsure.named_labelsets import align_rows, match_labels, read_labelsets
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
@@ -116,6 +116,8 @@ def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen
     is_frozen
         Whether the order of the labels is settled by a model that is fitted already.
     """
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
     if hasattr(y, "__array__") and not hasattr(y, "index"):
         y = np.asarray(y)  # of any library that is like NumPy
     order = align_rows(index_of(y), index_of(X), name="y", beside="X")

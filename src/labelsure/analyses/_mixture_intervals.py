@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from labelsure._processes import watched_workers
+from labelsure._processes import count_workers, watched_workers
 from labelsure._typing import Floats, Mask
 from labelsure.analyses._correlations import PAPER_METRICS, check_metrics, check_scores
 from labelsure.errors import InputError, unknown_name
@@ -164,7 +164,8 @@ def mixture_replicates(
         return _replicate(pooled, task, estimator, empty)
 
     with watched_workers():
-        parts = Parallel(n_jobs=n_jobs)(delayed(fit)(task) for task in tasks)
+        parallel = Parallel(n_jobs=count_workers(n_jobs, len(tasks)))
+        parts = parallel(delayed(fit)(task) for task in tasks)
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 

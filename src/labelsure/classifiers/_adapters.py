@@ -25,7 +25,7 @@ from labelsure.classifiers._probability_layouts import (
 )
 from labelsure.distributions import ChainMixture, LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import index_of
+from labelsure.labelsets import index_of, refuse_masked
 
 MAX_CODE_LENGTH = 120  # of an estimator's repr that a message shows as code
 
@@ -85,6 +85,8 @@ def as_distribution(
             f"`source` must be a fitted model, got the class {source.__name__}. "
             "Make one and fit it."
         )
+    refuse_masked(source, "source")
+    refuse_masked(X, "X")
     if isinstance(source, BaseEstimator) or _predicts_probabilities(source):
         return _keep_index(_from_model(source, X, kind, label_names), X)
     if callable(source) or hasattr(source, "predict"):

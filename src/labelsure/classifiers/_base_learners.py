@@ -23,8 +23,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from labelsure._kernels.threads import one_blas_thread
+from labelsure._processes import count_workers
 from labelsure._typing import Floats, Labelsets
 from labelsure.errors import InputError
+from labelsure.labelsets import refuse_masked
 
 Features = Any
 """An (n, d) float64 array or csr matrix."""
@@ -128,7 +130,7 @@ def fit_learners(
         if value is None and name.split("__")[-1] == "random_state"
     ]
     with one_blas_thread():
-        return Parallel(n_jobs=n_jobs)(
+        return Parallel(n_jobs=count_workers(n_jobs, len(tasks)))(
             delayed(_fit_learner)(estimator, X, Y, task, unset, sample_weight) for task in tasks
         )
 
@@ -231,6 +233,7 @@ def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> 
 
 def check_weights(sample_weight: Any, n_samples: int) -> Floats:
     """Return one weight for each instance, some of them above 0, or say what is wrong with them."""
+    refuse_masked(sample_weight, "sample_weight")
     weights: Floats = check_array(
         sample_weight,
         ensure_2d=False,

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
+from labelsure._processes import count_workers
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
@@ -24,7 +25,13 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.classifiers._linear_chains import LinearWeights, expand_chain, read_linear_weights
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions import ChainMixture, IndependentLabels, LinearChain, PrefixChain
+from labelsure.distributions import (
+    ChainMixture,
+    IndependentLabels,
+    LinearChain,
+    PrefixChain,
+    make_random_state,
+)
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_order
 from labelsure.saving import expect, is_array
@@ -75,7 +82,7 @@ class BinaryRelevance(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=Y.shape[1])
+        seeds = make_random_state(self.random_state).randint(MAX_SEED, size=Y.shape[1])
         tasks = [LabelTask(label, (), seed) for label, seed in enumerate(seeds)]
         self.estimators_ = fit_learners(
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
@@ -149,7 +156,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        generator = check_random_state(self.random_state)
+        generator = make_random_state(self.random_state)
         self.order_ = self._order(Y.shape[1], generator)
         seeds = generator.randint(MAX_SEED, size=Y.shape[1])
         # True labels are the features in training, so the learners do not wait for each other.
@@ -247,14 +254,15 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        if not isinstance(self.n_chains, (int, np.integer)) or self.n_chains < 1:
+        is_whole = isinstance(self.n_chains, (int, np.integer))
+        if not is_whole or not 1 <= self.n_chains <= _limits.MAX_CHAINS:
             raise InputError(
-                f"`n_chains` must be a whole number of at least 1, got {self.n_chains!r}. "
-                "Ten is usual."
+                f"`n_chains` must be a whole number from 1 to {_limits.MAX_CHAINS}, got "
+                f"{self.n_chains!r}. Ten is usual."
             )
-        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=self.n_chains)
+        seeds = make_random_state(self.random_state).randint(MAX_SEED, size=self.n_chains)
         with one_blas_thread():
-            self.chains_ = Parallel(n_jobs=self.n_jobs)(
+            self.chains_ = Parallel(n_jobs=count_workers(self.n_jobs, self.n_chains))(
                 delayed(_fit_chain)(self, learner, X, Y, sample_weight, int(seed)) for seed in seeds
             )
 

@@ -23,7 +23,13 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
+from labelsure.labelsets import (
+    check_label_names,
+    check_labelsets,
+    index_of,
+    names_in,
+    refuse_masked,
+)
 from labelsure.named_labelsets import holds_names, read_labelsets
 from labelsure.saving import Savable, expect, is_count
 
@@ -77,6 +83,8 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         X : (n, d) float64 array or csr matrix
         Y : (n, L) zeros and ones
         """
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         names = None
         if holds_names(y):
             read = read_labelsets(y, name="y")
@@ -98,6 +106,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             (n, d) array, DataFrame or scipy sparse matrix.
         """
         check_is_fitted(self)
+        refuse_masked(X, "X")
         checked = validate_data(self, X, reset=False, **self._requirements())
         return self.distribution_of_checked(checked).with_index(index_of(X))
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
@@ -21,7 +20,7 @@ from labelsure.classifiers._base_learners import (
     positive_probability,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions import TrellisDistribution
+from labelsure.distributions import TrellisDistribution, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_label_order, from_codes
 from labelsure.saving import expect, is_count
@@ -216,7 +215,7 @@ class ClassifierTrellis(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        generator = check_random_state(self.random_state)
+        generator = make_random_state(self.random_state)
         width = _check_width(self.width, Y.shape[1])
         self.parents_ = make_grid_parents(Y.shape[1], width, _check_density(self.density))
         self.order_ = self._place(Y, sample_weight, generator)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import arff
 
+from labelsure.datasets._columns import check_column_count
 from labelsure.errors import DataError
 
 QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
@@ -86,6 +87,7 @@ def read_header(lines: list[str], where: str) -> Header:
                 )
             first_line[attribute.name] = number
             attributes.append(attribute)
+            check_column_count(len(attributes), where)
         elif word == "data":
             return _check_attributes(Header(relation, attributes, number), where)
         else:

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from labelsure._limits import check_size
 from labelsure._storage import decompress, read_bytes
 from labelsure._typing import Floats, Labelsets, RandomState
 from labelsure.datasets._column_roles import ColumnChoice
@@ -41,6 +42,10 @@ has a straight base and five a straight top; the stem of nine is a curve.
 """
 
 MAX_DEPENDENCE = 100
+BYTES_OF_LABEL = 1024
+BYTES_OF_CONDITIONALS = 64
+"""Of the true distribution: what it notes of a label, and of a label of an instance."""
+
 SIGNAL = 3.0
 """The standard deviation of what the features add to a logit when there is no noise."""
 
@@ -224,6 +229,13 @@ def _check_sizes(**sizes: int) -> None:
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
             raise InputError(f"`{name}` must be a whole number >= 1, got {size!r}.")
+    n_samples, n_labels, n_features = (int(size) for size in sizes.values())
+    for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
+    check_size(
+        8 * n_features * (n_samples + n_labels) + for_labels,
+        f"{n_samples} simulated instances with {n_features} features and {n_labels} labels",
+        "Ask for fewer.",
+    )
 
 
 def _check_strengths(dependence: float, cardinality: float, noise: float, n_labels: int) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 from scipy import sparse
 
-from labelsure._storage import write_whole
+from labelsure._storage import expand_path, write_whole
 from labelsure._typing import AnyPath
 from labelsure.datasets._dataset import Dataset
 from labelsure.errors import InputError
@@ -104,9 +104,9 @@ def cache_folder(cache: bool | AnyPath) -> CacheFolder | None:
     if cache is False:
         return None
     if cache is not True:
-        return CacheFolder(Path(cache).expanduser(), "argument")
+        return CacheFolder(expand_path(cache), "argument")
     if os.environ.get(CACHE_VARIABLE):
-        return CacheFolder(Path(os.environ[CACHE_VARIABLE]).expanduser(), "variable")
+        return CacheFolder(expand_path(os.environ[CACHE_VARIABLE]), "variable")
     try:
         path = user_cache_path("labelsure", appauthor=False, opinion=False)
     except RuntimeError:  # the user has no home folder

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from labelsure._storage import COMPRESSIONS, first_line, stem_of, suffix_of
+from labelsure._storage import COMPRESSIONS, expand_path, first_line, stem_of, suffix_of
 from labelsure._typing import AnyPath
 from labelsure.datasets._built_in import load_digits, load_simulated, load_yeast
 from labelsure.datasets._cache import CacheFolder, cache_folder, cache_key
@@ -198,17 +198,18 @@ def _load_elsewhere(
 
 def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
     if data_dir is not None:
-        return Path(data_dir).expanduser()
-    return Path(os.environ[DATA_VARIABLE]).expanduser() if os.environ.get(DATA_VARIABLE) else None
+        return expand_path(data_dir)
+    return expand_path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None
 
 
 def _find_arff_files(folder: Path) -> dict[str, Path]:
     """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
     try:
         paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
         raise DataError(
-            f"The data folder {str(folder)!r} cannot be read ({error.strerror or error}). Check "
+            f"The data folder {str(folder)!r} cannot be read ({reason}). Check "
             f"`data_dir` or the environment variable {DATA_VARIABLE}."
         ) from error
     files: dict[str, Path] = {}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 import pandas as pd
 
+from labelsure import _limits
 from labelsure._typing import Floats, Integers, Labelsets
-from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -61,10 +63,16 @@ def choose_labels(
             return _slice(ends[1], int(ends[2]), len(names), what, counts)
     try:
         parts = split_names(choice, names)
+        counted = Counter(parts)
     except TypeError as error:
         raise InputError(
             f"`labels` must be names, a pattern or a number of {what}s, got {choice!r}."
         ) from error
+    twice = next((part for part, count in counted.items() if count > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"`labels` must name each {what} once, {twice!r} is there twice. Leave one out."
+        )
     chosen = match_names(parts, names, what=what)
     if not chosen:
         raise InputError(f"`labels` must name at least one {what}, got {choice!r}.")
@@ -135,25 +143,30 @@ def read_xml_labels(content: bytes, where: str) -> list[str]:
     where
         The name of the file, for the messages.
     """
-    if b"<!" in content.replace(b"<!--", b""):
+    names: list[str] = []
+
+    def note_label(tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition("}")[2] == "label":
+            names.append(attributes.get("name", ""))
+
+    def refuse(*declaration: object) -> None:
         # Entities can grow without end, and a list of labels needs none.
         raise DataError(f"{where} must not have declarations (`<!...>`) in it. Remove them.")
+
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = note_label, refuse
     try:
-        root = ElementTree.fromstring(content)
-    except (ElementTree.ParseError, LookupError, ValueError) as error:
+        parser.Parse(content, True)
+    except DataError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError) as error:
         raise DataError(f"{where} must be xml that names labels, but {error}.") from error
-    labels = [element for element in root.iter() if _local_name(element.tag) == "label"]
-    names = [name for label in labels if (name := label.get("name"))]
-    if not names or len(names) < len(labels):
+    if not names or not all(names):
         raise DataError(
             f'{where} must name labels as `<label name="..."></label>` inside of `<labels>`, '
-            f"it has {len(names)} such names for {len(labels)} labels."
+            f"it has {sum(map(bool, names))} such names for {len(names)} labels."
         )
     return names
-
-
-def _local_name(tag: object) -> str:
-    return str(tag).rpartition("}")[2]
 
 
 def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
@@ -198,6 +211,23 @@ def _read_label_column(column: pd.Series[Any]) -> Labelsets:
         return np.where(values == 1, 1, np.where(values == 0, 0, -1)).astype(np.int8)
     spelled = (str(value).strip().lower() for value in column)
     return np.array([INDICATORS.get(value, -1) for value in spelled], dtype=np.int8)
+
+
+def check_column_count(n_columns: int, where: str) -> None:
+    """Refuse a file of more columns than can be handled one by one.
+
+    Parameters
+    ----------
+    n_columns
+        How many it has, at least.
+    where
+        The name of the file, for the messages.
+    """
+    if n_columns > _limits.MAX_COLUMNS:
+        raise TooLargeError(
+            f"{where} must have at most {_limits.MAX_COLUMNS} columns, it has more. Leave out "
+            "those that are not needed, or split the file."
+        )
 
 
 def check_nominal(nominal: str) -> str:
@@ -251,6 +281,11 @@ def encode_codes(name: str, codes: Integers, values: Sequence[str], nominal: str
         return [(name, np.where(missing, np.nan, indicators[codes]))]
     if nominal == "ordinal":
         return [(name, np.where(missing, np.nan, codes))]
+    _limits.check_size(
+        8 * len(codes) * len(values),
+        f"The one-hot columns of {name!r}, which has {len(values)} values,",
+        f'Pass nominal="ordinal", or leave it out with drop=[{name!r}].',
+    )
     shown = range(1, 2) if len(values) == 2 else range(len(values))
     return [(f"{name}={values[k]}", np.where(missing, np.nan, codes == k)) for k in shown]
 

@@ -14,7 +14,14 @@ from labelsure._notebook import list_names, make_html
 from labelsure._typing import Indices, Labelsets, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, check_labelsets, code_keys, index_of, names_in
+from labelsure.labelsets import (
+    check_label_names,
+    check_labelsets,
+    code_keys,
+    index_of,
+    names_in,
+    refuse_masked,
+)
 from labelsure.named_labelsets import align_rows
 
 Features = Any
@@ -170,6 +177,7 @@ def _check_features(X: Features, feature_names: Any) -> Features:
         return sparse.csr_matrix(X)
     if isinstance(X, pd.DataFrame):
         return X.set_axis([str(column) for column in X.columns], axis=1)
+    refuse_masked(X, "X")
     array = np.asarray(X)
     if array.ndim != 2:
         raise InputError(

@@ -12,10 +12,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from labelsure._limits import check_size
 from labelsure._storage import (
     checksum_bytes,
     decode,
     decompress,
+    expand_path,
     first_line,
     read_bytes,
     stem_of,
@@ -30,9 +32,14 @@ from labelsure.datasets._column_roles import (
     read_index,
     read_labels,
 )
-from labelsure.datasets._columns import LabelChoice, check_nominal, read_xml_labels
+from labelsure.datasets._columns import (
+    LabelChoice,
+    check_column_count,
+    check_nominal,
+    read_xml_labels,
+)
 from labelsure.datasets._dataset import Dataset
-from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
 
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 """How a CSV file spells a missing value. In quotes they are text."""
@@ -101,7 +108,7 @@ def read_dataset(
     >>> data.label_names, list(data.X.index)
     (('sunny', 'warm'), ['Mo', 'Tu'])
     """
-    path, nominal = Path(path), check_nominal(nominal)
+    path, nominal = expand_path(path), check_nominal(nominal)
     choice = ColumnChoice.read(labels, index, drop, sep)
     suffix = suffix_of(path)
     if suffix not in (".arff", *TABULAR):
@@ -147,7 +154,8 @@ def _resolve_labels(path: Path, labels: Any) -> Any:
             if xml.exists():
                 return frozenset(read_xml_labels(read_bytes(xml), xml.name))
     if isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
-        return frozenset(read_xml_labels(read_bytes(Path(labels)), Path(labels).name))
+        xml = expand_path(labels)
+        return frozenset(read_xml_labels(read_bytes(xml), xml.name))
     return labels
 
 
@@ -166,6 +174,7 @@ def read_csv(content: bytes, choice: ColumnChoice, where: str, delimiter: str = 
         What stands between values.
     """
     text = decode(content).encode()
+    check_column_count(text.partition(b"\n")[0].count(delimiter.encode()) + 1, where)
     table = _parse_csv(text, delimiter, where)
     columns = choice.assign(_check_columns(table, choice, where))
     # Names are text, also where they look like numbers: 007 is not 7.
@@ -233,7 +242,16 @@ def read_parquet(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
     from pyarrow import parquet
 
     try:
+        metadata = parquet.read_metadata(pa.BufferReader(content))
+        n_rows, n_columns = metadata.num_rows, metadata.num_columns
+        check_column_count(n_columns, where)
+        # A few bytes can stand for any number of equal values.
+        check_size(8 * n_rows * n_columns, f"The values in {where}", "Split the file.")
         table = parquet.read_table(pa.BufferReader(content))
+    except TooLargeError:
+        raise
+    except UnicodeDecodeError as error:
+        raise DataError(f"The names of the columns of {where} must be UTF-8 text.") from error
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(
             f"{where} cannot be read as Parquet: {first_line(error)}. Fetch it again."
@@ -242,10 +260,7 @@ def read_parquet(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
 
 
 def _check_columns(table: pa.Table, choice: ColumnChoice, where: str) -> list[str]:
-    try:
-        names = [str(name) for name in table.column_names]
-    except UnicodeDecodeError as error:
-        raise DataError(f"The names of the columns of {where} must be UTF-8 text.") from error
+    names = [str(name) for name in table.column_names]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"The columns of {where} must have different names, {twice!r} is twice.")

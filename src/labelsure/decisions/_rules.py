@@ -261,8 +261,12 @@ WidenGaps = Callable[[Support, Labelsets, Floats, Metric, float], Floats]
 def _add_unseen_spread(
     known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
 ) -> Floats:
-    """Whatever the unseen labelsets add differs between two decisions by no more than this."""
-    return gaps + known.unseen_mass * metric.spread(known.table.n_labels, empty=empty)
+    """Count what is open among the seen labelsets with their share, and what the others can add.
+
+    The two masses may sum to a hair more than one; no gap is wider than the metric's range.
+    """
+    spread = metric.spread(known.table.n_labels, empty=empty)
+    return np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
 
 
 def _compare_with_largest_unseen(

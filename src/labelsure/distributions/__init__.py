@@ -13,7 +13,12 @@ from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._instance_table import make_table
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._probabilities import ROUNDING, clip_rounding, make_generator
+from labelsure.distributions._probabilities import (
+    ROUNDING,
+    clip_rounding,
+    make_generator,
+    make_random_state,
+)
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
@@ -38,6 +43,7 @@ __all__ = [
     "clip_rounding",
     "confidence",
     "make_generator",
+    "make_random_state",
     "make_table",
 ]
 

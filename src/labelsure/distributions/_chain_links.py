@@ -160,7 +160,7 @@ class LinearChain(Chain):
 
     def __init__(self, order: ArrayLike, base: ArrayLike, weights: ArrayLike) -> None:
         super().__init__(order)
-        self.base = as_floats(base, "base").astype(np.float64, copy=False)
+        self.base = as_floats(base, "base").astype(np.float64)  # a copy, also of such an array
         self.weights = np.tril(as_floats(weights, "weights").astype(np.float64), -1)
         n_labels = self.order.size
         if self.base.ndim != 2 or self.base.shape[1] != n_labels:

@@ -29,12 +29,14 @@ class DenseDistribution(LabelsetDistribution):
     Parameters
     ----------
     probabilities
-        (n, 2**L); column c is the labelset with code c, label 0 being the lowest bit. float32 and
-        float64 arrays are used as they are, not copied: do not change them afterwards.
+        (n, 2**L); column c is the labelset with code c, label 0 being the lowest bit.
     label_names
         One for each label.
     normalise
         Divide each row by its sum (in a copy) instead of refusing rows that do not sum to one.
+    copy
+        Keep a copy of the probabilities. False saves that memory where an array of float32 or
+        float64 is large: it is used as it is, so that a later change of it changes the answers.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class DenseDistribution(LabelsetDistribution):
         label_names: Iterable[Any] | None = None,
         *,
         normalise: bool = False,
+        copy: bool = True,
     ) -> None:
         P = as_floats(probabilities, "probabilities")
         n_labels = P.shape[1].bit_length() - 1 if P.ndim == 2 else 0
@@ -66,7 +69,7 @@ class DenseDistribution(LabelsetDistribution):
         totals, n_bad = np.empty(len(P)), np.empty(len(P), dtype=np.int64)
         for_rows(kernels.check_rows, len(P), P, into=[totals, n_bad])
         check_row_sums(totals, n_bad, P.dtype, name="probabilities", normalise=normalise)
-        self._P = P / totals[:, np.newaxis] if normalise else P
+        self._P = P / totals[:, np.newaxis] if normalise else P.copy() if copy else P
 
     @classmethod
     def from_trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None = None) -> Self:
@@ -155,7 +158,10 @@ class DenseDistribution(LabelsetDistribution):
         return by_size
 
     def _probabilities(self) -> Floats:
-        return self._P.astype(np.float64, copy=False)
+        # The array itself, which may be large: read-only, so that nobody changes the answers.
+        P = self._P.astype(np.float64, copy=False).view()
+        P.flags.writeable = False
+        return P
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         if not has_dense_best(metric, self.n_labels):

@@ -40,8 +40,8 @@ class IndependentLabels(LabelsetDistribution):
     Parameters
     ----------
     marginals
-        (n, L) probabilities P(y_j = 1); a DataFrame brings its label names. float32 and float64
-        arrays are used as they are, not copied.
+        (n, L) probabilities P(y_j = 1), of which a copy is kept; a DataFrame brings its label
+        names.
     label_names
         One for each label.
 
@@ -67,12 +67,15 @@ class IndependentLabels(LabelsetDistribution):
             array.shape[1],
             names_in(marginals) if label_names is None else label_names,
         )
-        self._p = array
+        self._p = array.copy()
         self._index = index_of(marginals)
 
     def _take(self, rows: Rows) -> Self:
         # In one piece, as kernels are compiled for: every other row would compile them anew.
-        return type(self)(np.ascontiguousarray(self._p[rows]), self.label_names)
+        new = type(self).__new__(type(self))
+        new._p = np.ascontiguousarray(self._p[rows])
+        LabelsetDistribution.__init__(new, len(new._p), self.n_labels, self.label_names)
+        return new
 
     def _marginals(self) -> Floats:
         return self._p.astype(np.float64)

@@ -17,7 +17,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, codes_of
+from labelsure.labelsets import check_labelsets, codes_of, refuse_masked
 from labelsure.metrics import JACCARD, Metric
 from labelsure.weighted_labelsets import WeightedLabelsets
 
@@ -126,6 +126,7 @@ class LabelsetTable(LabelsetDistribution):
         >>> LabelsetTable.from_samples(votes, entropy="miller_madow").profile().collision
         array([0.5])
         """
+        refuse_masked(samples, "samples")
         try:
             array = np.asarray(samples)
         except ValueError as error:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from labelsure._typing import Floats, Integers, RandomState, Rows
 from labelsure.errors import InputError
+from labelsure.labelsets import refuse_masked
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
@@ -43,6 +44,7 @@ def pick_rows(rows: Any, n_samples: int) -> Rows:
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:
     """Return an array of float32 or float64, without a copy where it is one, in one piece."""
+    refuse_masked(values, name)
     try:
         array = np.asarray(values, order="C")
     except ValueError as error:
@@ -165,4 +167,28 @@ def make_generator(random_state: RandomState) -> np.random.Generator:
         raise InputError(
             f"`random_state` must be a whole number >= 0, a numpy generator or None, "
             f"got {random_state!r}."
+        ) from error
+
+
+def make_random_state(random_state: Any) -> Any:
+    """Return scikit-learn's kind of generator, which fitting uses, or say what is wrong.
+
+    Parameters
+    ----------
+    random_state
+        A seed, a `numpy.random.RandomState`, or None for another one each time.
+
+    Examples
+    --------
+    >>> int(make_random_state(0).randint(10))
+    5
+    """
+    from sklearn.utils import check_random_state  # distributions alone need no scikit-learn
+
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        raise InputError(
+            f"`random_state` must be a whole number from 0 to {2**32 - 1}, a numpy RandomState or "
+            f"None, got {random_state!r}."
         ) from error

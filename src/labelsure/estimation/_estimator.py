@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from labelsure._typing import Floats, Indices
 from labelsure.decisions import decide
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, make_generator
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._design import Inputs, check_values, choose_response
 from labelsure.estimation._inputs import (
@@ -370,7 +370,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
-        return np.random.default_rng(self.random_state).permutation(folds)
+        return make_generator(self.random_state).permutation(folds)
 
     def _check_penalty(self) -> float | None:
         if self.penalty is None:

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
+from labelsure.labelsets import refuse_masked
 from labelsure.metrics import align_values, check_accuracies
 
 
 def check_score(score: Any) -> Floats:
     """Return scores as an (n,) array without NaN, or say what is wrong."""
+    refuse_masked(score, "score")
     values = np.asarray(score, dtype=np.float64)
     if values.ndim != 1:
         raise InputError(f"`score` must be one number for each instance, got shape {values.shape}.")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from labelsure import _limits
+from labelsure._storage import expand_path
 from labelsure._typing import AnyPath
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import Engine
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.metrics import METRICS, check_empty
 from labelsure.study._plan_parts import CLASSIFIERS, ClassSpec, DataSource
+from labelsure.study._plan_text import parse_toml, read_plan_text
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 """Names of data sets and classifiers become parts of file names."""
@@ -90,14 +92,10 @@ class Plan:
     description: str = ""
 
     def __post_init__(self) -> None:
-        _check_whole("n_repeats", self.n_repeats, 1)
-        _check_whole("seed", self.seed, 0)
-        if self.seed > MAX_SEED:
-            raise InputError(
-                f"`seed` must be a whole number from 0 to {MAX_SEED}, got {self.seed}."
-            )
+        _check_whole("n_repeats", self.n_repeats, 1, _limits.MAX_REPEATS)
+        _check_whole("seed", self.seed, 0, MAX_SEED)
         _check_whole("best_labels", self.best_labels, 0)
-        _check_whole("n_replicates", self.n_replicates, 1)
+        _check_whole("n_replicates", self.n_replicates, 1, _limits.MAX_REPEATS)
         if not isinstance(self.by_instance, bool):
             raise InputError(f"`by_instance` must be true or false, got {self.by_instance!r}.")
         if not _is_number(self.test_share) or not 0 < self.test_share < 1:
@@ -257,7 +255,7 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
     if str(plan) in shipped:
         text = resources.files("labelsure.study").joinpath("plans", f"{plan}.toml").read_text()
         return _read_plan(text, str(plan), None, trust_imports)
-    path = Path(plan).expanduser()
+    path = expand_path(plan)
     if not path.is_file():
         if path.suffix == ".toml" or len(path.parts) > 1:
             raise DataError(
@@ -265,11 +263,8 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
                 f"plans: {', '.join(shipped)}."
             )
         raise unknown_name("plan", str(plan), shipped)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"The plan {str(plan)!r} cannot be read: {error}.") from error
-    return _read_plan(text, path.stem, path.resolve().parent, trust_imports)
+    path = path.resolve()
+    return _read_plan(read_plan_text(path), path.stem, path.parent, trust_imports)
 
 
 def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -> Plan:
@@ -281,24 +276,6 @@ def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -
     except InputError as error:
         raise InputError(f"Plan {name!r}: {error}") from error
     return plan
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Return what a TOML file says, or one sentence about why it cannot be read.
-
-    Parameters
-    ----------
-    text
-        Its content.
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"this is not TOML: {error}.") from error
-    except ValueError as error:
-        raise InputError("a number in it has too many digits to be read.") from error
-    except RecursionError as error:
-        raise InputError("its lists and tables are nested too deeply to be read.") from error
 
 
 def _read_datasets(tables: Any, folder: Path | None) -> tuple[DataSource, ...]:
@@ -370,9 +347,12 @@ def _check_names(key: str, names: Any, known: Mapping[str, Any]) -> None:
         raise InputError(f"`{key}` must not name anything twice, got {', '.join(names)}.")
 
 
-def _check_whole(key: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"`{key}` must be a whole number >= {least}, got {value!r}.")
+def _check_whole(key: str, value: Any, least: int, most: int | None = None) -> None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if is_whole and least <= value and (most is None or value <= most):
+        return
+    wanted = f">= {least}" if most is None else f"from {least} to {most}"
+    raise InputError(f"`{key}` must be a whole number {wanted}, got {value!r}.")
 
 
 def _is_number(value: Any) -> bool:

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from labelsure._storage import first_line
+from labelsure._storage import expand_path, first_line
 from labelsure._typing import AnyPath
 from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 from labelsure.distributions import LabelsetDistribution
@@ -344,7 +344,7 @@ def _check_kind(where: str, settings: dict[str, Any]) -> None:
 def _make_absolute(settings: dict[str, Any], folder: Path) -> None:
     """Let relative paths start where the plan is, not where the command runs."""
     if "file" in settings:
-        settings["file"] = str(folder / Path(settings["file"]).expanduser())
+        settings["file"] = str(folder / expand_path(settings["file"]))
         labels = settings.get("labels")
         if isinstance(labels, str) and labels.lower().endswith(".xml"):
-            settings["labels"] = str(folder / Path(labels).expanduser())
+            settings["labels"] = str(folder / expand_path(labels))

@@ -15,7 +15,7 @@ import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._notebook import N_ROWS, count, make_html
-from labelsure._processes import watched_workers
+from labelsure._processes import count_workers, watched_workers
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
@@ -296,4 +296,5 @@ def _check_jobs(n_jobs: Any) -> int:
         return n_threads()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
         raise InputError(f"`n_jobs` must be a whole number >= 1, got {n_jobs!r}.")
+    count_workers(n_jobs, 1)  # refuses too many
     return n_jobs

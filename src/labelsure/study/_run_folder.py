@@ -19,12 +19,13 @@ from typing import Any, Self
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from labelsure._storage import remove_leftovers, write_text
+from labelsure._storage import expand_path, remove_leftovers, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._kept_frames import read_frame
-from labelsure.study._plan import Plan, parse_toml
+from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
+from labelsure.study._plan_text import parse_toml
 
 FOLDERS = ("cells", "analyses", "tables", "figures")
 """Where a run writes, beside its folder itself."""
@@ -64,7 +65,7 @@ class RunFolder:
     """
 
     def __init__(self, path: AnyPath) -> None:
-        self.path = Path(path).expanduser()
+        self.path = expand_path(path)
         self.manifest: Manifest | None = None
         # Neither blocks nor waits: another run may take hours.
         self._lock = FileLock(self.path / ".lock", blocking=False)
@@ -112,10 +113,11 @@ class RunFolder:
         try:
             self.cells.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=self.cells).close()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            reason = getattr(error, "strerror", None) or error
             raise InputError(
-                f"The run folder {str(self.path)!r} cannot be written to "
-                f"({error.strerror or error}). Choose another one."
+                f"The run folder {str(self.path)!r} cannot be written to ({reason}). Choose "
+                "another one."
             ) from error
 
     @property

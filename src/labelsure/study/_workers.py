@@ -95,7 +95,7 @@ def _try_cell(cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int)
         except Exception as error:
             outcome.failure = {
                 "error": type(error).__name__,
-                "message": str(error),
+                "message": str(error) or type(error).__name__,
                 "traceback": traceback.format_exc(),
             }
     texts = Counter(f"{entry.category.__name__}: {entry.message}" for entry in caught)
