@@ -113,6 +113,7 @@ CHANGES = [
     ("ridge", "reference_", estimate(high=1.1), ESTIMATE),
     ("ridge", "reference_", estimate(n_samples=0), "an estimate must be of some instances"),
     ("ridge", "reference_", estimate(spread=-1.0), "the spread of an estimate must lie in"),
+    ("ridge", "reference_", estimate(quantity=1), "an estimate must say what is estimated"),
     ("ridge", "reference_", estimate(level=1.0), "`level` must be a probability between"),
     ("ridge with groups", "slope_levels_.names", ["b", "a"], NAMES),
     ("ridge with groups", "slope_levels_.names", ["a", "a"], NAMES),

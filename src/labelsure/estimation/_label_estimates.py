@@ -74,14 +74,14 @@ class LabelBatch:
         if self.calibration is None:
             table = expected_batch_metrics(self.dist, self.Y_pred, **self._settings(level))
             mean, low, high = map(float, table.loc[metric])
-            return Estimate(mean, low, high, n_samples, level, float("nan"))
+            return Estimate(mean, low, high, n_samples, level, float("nan"), metric)
         drawn, expected = self.calibration.draw(
             calibration_marginals(self.dist), self.Y_pred, self.random_state
         )
         values = drawn.of_batch(metric, self.empty)
         widened = self.calibration.widen(metric, values, expected.of_batch(metric, self.empty))
         low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        return Estimate(float(values.mean()), low, high, n_samples, level, float("nan"))
+        return Estimate(float(values.mean()), low, high, n_samples, level, float("nan"), metric)
 
     def estimate_labels(self, level: float) -> pd.DataFrame:
         """Return the table of the labels: numbers and measures, each with an interval."""

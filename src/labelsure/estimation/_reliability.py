@@ -60,10 +60,11 @@ class Estimate:
     n_samples: int
     level: float
     spread: float
+    quantity: str = "mean accuracy"
 
     def __str__(self) -> str:
         return (
-            f"Mean accuracy {self.mean:.3f}, between {self.low:.3f} and {self.high:.3f} with "
+            f"{self.quantity.capitalize()} {self.mean:.3f}, between {self.low:.3f} and {self.high:.3f} with "
             f"probability {self.level:g} ({count(self.n_samples, 'instance')})."
         )
 
@@ -78,6 +79,7 @@ class Estimate:
             "an estimate must lie within its interval, and that in [0, 1]",
         )
         expect(is_count(self.n_samples), "an estimate must be of some instances")
+        expect(isinstance(self.quantity, str), "an estimate must say what is estimated")
         expect(is_number(self.spread, 0, 1), "the spread of an estimate must lie in [0, 1]")
         check_level(self.level)
 
