@@ -63,10 +63,9 @@ class Estimate:
     quantity: str = "mean accuracy"
 
     def __str__(self) -> str:
-        return (
-            f"{self.quantity.capitalize()} {self.mean:.3f}, between {self.low:.3f} and {self.high:.3f} with "
-            f"probability {self.level:g} ({count(self.n_samples, 'instance')})."
-        )
+        interval = f"between {self.low:.3f} and {self.high:.3f} with probability {self.level:g}"
+        n_samples = count(self.n_samples, "instance")
+        return f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({n_samples})."
 
     def _repr_html_(self) -> str:
         return make_html(str(self))
