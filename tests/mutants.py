@@ -79,9 +79,11 @@ def change_node(node: ast.AST) -> ast.AST | None:
 
 
 def visit(tree: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str, int | None, str]]:
-    """Yield parent, field, index or None, and the function, of every node but annotations."""
+    """Yield parent, field, index or None, and the function, of every node that may be changed."""
     for field, value in ast.iter_fields(tree):
-        if field in ("annotation", "returns"):
+        # Annotations do nothing. `zip(..., strict=True)` guards against mistakes of ours that no
+        # test should be able to make.
+        if field in ("annotation", "returns") or getattr(tree, "arg", None) == "strict":
             continue
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST):
@@ -191,7 +193,7 @@ def judge(tasks: list[Task], jobs: int) -> Iterator[tuple[Mutant | None, tuple[s
                     yield *task, os.waitstatus_to_exitcode(status)
     finally:  # interrupted: nobody waits for what is still running
         for child in running:
-            os.killpg(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
 
 
 def main() -> int:

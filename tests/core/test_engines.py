@@ -441,7 +441,8 @@ def test_intervals_of_sampled_expectations_cover():
     for metric in ("hamming", "jaccard", "f1"):
         value, low, high = ls.expected_accuracy(dist, Y, metric=metric, return_bounds=True)
         truth = ls.expected_accuracy(dense, Y[:1], metric=metric)
-        assert ((low <= truth) & (truth <= high)).mean() >= 0.915  # 95% less three standard errors
+        # 95%, three standard errors less or more: intervals that always cover are too wide.
+        assert 0.915 <= ((low <= truth) & (truth <= high)).mean() <= 0.985
         assert_unbiased(value, truth)
 
 

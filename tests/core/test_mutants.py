@@ -21,6 +21,7 @@ import pytest
         ("f(x=True)", {"x=True -> x=False"}),
         ("a += 0.5", {"a += 0.5 -> a -= 0.5", "a += 0.5 -> a += 1.5"}),
         ("f('text', None)", set()),
+        ("zip(a, b, strict=True)", set()),
         ("def f(a: int | None) -> int | str: ...", set()),
     ],
 )

@@ -111,3 +111,6 @@ def test_messages():
         ls.accept_curve([3], [1]).interval(95)
     with pytest.raises(InputError, match="`score` must be one number for each instance"):
         ls.accept_curve([[3]], [1])
+    for level in (0, 1, 1.5, "0.9"):
+        with pytest.raises(InputError, match=f"`level` must be a probability.*got {level!r}"):
+            ls.reliability([0.5], [1], level=level)

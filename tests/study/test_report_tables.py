@@ -148,6 +148,9 @@ def test_every_table_is_there_and_says_its_settings(analyses):
         "pearson_robustness_clustered", "kendall_spread", "kendall_tests", "true_accuracy",
         "optimal_decisions",
     ]  # fmt: skip
+    (clustered,) = [table for table in tables if table.name == "kendall_robustness_clustered"]
+    headings = [row.title for row in clustered.rows if isinstance(row, Heading)]
+    assert headings == ["HP", "TG", "SE", "CE"]  # in the paper's order
     for table in tables:
         assert table.to_markdown().endswith("Settings: C 0.1.\n")
         width = len(table.columns)
@@ -201,8 +204,13 @@ def test_kept_fits_are_used_only_for_the_same_scores_and_settings(analyses, tmp_
 def test_figures_draw_what_they_say(analyses):
     six = plot_example_distributions()
     assert len(six.axes) == 6
-    heights = [bar.get_height() for bar in six.axes[4].patches]
-    assert heights == pytest.approx([0, 1 / 3, 1 / 4, 0, 1 / 4, 0, 1 / 6, 0])
+    drawn = [[bar.get_height() for bar in ax.patches] for ax in six.axes]
+    assert drawn[0] == pytest.approx([1 / 8] * 8)
+    assert drawn[1] == pytest.approx([2 / 8, *[1 / 8] * 6, 0])
+    assert drawn[2] == pytest.approx([0, 1 / 2, 0, 0, 0, 0, 1 / 2, 0])
+    assert drawn[3] == pytest.approx([1 / 12, 1 / 12, 5 / 12, *[1 / 12] * 5])
+    assert drawn[4] == pytest.approx([0, 1 / 3, 1 / 4, 0, 1 / 4, 0, 1 / 6, 0])
+    assert drawn[5] == pytest.approx([0, 0, 0, 0, 0, 0.9, 0.05, 0.05])
     panels = plot_candidates().axes
     assert [len(ax.lines) for ax in panels] == [6, 6, 6]
     ends = [line.get_ydata()[0] for line in panels[0].lines]

@@ -63,6 +63,9 @@ def test_the_folder_holds_everything(undisturbed):
     key = ["dataset", "classifier", "repeat", "instance"]
     assert not run.scores.duplicated(key).any()
     assert len(run.scores) == 12 * 80
+    for name, frame in (("scores", run.scores), ("features", run.features)):
+        columns = pq.read_schema(run.folder / f"{name}.parquet").names
+        assert columns == list(frame.columns)  # other programs see these and no index
 
 
 def test_the_manifest_says_what_made_the_numbers(undisturbed):

@@ -209,8 +209,6 @@ def _as_json(value: Any) -> Any:
         return {str(key): _as_json(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_as_json(entry) for entry in value]
-    if value is None or value is pd.NA:
-        return None
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | np.integer):
