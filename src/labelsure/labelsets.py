@@ -342,14 +342,12 @@ def fill_with_lowest(rows: Labelsets, n_filled: int) -> None:
     """Fill `rows` from `n_filled` on with the labelsets of lowest code that are not there yet."""
     if n_filled == len(rows):
         return
-    taken = {row.tobytes() for row in rows[:n_filled]}
-    n_bits = min(rows.shape[1], MAX_INTEGER_LABELS)
-    code = 0
-    while n_filled < len(rows):
-        rows[n_filled] = 0
-        rows[n_filled, :n_bits] = (code >> np.arange(n_bits)) & 1
-        n_filled += rows[n_filled].tobytes() not in taken
-        code += 1
+    n_bits = max(1, (len(rows) - 1).bit_length())  # so many codes leave enough that are not there
+    low = rows[:n_filled][~rows[:n_filled, n_bits:].any(axis=1), :n_bits]
+    codes = np.setdiff1d(np.arange(len(rows)), codes_of(low))[: len(rows) - n_filled]
+    rows[n_filled:, n_bits:] = 0
+    for bit in range(n_bits):
+        rows[n_filled:, bit] = codes >> bit & 1
 
 
 def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tuple[str, ...]]:

@@ -1,5 +1,7 @@
 """Certified and sampled answers against the dense truth: no interval may leave it out."""
 
+import tracemalloc
+
 import numpy as np
 import oracles_engines as oracles
 import oracles_trellis
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
+from labelsure import _limits
 from labelsure._kernels import labelset_search as search
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.distributions import DenseDistribution
@@ -724,3 +727,26 @@ def test_no_instances_are_no_problem():
             assert none.mode().shape == (0, 16)
             assert none.top(3).labelsets.shape == (0, 3, 16)
             assert ls.expected_accuracy(none, metric="jaccard").shape == (0,)
+
+
+@pytest.mark.jit_only
+def test_memory_does_not_grow_with_the_number_of_instances(monkeypatch):
+    """Neither what the search found nor joints are kept beyond the instances at hand."""
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "2")
+    monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 2**20)  # fewer than 40 instances at a time
+    dist = ls.ChainMixture(linear_chains(0, 18, 10, spread=0.8, n_samples=160))
+    dist[:2].summary()  # what is compiled or read once is no part of it
+    few, many = (peak_bytes(dist[:n].summary) for n in (40, 160))
+    joints = 2 * 8 * 2**18
+    assert joints < few < 6 * joints
+    assert many < 1.15 * few
+
+
+def peak_bytes(function):
+    """Return the most memory that was taken at a time during a call."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -609,6 +609,22 @@ class TestTooLarge:
             ):
                 dist.sample(2**40)
 
+    @pytest.mark.parametrize("kind", ["independent", "trellis"])
+    def test_the_search_for_the_most_probable(self, kind, monkeypatch):
+        """It takes more than what it returns, which alone would be allowed."""
+        monkeypatch.setenv("LABELSURE_NUM_THREADS", "2")
+        dist = ls.IndependentLabels(np.full((3, 200), 0.25))
+        needs = "need 3.4 GiB"  # 512 + 2 * 200 bytes for each
+        if kind == "trellis":
+            dist = ls.TrellisDistribution([np.full((3, 1), 0.25)] * 200, [()] * 200, range(200))
+            needs = "need 47.7 GiB"  # on two threads 200 entries of 32 bytes for each
+        with raises(
+            ls.TooLargeError,
+            f"The search for the `k` most probable labelsets of 200 labels {needs}",
+            "more than the 2.0 GiB allowed. Ask for fewer.",
+        ):
+            dist[:2].top(4 * 10**6)
+
     def test_size_marginals(self):
         dist = ls.IndependentLabels(np.full((11, 5000), 0.5))
         with raises(

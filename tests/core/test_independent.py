@@ -1,6 +1,7 @@
 """Independent labels: closed forms against loops, also for many labels."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import oracles
@@ -13,6 +14,7 @@ from strategies import marginal_rows
 
 import labelsure as ls
 from labelsure import _limits
+from labelsure.distributions._independent_labels import WAITING_BYTES
 
 
 def random_marginals(n_samples, L, seed=0):
@@ -182,6 +184,35 @@ def test_top_of_thousands_of_labels_is_ordered():
     assert (np.diff(log_prob, axis=0) <= 1e-9).all()
     assert_allclose(log_prob[0], dist.profile().log_top)
     assert_allclose(log_prob[1], dist.profile().log_runner_up)
+
+
+def test_top_takes_memory_for_what_it_returns_not_for_every_label(monkeypatch):
+    """No number of Python, and no float, for each label of each labelset."""
+    monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 2**16)
+    dist, k = ls.IndependentLabels(random_marginals(1, 200)), 5000
+    dist.top(10)
+    tracemalloc.start()
+    try:
+        best = dist.top(k)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    returned = best.labelsets.nbytes + best.probabilities.nbytes
+    assert returned < peak < returned + k * (WAITING_BYTES + 2 * 200) + 10 * 2**16
+
+
+def test_top_of_many_labelsets_is_in_order_and_has_no_two_alike(monkeypatch):
+    dist = ls.IndependentLabels(random_marginals(2, 90))
+    whole = dist.top(3000)
+    assert (np.diff(whole.probabilities, axis=1) <= 1e-12 * whole.probabilities[:, 1:]).all()
+    for i, labelsets in enumerate(whole.labelsets):
+        assert len(np.unique(labelsets, axis=0)) == 3000
+        log_prob = dist[[i] * 3000].log_prob(labelsets)
+        assert_allclose(whole.probabilities[i], np.exp(log_prob), rtol=1e-12)
+    monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 8 * 90 * 7)
+    in_blocks = dist.top(3000)
+    assert_array_equal(in_blocks.labelsets, whole.labelsets)
+    assert_array_equal(in_blocks.probabilities, whole.probabilities)
 
 
 def test_sampling_in_several_blocks(monkeypatch):

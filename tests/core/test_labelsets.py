@@ -154,6 +154,20 @@ def test_fill_with_the_lowest_that_are_missing():
     assert_array_equal(rows, [[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]])
 
 
+@given(
+    st.integers(1, 7).flatmap(lambda L: st.tuples(st.just(L), st.sets(st.integers(0, 2**L - 1))))
+)
+def test_filled_rows_are_those_of_the_loop(drawn):
+    L, codes = drawn
+    given_rows = [tuple(code >> j & 1 for j in range(L)) for code in sorted(codes, reverse=True)]
+    for n_rows in {len(codes), min(len(codes) + 3, 2**L), 2**L}:
+        rows = np.full((n_rows, L), 1, dtype=np.int8)
+        rows[: len(codes)] = np.reshape(given_rows, (-1, L))
+        fill_with_lowest(rows, len(codes))
+        expected = oracles.top_of_merged([(y, 1) for y in given_rows], L, n_rows)
+        assert_array_equal(rows, np.reshape([y for y, _ in expected], (-1, L)))
+
+
 def test_fill_beyond_integer_codes():
     rows = np.zeros((3, 70), dtype=np.int8)
     rows[0, 69] = 1

@@ -187,10 +187,11 @@ class ChainMixture(LabelsetDistribution):
 
     def _auto_views(self, goals: Floats, k: int, draw: bool) -> Views:
         """Search first; what that does not answer well enough goes to a better engine."""
-        budget = self._engine.budget
+        budget, blocks = self._engine.budget, self._seen_blocks
         if self._is_affordable:  # a search that costs more than the dense engine is no use
             budget = min(budget, 2**self.n_labels // DENSE_PER_ENUMERATED)
-        for rows in self._seen_blocks(budget):
+            blocks = self._searched_blocks
+        for rows in blocks(budget):
             found = self._search(rows, goals, budget)
             good = found.meets(goals)
             if k > 1:
@@ -201,6 +202,7 @@ class ChainMixture(LabelsetDistribution):
             if good.any():
                 yield rows[good], found[np.flatnonzero(good)]
             if self._is_affordable:
+                del found  # not to be held beside the joints, nor beside what is found next
                 yield from self._dense_views(rows[rest])
             elif rest.size:
                 yield rows[rest], self._draw(rows[rest], found[rest])
@@ -236,6 +238,13 @@ class ChainMixture(LabelsetDistribution):
         drawn = 8 * self.n_chains * self._engine.budget
         enumerated = (self.n_labels + 32) * max(budget, 1)
         for some in cut_rows(len(self), enumerated + drawn, _limits.SEEN_LABELSETS_BYTES):
+            yield np.arange(len(self))[some]
+
+    def _searched_blocks(self, budget: int) -> Iterator[Indices]:
+        """Cut so that a search holds at most half of what the dense engine takes for its joints."""
+        half = 4 * n_threads() * 2**self.n_labels
+        bytes_each = max(budget, 1) * (3 * self.n_labels + 80)  # sorted copies included
+        for some in cut_rows(len(self), bytes_each, max(_limits.CACHED_JOINT_BYTES, half)):
             yield np.arange(len(self))[some]
 
     def _dense_views(self, rows: Indices) -> Iterator[tuple[Indices, DenseDistribution]]:

@@ -13,6 +13,7 @@ from labelsure._kernels import independent_sums as kernels
 from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
+from labelsure._limits import check_size, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Summary, TopLabelsets
@@ -32,6 +33,9 @@ _BY_SIZE_ROWS: dict[Metric, tuple[Callable[..., None], Callable[[int], int]]] = 
     F1: (kernels.f1_by_size_rows, lambda n_labels: 2 * n_labels - 1),
 }
 """For each metric the kernel and the degree of its integrand."""
+
+WAITING_BYTES = 512
+"""What the search for the most probable labelsets takes for each of them: numbers of Python."""
 
 
 class IndependentLabels(LabelsetDistribution):
@@ -81,8 +85,7 @@ class IndependentLabels(LabelsetDistribution):
         return self._p.astype(np.float64)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        p = self._p.astype(np.float64, copy=False)
-        return log(np.where(Y == 1, p, 1 - p)).sum(axis=1)
+        return _sum_logs(self._p.astype(np.float64, copy=False), Y)
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         values = np.empty((len(self), 4))
@@ -97,19 +100,23 @@ class IndependentLabels(LabelsetDistribution):
         return (self._p > 0.5).astype(np.int8)
 
     def _top(self, k: int) -> TopLabelsets:
+        check_size(
+            k * (WAITING_BYTES + 2 * self.n_labels),
+            f"The search for the `k` most probable labelsets of {self.n_labels} labels",
+            "Ask for fewer.",
+        )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
-        mode, p = self._mode(), self._p.astype(np.float64, copy=False)
+        logs = np.empty((len(self), k))
+        modes, marginals = self._mode(), self._p.astype(np.float64, copy=False)
         # What flipping a label away from the mode costs, in units of log-probability.
-        costs = log(np.maximum(p, 1 - p)) - log(np.minimum(p, 1 - p))
-        for best, labels, cost in zip(labelsets, mode, costs, strict=True):
-            flips = _cheapest_flips(cost, labels, k)
-            best[: len(flips)] = labels
-            for row, flipped in zip(best, flips, strict=False):
-                row[flipped] ^= 1
-            fill_with_lowest(best, len(flips))
-        flat = labelsets.reshape(-1, self.n_labels)
-        repeated = self._take(np.repeat(np.arange(len(self)), k))
-        return TopLabelsets(labelsets, np.exp(repeated._log_prob(flat)).reshape(-1, k))
+        costs = np.abs(log(marginals) - log(1 - marginals))
+        for i, (best, p) in enumerate(zip(labelsets, marginals, strict=True)):
+            codes = _cheapest_codes(costs[i], modes[i], k)
+            _write_codes(codes, best)
+            fill_with_lowest(best, len(codes))
+            for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
+                logs[i, rows] = _sum_logs(p, best[rows])
+        return TopLabelsets(labelsets, np.exp(logs))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         draws = np.empty((len(self), size, self.n_labels), dtype=np.int8)
@@ -172,30 +179,44 @@ class IndependentLabels(LabelsetDistribution):
         return best
 
 
-def _cheapest_flips(cost: Floats, mode: Labelsets, k: int) -> list[list[int]]:
-    """Return the k sets of labels whose flips cost least in total, cheapest first.
+def _sum_logs(p: Floats, Y: Labelsets) -> Floats:
+    """Return the log-probability of each labelset, (n,); p for each of them or for all."""
+    return log(np.where(Y == 1, p, 1 - p)).sum(axis=1)
+
+
+def _cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
+    """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
 
     Fewer where there are fewer: a label that is certain is never flipped.
 
     The order is that of (cost, code): a flip adds its cost to the first and plus or minus 2**j to
     the second. Both are sums and each such pair is positive, so the usual heap works on pairs: the
-    sets that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}.
+    sets of flips that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}. An entry
+    holds the pair of its flips, the last of them, and the pair without the last.
     """
-    step = [
-        (float(cost[j]), -(1 << j) if mode[j] else 1 << j, j)
+    mode_code = sum(1 << j for j in np.flatnonzero(mode).tolist())
+    flips = [
+        (float(cost[j]), -(1 << j) if mode[j] else 1 << j)
         for j in np.flatnonzero(np.isfinite(cost)).tolist()
     ]
-    step = heapq.nsmallest(k, step)
-    best: list[list[int]] = []
-    heap: list[tuple[float, int, list[int]]] = [(0.0, 0, [])]
-    while heap and len(best) < k:
-        members = heapq.heappop(heap)[2]
-        best.append([step[i][2] for i in members])
-        following = members[-1] + 1 if members else 0
-        if following < len(step):
-            for grown in ([*members, following], [*members[:-1], following]):
-                pair = (sum(step[i][0] for i in grown), sum(step[i][1] for i in grown))
-                heapq.heappush(heap, (*pair, grown))
-                if not members:
-                    break
-    return best
+    flips = heapq.nsmallest(k, flips)
+    codes = [mode_code]
+    heap = [(added, mode_code + change, 0, 0.0, mode_code) for added, change in flips[:1]]
+    while heap and len(codes) < k:
+        total, code, last, total_before, code_before = heapq.heappop(heap)
+        codes.append(code)
+        following = last + 1
+        if following < len(flips):
+            added, change = flips[following]
+            heapq.heappush(heap, (total + added, code + change, following, total, code))
+            exchanged = total_before + added, code_before + change
+            heapq.heappush(heap, (*exchanged, following, total_before, code_before))
+    return codes
+
+
+def _write_codes(codes: list[int], rows: Labelsets) -> None:
+    """Write the labelsets of codes of any length to the first rows."""
+    n_bytes = -(-rows.shape[1] // 8)
+    octets = np.frombuffer(b"".join(c.to_bytes(n_bytes, "little") for c in codes), dtype=np.uint8)
+    bits = np.unpackbits(octets.reshape(-1, n_bytes), axis=1, bitorder="little")
+    rows[: len(codes)] = bits[:, : rows.shape[1]]

@@ -16,7 +16,8 @@ from labelsure import _limits
 from labelsure._kernels import frontier_counts as counting
 from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels import unit_interval
-from labelsure._kernels.threads import for_rows
+from labelsure._kernels.threads import for_rows, n_threads
+from labelsure._limits import check_size
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, Summary, TopLabelsets
@@ -28,6 +29,9 @@ from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
 MAX_PARENTS = 3
 """The left, the upper and the upper-left neighbour."""
+
+ENTRY_BYTES = 32
+"""What a labelset that waits in the search for the most probable ones takes: `top_rows`."""
 
 
 class TrellisDistribution(LabelsetDistribution):
@@ -155,9 +159,14 @@ class TrellisDistribution(LabelsetDistribution):
         return log(np.where(values == 1, p, 1 - p)).sum(axis=1)
 
     def _top(self, k: int) -> TopLabelsets:
+        n_entries = min(k * self.n_labels + 1, 2**self.n_labels)
+        check_size(
+            min(n_threads(), len(self)) * n_entries * ENTRY_BYTES,
+            f"The search for the `k` most probable labelsets of {self.n_labels} labels",
+            "Ask for fewer.",
+        )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
-        n_entries = min(k * self.n_labels + 1, 2**self.n_labels)
         for_rows(kernels.top_rows, len(self), self._network, n_entries, into=[labelsets, logs])
         labelsets = self._by_label(labelsets)
         for best, n_filled in zip(labelsets, np.isfinite(logs).sum(axis=1), strict=True):
