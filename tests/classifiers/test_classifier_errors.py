@@ -157,5 +157,5 @@ def test_wrong_density(density):
 
 @pytest.mark.parametrize("n_chains", [0, -2, 1.5, "ten"])
 def test_wrong_number_of_chains(n_chains):
-    with pytest.raises(ls.InputError, match="`n_chains` must be a whole number of at least 1"):
+    with pytest.raises(ls.InputError, match="`n_chains` must be a whole number from 1 to 10000"):
         ls.EnsembleOfClassifierChains(n_chains=n_chains).fit(X, Y)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from labelsure._storage import remove_leftovers, write_text, write_whole
+from labelsure._storage import expand_path, remove_leftovers, write_text, write_whole
+from labelsure.errors import InputError
 
 
 def test_what_is_written_is_what_was_said(tmp_path):
@@ -66,3 +67,31 @@ def test_leftovers_are_removed_and_nothing_else(tmp_path):
     for folder in (linked, tmp_path / "none", tmp_path / "target"):
         remove_leftovers(folder)
     assert mine[0].exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError(28, "No space left on device", ".table.md.1-2.labelsure-tmp"), "No space left"),
+        (OSError("[Errno 28] Error writing bytes to file.\nDetail: ..."), "Error writing bytes"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(tmp_path, error, reason):
+    def fail(temporary):
+        raise error
+
+    path = tmp_path / "table.md"
+    with pytest.raises(OSError, match=reason) as caught:
+        write_whole(path, fail)
+    assert caught.value.filename == str(path)
+    assert caught.value.errno == error.errno
+    assert caught.value.__cause__ is error
+
+
+def test_a_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert expand_path("~/x") == tmp_path / "x"
+    assert expand_path(tmp_path / "~") == tmp_path / "~"
+    with pytest.raises(InputError, match=r"The path '~no-such-user/x' must begin with .* without"):
+        expand_path("~no-such-user/x")

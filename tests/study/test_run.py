@@ -325,7 +325,7 @@ def test_a_failing_cell_stops_no_other(tmp_path):
     assert set(run.scores["classifier"]) == {"Indep"}
     written = json.loads((tmp_path / "failures.json").read_text())["dependent.Broken.0"]
     assert written["error"] == "InputError"
-    assert written["message"].startswith("`n_chains` must be a whole number of at least 1, got 0")
+    assert written["message"].startswith("`n_chains` must be a whole number from 1 to 10000, got 0")
     assert "Traceback" in written["traceback"]
     assert json.loads((tmp_path / "manifest.json").read_text())["state"] == "incomplete"
     failed = [event for event in events if event.state == "failed"]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
+from labelsure._storage import first_line
 from labelsure.cli._check import check
-from labelsure.cli._console import INTERRUPTED, WRONG_INPUT
+from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
 from labelsure.cli._study import study
@@ -20,6 +24,9 @@ from labelsure.errors import LabelsureError
 
 # The base of all complaints about arguments. It has no public name that all versions share.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
+
+DEBUG = "--debug"
+"""Taken out of the words wherever it stands, so that it can be put behind a command that failed."""
 
 ENDINGS = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
@@ -46,19 +53,62 @@ def main(arguments: Sequence[str] | None = None) -> int:
         What follows the name of the program; None takes them from the process.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        with _endings_as_interrupts():
-            code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    except ArgumentError as error:
-        message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
-        return _refuse(f"{message}. See `{_help_of(error)}`.")
-    except (LabelsureError, OSError) as error:
-        return _refuse(_sentence(error))
+    with _printable_output():
+        try:
+            with _endings_as_interrupts():
+                code = _run([word for word in words if word != DEBUG])
+        except (KeyboardInterrupt, typer.Abort):
+            print("Interrupted. What is finished is kept.", file=sys.stderr)
+            return INTERRUPTED
+        except Exception as error:
+            if DEBUG in words:
+                traceback.print_exc()
+            code, sentence = _explain(error)
+            print(f"labelsure: {on_one_line(sentence)}", file=sys.stderr)
+    return code
+
+
+def _run(words: list[str]) -> int:
+    code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
     if code == INTERRUPTED:
-        print("Interrupted. What is finished is kept.", file=sys.stderr)
+        raise KeyboardInterrupt
+    try:
+        sys.stdout.flush()  # here, where it can still be said that nobody takes the output
+    except OSError:
+        # Python flushes once more when it ends, and would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
     return int(code or 0)
+
+
+def _explain(error: Exception) -> tuple[int, str]:
+    """Return the exit code for an error, and the sentence that says what happened."""
+    if isinstance(error, ArgumentError):
+        message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
+        return WRONG_INPUT, f"{message}. See `{_help_of(error)}`."
+    if isinstance(error, LabelsureError):
+        return WRONG_INPUT, str(error).replace("`data_dir`", "`--data`")
+    if isinstance(error, OSError):
+        name = "" if error.filename is None else f": {error.filename!r}"
+        return WRONG_INPUT, f"{error.strerror or first_line(error)}{name}."
+    return BROKEN, (
+        f"This should not have happened ({type(error).__name__}: {first_line(error)}). Run it "
+        f"again with `{DEBUG}` to see where, and report that."
+    )
+
+
+@contextmanager
+def _printable_output() -> Iterator[None]:
+    """Let names be printed that are not text, such as those of files in another encoding."""
+    streams = [s for s in (sys.stdout, sys.stderr) if isinstance(s, io.TextIOWrapper)]
+    kept = [stream.errors for stream in streams]
+    try:
+        for stream in streams:
+            stream.reconfigure(errors="backslashreplace")
+        yield
+    finally:
+        for stream, errors in zip(streams, kept, strict=True):
+            stream.reconfigure(errors=errors)
 
 
 @contextmanager
@@ -79,20 +129,9 @@ def _endings_as_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _refuse(message: str) -> int:
-    print(f"labelsure: {message}", file=sys.stderr)
-    return WRONG_INPUT
-
-
 def _help_of(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     return f"{context.command_path if context else 'labelsure'} --help"
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.strerror}: {error.filename!r}."
-    return str(error).replace("`data_dir`", "`--data`")
 
 
 def _print_version(wanted: bool) -> None:
@@ -108,6 +147,9 @@ def _options(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option(DEBUG, help="Print where an error came from, anywhere in a command.")
     ] = False,
 ) -> None:
     """Take the options that stand before the command."""

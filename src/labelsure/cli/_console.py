@@ -5,14 +5,47 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from labelsure._storage import first_line
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from labelsure.study import CellEvent
 
 FINE = 0
 CHECK_FAILED = 1
 WRONG_INPUT = 2
 CELLS_FAILED = 3
+BROKEN = 70  # of the program itself; what systems call an internal software error
 INTERRUPTED = 130
+
+
+def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """Return a console that prints text as it is: names may hold what rich takes for markup.
+
+    Parameters
+    ----------
+    stderr
+        Print there instead of stdout.
+    quiet
+        Print nothing.
+    """
+    from rich.console import Console
+
+    return Console(
+        stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
+    )
+
+
+def on_one_line(text: str) -> str:
+    r"""Return text without line breaks and other characters that terminals do not print.
+
+    Examples
+    --------
+    >>> on_one_line("two\\nlines")
+    'two\\\\nlines'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class CellLines:
@@ -25,7 +58,6 @@ class CellLines:
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -34,7 +66,7 @@ class CellLines:
             TimeElapsedColumn,
         )
 
-        self._console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+        self._console = make_console(stderr=True, quiet=quiet)
         self._bar = Progress(
             TextColumn("cells"),
             BarColumn(),
@@ -68,11 +100,11 @@ class CellLines:
                 return
         self._print_kept()
         if event.state != "kept":
-            self._console.print(_line(event), markup=False)
+            self._console.print(_line(event))
 
     def note(self, text: str) -> None:
         """Print what happens beside the cells."""
-        self._console.print(text, markup=False)
+        self._console.print(text)
 
     def _print_kept(self) -> None:
         if self._n_kept:
@@ -83,5 +115,4 @@ class CellLines:
 def _line(event: CellEvent) -> str:
     width = len(str(event.n_cells))
     head = f"[{event.n_finished:>{width}}/{event.n_cells}] {event.cell} {event.seconds:.1f} s"
-    reason = event.message.splitlines()[0] if event.message else ""
-    return f"{head} FAILED: {reason}" if event.state == "failed" else head
+    return f"{head} FAILED: {first_line(event.message)}" if event.state == "failed" else head

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labelsure.cli._console import make_console
+
 if TYPE_CHECKING:
     from labelsure.datasets import Dataset
 
@@ -33,9 +35,9 @@ def list_sets(data: Folder = None, as_json: AsJson = False) -> None:
     """
     from labelsure.datasets import catalogue, list_datasets
 
-    known = catalogue().astype(object)
-    known = known.reindex(list_datasets(data)).where(lambda frame: frame.notna(), None)
-    rows: list[dict[str, Any]] = [{"name": name, **row} for name, row in known.T.to_dict().items()]
+    known = catalogue().astype(object).where(lambda frame: frame.notna(), None)
+    counted, unknown = known.T.to_dict(), dict.fromkeys(known.columns)
+    rows = [{"name": name, **counted.get(name, unknown)} for name in list_datasets(data)]
     if as_json:
         print(json.dumps(rows, indent=2))
         return
@@ -85,13 +87,12 @@ def _describe(data: Dataset, as_json: bool) -> None:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(*COLUMNS)
     for row in rows:
         table.add_row(*(_as_text(value) for value in row.values()))
-    Console(highlight=False).print(table)
+    make_console().print(table)
 
 
 def _as_text(value: Any) -> str:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from labelsure.cli._console import make_console
+
 N_SHOWN = 10
 TARGET = 0.95
 METRIC = "jaccard"
@@ -76,7 +78,6 @@ def _digits() -> dict[str, Any]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("labels", "estimated", "advice", "actual", title="Traits of handwritten digits")
@@ -87,7 +88,7 @@ def _print(result: dict[str, Any]) -> None:
             "accept" if row["accepted"] else "refer",
             f"{row['actual_accuracy']:.3f}",
         )
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     console.print(table)
     estimated = result["estimated"]
     console.print(

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure.cli._console import CELLS_FAILED, FINE, WRONG_INPUT, CellLines
+from labelsure._limits import MAX_JOBS, MAX_REPEATS
+from labelsure._storage import first_line
+from labelsure.cli._console import (
+    CELLS_FAILED,
+    FINE,
+    WRONG_INPUT,
+    CellLines,
+    make_console,
+    on_one_line,
+)
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
@@ -38,11 +47,18 @@ def study(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Cells at a time; all cores by default."),
+        typer.Option(
+            "--jobs", "-j", min=1, max=MAX_JOBS, help="Cells at a time; all cores by default."
+        ),
     ] = None,
     repeats: Annotated[
         int | None,
-        typer.Option("--repeats", min=1, help="Splits of each data set, instead of the plan's."),
+        typer.Option(
+            "--repeats",
+            min=1,
+            max=MAX_REPEATS,
+            help="Splits of each data set, instead of the plan's.",
+        ),
     ] = None,
     trust_imports: Annotated[
         bool,
@@ -78,7 +94,7 @@ def study(
     else:
         _print_summary(run)
     if problem:
-        print(f"labelsure: {problem}", file=sys.stderr)
+        print(f"labelsure: {on_one_line(problem)}", file=sys.stderr)
     raise typer.Exit(CELLS_FAILED if run.failures else WRONG_INPUT if problem else FINE)
 
 
@@ -116,23 +132,22 @@ def _as_dict(run: StudyRun) -> dict[str, Any]:
 def _print_summary(run: StudyRun) -> None:
     """Print accuracies, expected accuracies and where the files are."""
     import pandas as pd
-    from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     if len(run.scores):
         console.print(_accuracy_table(_mean_accuracies(run), run.plan.metrics))
     if (run.folder / CORRELATIONS).is_file():
         console.print(_correlation_table(pd.read_csv(run.folder / CORRELATIONS)))
     for name, failure in run.failures.items():
-        console.print(f"FAILED {name}: {failure['message'].splitlines()[0]}", markup=False)
+        console.print(f"FAILED {name}: {first_line(failure['message'])}")
     cells = f"Cells: {run.n_computed} computed, {run.n_kept} kept, {len(run.failures)} failed"
     console.print(f"{cells}; {run.seconds:.0f} s.")
-    console.print(f"Scores   {run.folder / 'scores.parquet'}", markup=False)
+    console.print(f"Scores   {run.folder / 'scores.parquet'}")
     for name in ("tables", "figures"):
         n_files = sum(path.is_file() for path in (run.folder / name).glob("*"))
-        console.print(f"{name.capitalize():<8} {run.folder / name} ({n_files} files)", markup=False)
+        console.print(f"{name.capitalize():<8} {run.folder / name} ({n_files} files)")
     if run.failures:
-        console.print(f"Failures {run.folder / 'failures.json'}", markup=False)
+        console.print(f"Failures {run.folder / 'failures.json'}")
 
 
 def _mean_accuracies(run: StudyRun) -> pd.DataFrame:

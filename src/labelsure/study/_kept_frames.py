@@ -36,7 +36,12 @@ def write_frame(path: Path, frame: pd.DataFrame, notes: dict[str, Any]) -> None:
     checksum = _checksum(table.to_pandas(), text).encode()
     metadata = {**(table.schema.metadata or {}), NOTES_KEY: text, CHECKSUM_KEY: checksum}
     table = table.replace_schema_metadata(metadata)
-    write_whole(path, lambda temporary: pq.write_table(table, temporary))
+    write_whole(path, lambda temporary: _write_table(table, temporary))
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
+    with open(path, "wb") as file:  # pyarrow opens no file whose name is not UTF-8
+        pq.write_table(table, file)
 
 
 def read_frame(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -51,8 +56,8 @@ def read_frame(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """
     try:
         # Not `pq.read_table`, which takes a folder such as "seed=3" above it for a column.
-        with pq.ParquetFile(path) as file:
-            table = file.read()
+        with open(path, "rb") as file, pq.ParquetFile(file) as parquet:
+            table = parquet.read()
         metadata, frame = table.schema.metadata or {}, table.to_pandas()
         text, checksum = metadata.get(NOTES_KEY, b"{}"), metadata.get(CHECKSUM_KEY)
         is_whole = checksum is None or checksum.decode() == _checksum(frame, text)
