@@ -34,6 +34,8 @@ LEFT_OUT = ("_kernels/", "__init__.py", "__main__.py", "_typing.py")
 PRELOADED = ("numba", "pandas", "scipy.stats", "sklearn.linear_model", "statsmodels.api")
 SECONDS = 300  # a change that makes the tests run longer than this is noticed, too
 
+GUARDS = ("strict", "frozen")  # of `zip` and of dataclasses
+
 OTHER: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
     ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.Pow: ast.Mult, ast.MatMult: ast.Mult,
@@ -81,9 +83,8 @@ def change_node(node: ast.AST) -> ast.AST | None:
 def visit(tree: ast.AST, function: str = "") -> Iterator[tuple[ast.AST, str, int | None, str]]:
     """Yield parent, field, index or None, and the function, of every node that may be changed."""
     for field, value in ast.iter_fields(tree):
-        # Annotations do nothing. `zip(..., strict=True)` guards against mistakes of ours that no
-        # test should be able to make.
-        if field in ("annotation", "returns") or getattr(tree, "arg", None) == "strict":
+        # Annotations do nothing; guards are against mistakes that no test should be able to make.
+        if field in ("annotation", "returns") or getattr(tree, "arg", None) in GUARDS:
             continue
         for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(child, ast.AST):

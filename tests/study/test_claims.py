@@ -252,6 +252,8 @@ def test_candidates_are_compared_with_hp_in_every_cell_of_one_data_set():
     assert_claims(claims, 1, expected)
     assert verdict(claims[:1]) == "holds"
     assert verdict(claims[1:]) == "undecided"
+    turned = better_on("a", ("SE",))(numbers_of(correlations=correlations_with(rows[::-1])))
+    assert [claim.text for claim in turned] == list(expected)[::-1]  # cells as they come
     (single,) = better_on("a", ("SE",))(numbers_of(correlations=correlations_with(rows[:1])))
     assert single.high - single.low == pytest.approx(2 * 1.959963985 * 0.5)
     assert better_on("c", ("SE",))(numbers_of(correlations=correlations_with(rows))) == []
@@ -307,6 +309,8 @@ def test_accuracy_is_compared_with_the_lowest_interval():
     }
     claims = lowest_estimates_are_too_low("exact")(numbers_of_halvings(HALVINGS))
     assert_claims(claims, 1, expected, ratio=1)
+    turned = lowest_estimates_are_too_low("exact")(numbers_of_halvings(HALVINGS[::-1]))
+    assert [claim.text for claim in turned] == list(expected)[::-1]  # models as they come
 
 
 def test_the_interval_over_repeats():

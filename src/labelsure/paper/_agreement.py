@@ -146,8 +146,7 @@ def effects_if_any(correlations: pd.DataFrame) -> pd.DataFrame:
     """
     if has_models(correlations):
         return effects(correlations)
-    numbers = dict.fromkeys(["estimate", "standard_error", "p_value"], 0.0)
-    return pd.DataFrame({"metric": "", "term": "", **numbers}, index=range(0))
+    return pd.DataFrame(columns=["metric", "term", "estimate", "standard_error", "p_value"])
 
 
 def _expected_signs() -> dict[str, int]:
