@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import beta, norm
 from sklearn.utils import _safe_indexing
 
 import labelsure as ls
@@ -117,32 +117,31 @@ def summarise(rows: pd.DataFrame, by: list[str]) -> str:
 
 def count_needed() -> str:
     """Return a Markdown table of the labelled instances that a target takes."""
-    generator = np.random.default_rng(0)
     kinds = {
-        "0 or 1 (exact match)": lambda mean: ((generator.random(10**5) < mean) * 1.0, "binary"),
-        "spread 0.25 (Jaccard)": lambda mean: (draw_beta(generator, mean, 0.25), "bounded"),
-        "spread 0.07 (Hamming)": lambda mean: (draw_beta(generator, mean, 0.07), "bounded"),
+        "0 or 1 (exact match)": (lambda mean: (np.arange(1000) < 1000 * mean) * 1.0, "binary"),
+        "spread 0.25 (Jaccard)": (lambda mean: spread_out(mean, 0.25), "bounded"),
+        "spread 0.07 (Hamming)": (lambda mean: spread_out(mean, 0.07), "bounded"),
     }
     gaps = (0.01, 0.02, 0.05)
     lines = [
         "| accuracies | target | " + " | ".join(f"mean {gap:g} above" for gap in gaps) + " |",
         "|---|---|---|---|---|",
     ]
-    for kind, draw in kinds.items():
+    for kind, (make, outcome) in kinds.items():
+        test = MEAN_TESTS[outcome]
         for target in (0.7, 0.8, 0.9):
-            needed = []
-            for gap in gaps:
-                values, outcome = draw(target + gap)
-                test = MEAN_TESTS[outcome]
-                needed.append(f"{test.n_needed(values, target, (1 - LEVEL) / 2):,.0f}")
-            lines.append(f"| {kind} | {target} | {' | '.join(needed)} |")
+            numbers = [test.n_needed(make(target + gap), target, (1 - LEVEL) / 2) for gap in gaps]
+            shown = " | ".join(f"{number:,.0f}" for number in numbers)
+            lines.append(f"| {kind} | {target} | {shown} |")
     return "\n".join(lines)
 
 
-def draw_beta(generator: np.random.Generator, mean: float, spread: float) -> NDArray[np.float64]:
-    """Draw accuracies with this mean and standard deviation."""
+def spread_out(mean: float, spread: float) -> NDArray[np.float64]:
+    """Return accuracies with this mean and standard deviation, or the most that it allows."""
+    spread = min(spread, 0.95 * (mean * (1 - mean)) ** 0.5)
     size = mean * (1 - mean) / spread**2 - 1
-    return generator.beta(mean * size, (1 - mean) * size, 10**5)
+    places = (np.arange(10_000) + 0.5) / 10_000
+    return beta.ppf(places, mean * size, (1 - mean) * size)
 
 
 PAGE = """# How much a policy accepts
