@@ -1,5 +1,8 @@
 """Whatever words a command has: an exit code, one sentence, and nothing touched but `--out`."""
 
+import sys
+
+import pytest
 from abuse.command_lines import World, alone, try_command_lines
 
 
@@ -11,30 +14,36 @@ def test_words_at_random(tmp_path):
     assert counts["exit code 2"] > 100
 
 
-def test_what_is_wrong_would_be_noticed(tmp_path, monkeypatch):
-    world = World(tmp_path)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("world"))
 
-    def run(code, said, touched=None):
-        def command(words):
-            import sys
 
-            print(said, file=sys.stderr)
-            if touched:
-                touched.write_text("changed")
-            return code
+@pytest.mark.parametrize(
+    ("code", "said", "touched", "ending"),
+    [
+        (0, "all is well", None, "exit code 0"),
+        (0, "", "out/file", "exit code 0"),
+        (0, "", "file", "TOUCHED ANOTHER FILE"),
+        (0, "", "new", "TOUCHED ANOTHER FILE"),
+        (2, "labelsure: This is wrong.", None, "exit code 2"),
+        (2, "This is wrong.", None, "0 SENTENCES"),
+        (2, "labelsure: This is wrong", None, "1 SENTENCES"),
+        (2, "labelsure: One.\nlabelsure: Two.", None, "2 SENTENCES"),
+        (0, "labelsure: This is wrong.", None, "1 SENTENCES"),
+        (70, "labelsure: This should not have happened.", None, "EXIT CODE 70"),
+        (1, "", None, "EXIT CODE 1"),
+        (0, "Traceback (most recent call last):", None, "TRACEBACK"),
+        (None, "", None, "RAISED KeyError"),
+    ],
+)
+def test_what_is_wrong_is_noticed(world, monkeypatch, code, said, touched, ending):
+    def command(words):
+        print(said, file=sys.stderr)
+        if touched:
+            (world.folder / touched).write_text("changed")
+        return {0: 0, 1: 1, 2: 2, 70: 70}[code]
 
-        monkeypatch.setattr("abuse.command_lines.run_command", command)
-        with alone(world):
-            return world.try_words(["data", "list"])
-
-    assert run(0, "all is well") == "exit code 0"
-    assert run(2, "labelsure: This is wrong.") == "exit code 2"
-    assert run(2, "This is wrong.") == "0 SENTENCES"
-    assert run(0, "labelsure: This is wrong.") == "1 SENTENCES"
-    assert run(2, "labelsure: This is wrong") == "1 SENTENCES"
-    assert run(2, "labelsure: One.\nlabelsure: Two.") == "2 SENTENCES"
-    assert run(70, "labelsure: This should not have happened.") == "EXIT CODE 70"
-    assert run(1, "") == "EXIT CODE 1"
-    assert run(0, "Traceback (most recent call last):") == "TRACEBACK"
-    assert run(0, "", tmp_path / "file") == "TOUCHED ANOTHER FILE"
-    assert run(0, "", tmp_path / "out" / "file") == "exit code 0"
+    monkeypatch.setattr("abuse.command_lines.run_command", command)
+    with alone(world):
+        assert world.try_words(["data", "list"]) == ending

@@ -42,8 +42,8 @@ def on_one_line(text: str) -> str:
 
     Examples
     --------
-    >>> on_one_line("two\\nlines")
-    'two\\\\nlines'
+    >>> print(on_one_line("two\nlines"))
+    two\nlines
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
