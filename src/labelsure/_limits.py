@@ -44,6 +44,11 @@ DECISION_BYTES = 2**25
 """The largest work array of a decision, for as many instances as are taken at a time: larger blocks
 gain nothing."""
 
+SEARCH_STEPS = 2**30
+"""Elementary steps that the search for the best labelset under Jaccard takes for an instance, where
+there is no exact way: about a second. Counted, so that every machine decides alike; an instance of
+which few labelsets can be evaluated with so many gets three evaluations all the same."""
+
 FRONTIER_BYTES = 2**30
 """What one thread may take for the states of a trellis: 9 bytes for each label and each state."""
 

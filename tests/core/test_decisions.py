@@ -54,6 +54,120 @@ def test_the_gap_of_a_large_table(L, n_samples, size, spread):
     assert (value >= optimum - 0.01).all()
 
 
+def count_evaluated(monkeypatch, kind):
+    """Return a list that gets the number of labelsets of each instance whenever some are asked."""
+    asked = []
+    evaluate = kind._expected_of_guesses
+
+    def counted(dist, metric, guesses, empty):
+        asked.append(guesses.shape[1])
+        return evaluate(dist, metric, guesses, empty)
+
+    monkeypatch.setattr(kind, "_expected_of_guesses", counted)
+    return asked
+
+
+def short_trellis(n_labels, n_samples=1):
+    """Each label depends on the one before it."""
+    rng = np.random.default_rng(n_labels)
+    parents = [(), *((j,) for j in range(n_labels - 1))]
+    conditionals = [rng.beta(0.4, 1.0, (n_samples, 2 ** len(some))) for some in parents]
+    return ls.TrellisDistribution(conditionals, parents, range(n_labels))
+
+
+def test_the_search_ends_when_its_steps_are_used_up(monkeypatch):
+    dist = short_trellis(40)
+    (steps,) = dist.expected_steps()
+    assert steps == 40 * 20 * (2 + 100)
+    asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
+    whole, whole_gap = ls.decide(dist, "jaccard", return_gap=True)
+    assert sum(asked) > 500
+    for allowed in (500, *range(130, -1, -1)):
+        asked.clear()
+        monkeypatch.setattr(_limits, "SEARCH_STEPS", allowed * steps + steps - 1)
+        decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+        assert sum(asked) <= max(allowed, 3)
+        value, best = (
+            ls.expected_accuracy(dist, Y, metric="jaccard")[0] for Y in (decision, whole)
+        )
+        assert value >= ls.expected_accuracy(dist, ls.decide(dist, "f1"), metric="jaccard")[0]
+        assert_allclose(value + gap[0], best + whole_gap[0], atol=1e-12)  # the bound is the same
+
+
+@pytest.mark.jit_only
+def test_the_search_of_two_hundred_labels_ends(monkeypatch):
+    """Without a budget it evaluates some ten thousand labelsets, of two milliseconds each."""
+    dist = short_trellis(200)
+    asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
+    gap = ls.decide(dist, "jaccard", return_gap=True)[1]
+    assert 200 < sum(asked) < 600
+    assert 0 <= gap[0] < 0.3
+
+
+def test_half_of_the_evaluations_are_kept_for_flips(monkeypatch):
+    dist = short_trellis(40)
+    monkeypatch.setattr(_limits, "SEARCH_STEPS", 101 * dist.expected_steps()[0])
+    asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
+    ls.decide(dist, "jaccard")
+    assert asked[0] == 3
+    assert set(asked[1:]) == {2, 41}
+    assert 2 * asked.count(2) <= 49
+    assert asked.count(41) == 1
+
+
+@pytest.mark.parametrize("steps", [1, 30, 100, 400])
+@pytest.mark.parametrize("empty", [0.0, 1.0])
+def test_the_gap_holds_wherever_the_search_ends(steps, empty, monkeypatch):
+    """Against the best of all predictions; each instance has its own budget."""
+    searched(monkeypatch)
+    monkeypatch.setattr(_limits, "SEARCH_STEPS", steps)
+    rng = np.random.default_rng(steps)
+    P = rng.dirichlet(np.full(16, 0.2), size=25)
+    for dist in (as_table(P, 4), short_trellis(4, 25)):
+        decision, gap = ls.decide(dist, "jaccard", empty=empty, return_gap=True)
+        for i, row in enumerate(dist.probabilities().tolist()):
+            value = oracles.expected_accuracy(row, tuple(decision[i].tolist()), "jaccard", empty)
+            assert value + gap[i] >= oracles.best_prediction(row, "jaccard", empty)[1] - 1e-12
+        alone = [ls.decide(dist[i], "jaccard", empty=empty) for i in range(25)]
+        assert_array_equal(decision, np.concatenate(alone))
+
+
+def test_sizes_with_the_highest_bound_are_tried_first(monkeypatch):
+    """One size is enough where the best labelset has the size of the highest bound."""
+    dist = short_trellis(40)
+    monkeypatch.setattr(_limits, "SEARCH_STEPS", 7 * dist.expected_steps()[0])
+    tried = []
+    evaluate = ls.TrellisDistribution._expected_of_guesses
+
+    def noted(dist, metric, guesses, empty):
+        tried.append(guesses.sum(axis=2)[0].tolist())
+        return evaluate(dist, metric, guesses, empty)
+
+    monkeypatch.setattr(ls.TrellisDistribution, "_expected_of_guesses", noted)
+    ls.decide(dist, "jaccard")
+    sizes = np.arange(1, 41)
+    worth = dist.size_marginals()[0] @ (1 / np.maximum(sizes[:, np.newaxis], sizes))
+    bounds = [np.sort(worth[:, k - 1])[-k:].sum() for k in sizes]
+    best = int(np.argmax(bounds)) + 1
+    assert tried[1:] == [[best, best]]
+
+
+def test_exchanging_two_labels_helps_where_no_flip_does(monkeypatch):
+    """Flips alone end at {1, 3}, which is the best guess and has no better neighbour."""
+    searched(monkeypatch)
+    Y = [[0, 0, 1, 1, 0], [0, 0, 0, 1, 1], [1, 0, 0, 1, 0], [0, 1, 0, 1, 0], [0, 1, 0, 0, 0]]
+    dist = ls.LabelsetTable([Y], np.array([[5, 3, 5, 1, 5]]) / 19)
+    P = dist.probabilities()[0].tolist()
+    assert oracles.best_prediction(P, "jaccard", 0.0)[0] == (1, 0, 0, 1, 0)
+    assert_array_equal(ls.decide(dist, "jaccard", empty=0.0), [[1, 0, 0, 1, 0]])
+
+
+def test_steps_of_an_expected_accuracy():
+    table = ls.LabelsetTable(np.eye(3, dtype=int)[np.newaxis], [[0.5, 0.3, 0.2]])
+    assert table.expected_steps().tolist() == [12]
+    assert ls.IndependentLabels([[0.5, 0.2]] * 3).expected_steps().tolist() == [4, 4, 4]
+
+
 def test_the_search_leaves_no_better_neighbour():
     dist = random_table(np.random.default_rng(1), 4, 40, 25)
     decision = ls.decide(dist, "jaccard")

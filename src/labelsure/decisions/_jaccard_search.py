@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from labelsure import _limits
 from labelsure._limits import TIE
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.metrics import JACCARD
 
@@ -20,7 +21,8 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
 
     |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
     of every prediction of a size from above. Their maximisers are also good first guesses; the
-    best guess is then improved by flipping labels and by exchanging one for another.
+    best guess is then improved by flipping labels and by exchanging one for another, as long as
+    `_limits.SEARCH_STEPS` last. The bounds hold however early that ends.
     """
     sizes = np.arange(1, dist.n_labels + 1)
     by_size = dist.size_marginals()
@@ -28,81 +30,96 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
     by_marginal = choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
     nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
     singles = np.stack([nothing, dist.mode(), choose_f1(dist, empty)], axis=1)
-    values = _expect(dist, singles, empty)
-    bound = np.maximum(bounds.max(axis=1), values[:, 0])
-    best, value = _first_best(singles, values)
-    for size in range(dist.n_labels):
-        rows = np.flatnonzero(bounds[:, size] > value + TIE)  # no other can gain by this size
-        if rows.size:
-            guesses = np.stack([optimists[rows, size], by_marginal[rows, size]], axis=1)
-            values = _expect(dist[rows], guesses, empty)
-            guess, worth = _first_best(guesses, values)
-            better = worth > value[rows] + TIE
-            best[rows[better]], value[rows[better]] = guess[better], worth[better]
-    rows = np.flatnonzero(bound > value + TIE)
-    if rows.size:
-        part = dist[rows]
-        flipped = _flip_while_better(part, empty, best[rows], value[rows])
-        best[rows], value[rows] = _exchange_once(part, empty, *flipped)
-    return best, np.maximum(bound - value, 0.0)
+    search = _Search(dist, empty)
+    search.evaluate(np.arange(len(dist)), singles)
+    search.try_sizes(bounds, np.stack([optimists, by_marginal], axis=2))
+    bound = bounds.max(axis=1)  # of all but the empty labelset, which was evaluated
+    open_rows = np.flatnonzero(bound > search.value + TIE)
+    search.flip_while_better(open_rows)
+    search.flip_while_better(search.exchange_once(open_rows))
+    return search.best, np.maximum(bound - search.value, 0.0)
 
 
-def _first_best(guesses: Labelsets, values: Floats) -> tuple[Labelsets, Floats]:
-    """Return the best of (n, g, L) guesses, the first on a tie, and its value."""
-    first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-    rows = np.arange(len(guesses))
-    return guesses[rows, first], values[rows, first]
+class _Search:
+    """The best labelset of each instance so far, and how many more may be evaluated.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    empty
+        The Jaccard of two empty labelsets.
+    """
+
+    best: Labelsets
+    value: Floats  # expected Jaccard of the best
+    left: Integers  # labelsets that may still be evaluated
+
+    def __init__(self, dist: LabelsetDistribution, empty: float) -> None:
+        self._dist, self._empty = dist, empty
+        self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
+        self.value = np.full(len(dist), -np.inf)
+        self.left = _limits.SEARCH_STEPS // np.maximum(dist.expected_steps(), 1)
+
+    def evaluate(self, rows: Indices, guesses: Labelsets) -> None:
+        """Work out the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
+        values = self._dist[rows].expected(JACCARD, guesses, empty=self._empty).value
+        self.left[rows] -= guesses.shape[1]
+        first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+        at = np.arange(len(rows)), first
+        better = values[at] > self.value[rows] + TIE
+        self.best[rows[better]] = guesses[at][better]
+        self.value[rows[better]] = values[at][better]
+
+    def try_sizes(self, bounds: Floats, guesses: Labelsets) -> None:
+        """Evaluate the guesses of each size, (n, L, g, L), where its bound leaves room for a gain.
+
+        Sizes with the highest bound come first, and half of the evaluations are kept for flips.
+        """
+        order = np.argsort(-bounds, axis=1, kind="stable")
+        kept = self.left // 2
+        for size in order.T:
+            may_gain = bounds[np.arange(len(bounds)), size] > self.value + TIE
+            rows = np.flatnonzero(may_gain & (self.left >= kept + guesses.shape[2]))
+            if not rows.size:  # nor will there be any: bounds fall, values rise
+                return
+            self.evaluate(rows, guesses[rows, size[rows]])
+
+    def flip_while_better(self, rows: Indices) -> None:
+        """Flip the label that helps most, again and again."""
+        for _ in range(MAX_FLIPS):
+            rows = self._affordable(rows)
+            if not rows.size:
+                return
+            before = self.value[rows]
+            self.evaluate(rows, _with_flips(self.best[rows]))
+            rows = rows[self.value[rows] > before]
+
+    def exchange_once(self, rows: Indices) -> Indices:
+        """Take each label out in turn and put in the one that then helps most.
+
+        Returns the rows that are better for it.
+        """
+        start, before = self.best.copy(), self.value.copy()
+        for j in np.flatnonzero(start[rows].any(axis=0)):
+            some = self._affordable(rows[start[rows, j] == 1])
+            if some.size:
+                without = start[some]
+                without[:, j] = 0
+                self.evaluate(some, _with_flips(without))
+        return rows[self.value[rows] > before[rows]]
+
+    def _affordable(self, rows: Indices) -> Indices:
+        """Return those of the rows that may evaluate a labelset and all its flips."""
+        return rows[self.left[rows] > self.best.shape[1]]
 
 
-def _flip_while_better(
-    dist: LabelsetDistribution, empty: float, best: Labelsets, value: Floats
-) -> tuple[Labelsets, Floats]:
-    """Flip the label that helps most, again and again."""
-    best, value = best.copy(), value.copy()
-    active = np.arange(len(dist))
-    for _ in range(MAX_FLIPS):
-        flips = _expect_flips(dist[active], best[active], empty)
-        label = flips.argmax(axis=1)
-        won = flips.max(axis=1) > value[active] + TIE
-        active, label = active[won], label[won]
-        if not active.size:
-            break
-        best[active, label] ^= 1
-        value[active] = flips[won, label]
-    return best, value
-
-
-def _exchange_once(
-    dist: LabelsetDistribution, empty: float, best: Labelsets, value: Floats
-) -> tuple[Labelsets, Floats]:
-    """Take each label out in turn and put in the one that then helps most; flip on from there."""
-    start, start_value = best, value
-    for j in np.flatnonzero(start.any(axis=0)):
-        rows = np.flatnonzero(start[:, j])
-        without = start[rows].copy()
-        without[:, j] = 0
-        flips = _expect_flips(dist[rows], without, empty)
-        label = flips.argmax(axis=1)
-        won = flips.max(axis=1) > value[rows] + TIE
-        if won.any():
-            best, value = best.copy(), value.copy()
-            without[np.arange(len(rows)), label] ^= 1
-            best[rows[won]], value[rows[won]] = without[won], flips[won, label[won]]
-    if (value > start_value).any():
-        return _flip_while_better(dist, empty, best, value)
-    return best, value
-
-
-def _expect(dist: LabelsetDistribution, guesses: Labelsets, empty: float) -> Floats:
-    """Return the expected Jaccard of (n, g, L) guesses, (n, g)."""
-    return dist.expected(JACCARD, guesses, empty=empty).value
-
-
-def _expect_flips(dist: LabelsetDistribution, Y_pred: Labelsets, empty: float) -> Floats:
-    """Return the expected Jaccard of each labelset with one label flipped, (n, L)."""
+def _with_flips(Y_pred: Labelsets) -> Labelsets:
+    """Return each labelset, followed by the same with one label flipped, (n, 1 + L, L)."""
     # The labelset itself comes first: tables count it once, and each flip from there.
-    change = np.concatenate([np.zeros((1, dist.n_labels)), np.eye(dist.n_labels)]).astype(np.int8)
-    return _expect(dist, Y_pred[:, np.newaxis] ^ change, empty)[:, 1:]
+    n_labels = Y_pred.shape[1]
+    change = np.concatenate([np.zeros((1, n_labels)), np.eye(n_labels)]).astype(np.int8)
+    return Y_pred[:, np.newaxis] ^ change
 
 
 def choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:

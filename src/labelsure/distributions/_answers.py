@@ -25,6 +25,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "profile": ("_summary",),
     "summary": ("_summary",),
     "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
+    "expected_steps": ("_expected_steps",),
     "size_marginals": ("_size_marginals",),
     "probabilities": ("_probabilities",),
     "best": ("_best",),

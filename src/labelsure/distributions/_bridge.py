@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES, check_size
-from labelsure._typing import Floats, Indices, Labelsets, RandomState, Rows
+from labelsure._typing import Floats, Indices, Integers, Labelsets, RandomState, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import (
     Expected,
@@ -228,6 +228,10 @@ class LabelsetDistribution(ABC):
             return self._expected_of_guesses(metric, guesses, empty)
         return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
+    def expected_steps(self) -> Integers:
+        """Return about how many additions one expected accuracy takes, (n,); for budgets."""
+        return self._expected_steps()
+
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
 
@@ -372,6 +376,9 @@ class LabelsetDistribution(ABC):
     def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
+
+    def _expected_steps(self) -> Integers:
+        return np.full(len(self), self.n_labels**2)
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None

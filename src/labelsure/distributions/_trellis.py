@@ -196,6 +196,12 @@ class TrellisDistribution(LabelsetDistribution):
             expected[rows] = values
         return expected
 
+    def _expected_steps(self) -> Integers:
+        # At each node of the integral all states move back over all labels; a move takes as long as
+        # a hundred states, however few there are.
+        n_nodes = len(unit_interval(self.n_labels - 1)[0])
+        return np.full(len(self), self.n_labels * n_nodes * (2**self._memory + 100))
+
     def _size_marginals(self) -> Floats:
         """Return the inverse transform of E[y_j w**|y|] over the (L + 1)th roots of unity w."""
         n_points = (self.n_labels + 1) // 2 + 1
