@@ -150,8 +150,8 @@ Made by `python -m benchmarks.acceptance docs/acceptance_power.md`, not by hand;
 how. `accepted` is the share of all predictions that `AcceptPolicy` accepts on average, beside the
 share that a z-test accepts, which assumes normal sums and promises nothing. `failed` is how often
 the accepted have a mean accuracy below the target: at most {allowed:.0%} is promised. Targets are
-{targets}, where a threshold between all and nothing exists; {sizes} labelled instances for the
-policy.
+{targets}, where a threshold between all and nothing exists; {sizes}
+labelled instances for the policy.
 
 ## On the sets where the starting points were chosen: {chosen}
 

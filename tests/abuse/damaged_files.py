@@ -1,4 +1,4 @@
-"""Files of run folders and of the data cache, damaged at random, and what reading them gives.
+"""Files of runs, of the data cache and of models, damaged at random, and what reading them gives.
 
 `python tests/abuse/damaged_files.py 100000` damages as many and prints a row of a table for each
 kind of file. Whatever happened to a file, it is refused, counts as absent, or gives what was
@@ -191,8 +191,37 @@ class CachedDataset:
         return same and "as written"
 
 
+class SavedModel:
+    """A model on disk, which is as it was written or refused."""
+
+    name = "saved models"
+
+    def __init__(self, path):
+        self.path = path
+        self.X = np.linspace(-2, 2, 30).reshape(10, 3)
+        self.before = ls.load(path).assess(self.X)
+
+    def judge(self):
+        try:
+            found = ls.load(self.path).assess(self.X)
+        except InputError:
+            return "refused"
+        return same_frames(found.to_frame(), self.before.to_frame()) and "as written"
+
+
+def make_model(path):
+    """Fit a small model and save it."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(200, 3))
+    Y = (X + generator.normal(size=X.shape) > 0).astype(int)
+    model = ls.AccuracyAwareClassifier(
+        ls.BinaryRelevance(), metric="hamming", coverage=0.5, cv=0.5, random_state=0
+    )
+    model.fit(X, Y).save(path)
+
+
 def make_files(folder):
-    """Run a study and keep a data set; return the files that are read back.
+    """Run a study, keep a data set and save a model; return the files that are read back.
 
     Parameters
     ----------
@@ -209,7 +238,9 @@ def make_files(folder):
     data = ls.Dataset(X, np.eye(20, 3, dtype=int), label_names=("p", "q", "r"), checksum="0" * 64)
     CacheFolder(folder / "cache", "argument").save("kept", data)
     cached = CachedDataset(folder / "cache" / "kept.npz")
-    return [*cells, *tables, *notes, PlanFile(run.folder / "plan.toml"), cached]
+    make_model(folder / "model.labelsure")
+    saved = SavedModel(folder / "model.labelsure")
+    return [*cells, *tables, *notes, PlanFile(run.folder / "plan.toml"), cached, saved]
 
 
 def damage(path, generator):
