@@ -25,6 +25,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,6 +116,12 @@ def mutate(tree: ast.AST, wanted: int | None = None) -> Iterator[tuple[int, str,
         yield place, function, f"{before.splitlines()[0]} -> {after.splitlines()[0]}"
 
 
+@cache
+def read_source(path: Path) -> str:
+    """Return a module as it was when the changes were counted, whatever is written meanwhile."""
+    return path.read_text()
+
+
 def all_mutants(chosen: list[str]) -> list[Mutant]:
     """Return every change of the package, or of modules whose path starts with one of these."""
     found = []
@@ -123,7 +130,7 @@ def all_mutants(chosen: list[str]) -> list[Mutant]:
         if any(part in f"{module}" for part in LEFT_OUT):
             continue
         if not chosen or any(module.startswith(start) for start in chosen):
-            found += [Mutant(module, *rest) for rest in mutate(ast.parse(path.read_text()))]
+            found += [Mutant(module, *rest) for rest in mutate(ast.parse(read_source(path)))]
     return found
 
 
@@ -145,7 +152,7 @@ def run_tests(mutant: Mutant | None, tests: tuple[str, ...]) -> int:
 
     if mutant is not None:
         path = PACKAGE / mutant.module
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(read_source(path))
         list(mutate(tree, mutant.place))
         code = compile(ast.fix_missing_locations(tree), str(path), "exec")
         original = importlib.machinery.SourceFileLoader.get_code

@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import oracles_study as oracles
 import pandas as pd
 import pytest
 from score_tables import make_features, make_scores
@@ -20,6 +21,7 @@ from labelsure.paper import (
     side_by_side,
 )
 from labelsure.paper._conclusions import CONCLUSIONS
+from labelsure.paper._published import _judged
 from labelsure.study import open_run
 
 PUBLISHED = published_table("correlations")
@@ -98,6 +100,31 @@ def test_a_published_number_inside_the_prediction_interval_is_no_miss(analyses):
     inside = numbers["published"].between(numbers["low"] - 6e-4, numbers["high"] + 6e-4)
     assert (inside[~numbers["miss"].astype(bool)]).all()
     assert numbers["miss"].any()
+
+
+@pytest.mark.parametrize("table", ["correlations", "datasets"])
+def test_a_miss_lies_outside_the_interval_for_one_more_split_by_more_than_rounding(table):
+    values = [0.1, 0.2, 0.4]
+    low, high = oracles.prediction_interval(values)
+    rounding = {"correlations": 0.00051, "datasets": 0.0051}[table]
+    published = {
+        low - rounding - 1e-6: True,
+        low - rounding + 1e-6: False,
+        high + rounding - 1e-6: False,
+        high + rounding + 1e-6: True,
+    }
+    spread = float(np.std(values, ddof=1))
+    rows = pd.DataFrame(
+        {"table": table, "published": list(published), "ours": np.mean(values), "spread": spread}
+    )
+    judged = _judged(rows.assign(n_repeats=3))
+    assert judged["miss"].tolist() == list(published.values())
+    assert judged["low"].tolist() == pytest.approx([low] * 4)
+    assert judged["high"].tolist() == pytest.approx([high] * 4)
+    assert judged["difference"].tolist() == pytest.approx([np.mean(values) - p for p in published])
+    once = _judged(rows.assign(n_repeats=1, spread=np.nan))
+    assert once["miss"].isna().all()
+    assert _judged(rows.assign(n_repeats=3, published=np.nan))["miss"].isna().all()
 
 
 def test_conclusions_come_misses_first(check):
