@@ -39,7 +39,9 @@ N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing 
 LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
 
 START = np.array([0.0, 1.0, 0.0, 0.0])  # the classifier is right
-CERTAINTY = np.array([0.0, 1.0, 1.0, 1.0])  # of this, as if one such label had been seen
+CERTAINTY = np.array([0.01, 1.0, 1.0, 1.0])
+"""Of the start: as if one such label had been seen, of the intercept a hundredth of one, without
+which labels that are all true would have no maximum."""
 OFFSET_VARIANCE = 0.25  # believed of the offsets before any is seen, with the weight of one
 
 N_REPLICATES = 200
