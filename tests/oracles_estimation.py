@@ -141,3 +141,26 @@ def sequences(p_values, starts, level):
         else:
             have = 0.0
     return passed
+
+
+def training_gain(accuracy, judged, estimated, share, n_samples):
+    """(mean, ratio to p(1 - p), variance of the ratio) of learning from all instances.
+
+    `accuracy` and `judged` are those of classifiers of a share of the instances, and of half of
+    it; the judge has learned from the latter. `estimated` is by who has learned from the former.
+    """
+    n = len(estimated)
+    excess = []
+    for i in range(n):
+        whole = accuracy[0][i] - judged[0][i]
+        half = accuracy[1][i] - judged[1][i]
+        excess.append(whole - half)
+    mean = sum(excess) / n
+    spread = sum((e - mean) ** 2 for e in excess) / n
+    # What is missing is 1 / sqrt(share) times something.
+    seen = 1 / math.sqrt(share / 2) - 1 / math.sqrt(share)
+    factor = (1 / math.sqrt(share) - 1) / seen
+    variance = factor * (1 + factor) * spread / n + spread / 4 / n_samples
+    variance += (factor * mean / 3) ** 2
+    coins = sum(p * (1 - p) for p in estimated) / n
+    return factor * mean, max(-1, min(1, factor * mean / coins)), variance / coins**2

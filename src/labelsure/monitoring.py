@@ -85,8 +85,8 @@ def monitor(
     >>> table = monitor(dist[600:], estimator, chunk_size=300)
     >>> table[["estimated", "band_low", "band_high", "alert"]].round(2)
        estimated  band_low  band_high  alert
-    0       0.57      0.52       0.61   none
-    1       0.30      0.52       0.61  below
+    0       0.57      0.53        0.6   none
+    1       0.31      0.53        0.6  below
     """
     import pandas as pd
 

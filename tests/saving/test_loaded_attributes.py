@@ -21,6 +21,7 @@ WEIGHTS = "the weights of a linear chain must be finite, one for each input"
 BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and decisions"
 CARD = "the calibration of a card must have the columns of `reliability`"
 LABELS = "a calibration of labels must have numbers for each label and each replicate"
+GAIN = "the mean and the ratio of a gain must lie in"
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -102,6 +103,9 @@ CHANGES = [
     ("ridge", "dispersion_.ratio", 0.0, "a dispersion must be above 0"),
     ("ridge", "dispersion_.ratio", np.inf, "a dispersion must be above 0"),
     ("ridge", "dispersion_.n_samples", -1.0, "a dispersion must rest on some instances"),
+    ("ridge", "training_gain_.mean", np.nan, GAIN),
+    ("ridge", "training_gain_.ratio", 1.1, GAIN),
+    ("ridge", "training_gain_.variance", -1.0, "the variance of a gain must not be below 0"),
     ("ridge", "label_calibration_", 1, "`label_calibration_` must be that of labels"),
     ("ridge", "label_calibration_.label_names", ("a",), LABELS),
     ("ridge", "label_calibration_.frequencies", np.full(3, np.nan), LABELS),
@@ -166,6 +170,7 @@ CHANGES = [
         "`estimator_` must be a classifier of the same labels",
     ),
     ("AccuracyAwareClassifier", "card_", None, "`card_` must be a card"),
+    ("of folds", "card_.training_gain", 0.0, "`training_gain` of the card must be the model's"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]
 

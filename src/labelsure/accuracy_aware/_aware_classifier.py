@@ -38,6 +38,7 @@ from labelsure.accuracy_aware._training_data import (
     known_label_names,
     read_truth,
 )
+from labelsure.accuracy_aware._training_gain import add_training_gain
 from labelsure.classifiers import (
     EnsembleOfClassifierChains,
     LabelsetClassifier,
@@ -93,8 +94,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     empty
         The Jaccard and F1 of two empty labelsets.
     features, model
-        As of `AccuracyEstimator`, but None means "full" for the ridge: sharper estimates, of which
-        a policy accepts more, calibrated nearly as well (`docs/calibration.md`).
+        As of `AccuracyEstimator`.
     random_state
         Seed of folds and splits.
 
@@ -122,9 +122,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     array([[1, 0, 0],
            [0, 0, 0]])
     >>> model.predict_accuracy(X[500:502]).round(2)
-    array([0.84, 0.9 ])
+    array([0.84, 0.89])
     >>> round(model.estimate(X[500:]).mean, 2)
-    0.86
+    0.85
     """
 
     # `fit` passes weights on to the estimator, which says whether it wants them.
@@ -186,10 +186,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.estimator_ = found.fitted
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
-        features = "full" if self.features is None and self.model == "ridge" else self.features
-        self.accuracy_estimator_ = AccuracyEstimator(
-            self.metric, features, self.model, self.empty
-        ).fit(found.for_estimator)
+        accuracy_estimator = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
+        self.accuracy_estimator_ = add_training_gain(
+            accuracy_estimator.fit(found.for_estimator), found.for_estimator, found.half_trained
+        )
         self.policy_ = self._fit_policy(found.for_policy) if has_policy else None
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         if not self._has_base_learners:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_method_params
 
 from labelsure._typing import Indices, Labelsets
 from labelsure.accuracy_aware._training_data import TrainingData
+from labelsure.accuracy_aware._training_gain import HalfTrained
 from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
 from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError
@@ -26,6 +27,13 @@ from labelsure.score_table import ScoreTable
 
 Predict = Callable[[Any, Any], tuple[LabelsetDistribution, Labelsets | None]]
 """From a fitted estimator and instances to distributions and decisions, None for the mode."""
+
+Folds = list[tuple[Indices, Indices]]
+"""The training and the test rows of each fold."""
+
+N_HALVES = 5
+"""Folds that are fitted to half of their training instances as well: with more folds there is less
+to gain, and fewer will do."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,9 @@ class Calibration:
         What the accuracy estimator and the policy are fitted to.
     is_held_out
         Whether the policy's table is new to the model and to the accuracy estimator.
+    half_trained
+        By which the gain from learning from all instances is measured; None where the tables are
+        of the fitted model itself, or where it could not be made.
     """
 
     fitted: Any
@@ -101,6 +112,7 @@ class Calibration:
     for_estimator: ScoreTable
     for_policy: ScoreTable
     is_held_out: bool
+    half_trained: HalfTrained | None = None
 
 
 def is_share(cv: Any) -> bool:
@@ -145,7 +157,8 @@ def calibrate(
         fitted = model.fit(data, everything)
         tables = [model.score(model.fit(data, train), data, test) for train, test in folds]
         table = ScoreTable.concatenate(tables)
-        return Calibration(fitted, len(everything), table, table, is_held_out=False)
+        half_trained = _train_halves(model, data, folds, tables, random_state)
+        return Calibration(fitted, len(everything), table, table, False, half_trained)
     order = make_random_state(random_state).permutation(everything)
     n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
     fitted = model.fit(data, order[n_held_out:])
@@ -172,11 +185,42 @@ def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:
     return n_held_out
 
 
-def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> list[tuple[Indices, Indices]]:
+def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> Folds:
     if isinstance(cv, Integral):
         n_folds, generator = min(int(cv), len(data.Y)), make_random_state(random_state)
         return list(KFold(n_folds, shuffle=True, random_state=generator).split(data.Y))
     return list(check_cv(cv).split(data.X, data.y, data.groups))
+
+
+def _train_halves(
+    model: WrappedModel, data: TrainingData, folds: Folds, tables: list[ScoreTable], seed: Any
+) -> HalfTrained | None:
+    """Fit to half of the training instances of some folds as well, and score on the same ones."""
+    rng = make_random_state(seed)
+    halves = []
+    for train, test in folds[:N_HALVES]:
+        try:
+            halves.append(model.score(model.fit(data, _take_half(train, data, rng)), data, test))
+        except ValueError as error:  # as of fewer neighbours than wanted, or of a single class
+            warnings.warn(
+                "The estimator could not be fitted to half of the training instances of a fold, "
+                f"so what it gains from all of them is not known ({error}). Estimates may be low "
+                "and their intervals narrow. Fit to more instances, or hold some out, e.g. by "
+                "cv=0.4.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return None
+    share = float(np.mean([len(train) for train, _ in folds])) / len(data.Y)
+    by_whole, by_half = (ScoreTable.concatenate(part) for part in (tables[: len(halves)], halves))
+    return HalfTrained(by_whole, by_half, min(share, 1.0))
+
+
+def _take_half(rows: Indices, data: TrainingData, rng: np.random.RandomState) -> Indices:
+    """Return half of the rows, or those of half of the groups."""
+    units = rows if data.groups is None else np.asarray(data.groups)[rows]
+    distinct = rng.permutation(np.unique(units))
+    return rows[np.isin(units, distinct[: (len(distinct) + 1) // 2])]
 
 
 @contextmanager

@@ -50,6 +50,9 @@ class ModelCard:
         What accuracy means, and what is predicted.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
+    training_gain
+        What the mean holds because the classifier learned from more instances than those of the
+        folds; 0 without folds.
     target, level, threshold, coverage, bound
         Of the policy: what was asked for, and what came out; None without one, and threshold and
         bound also if the target was not reached.
@@ -76,6 +79,7 @@ class ModelCard:
     estimated: float
     low: float
     high: float
+    training_gain: float
     target: float | None
     level: float
     threshold: float | None
@@ -100,7 +104,7 @@ class ModelCard:
             f"accuracy: {self.metric}, of decision {self.decision!r}, two empty labelsets being "
             f"worth {self.empty:g}",
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
-            f"{self.high:.3f}",
+            f"{self.high:.3f} ({self.training_gain:+.3f} for learning from more than the folds)",
             f"policy: {self.summary}",
             f"calibration, on {self.calibration_from}:",
         ]
@@ -154,6 +158,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
+        training_gain=model.accuracy_estimator_.training_gain_.mean,
         target=None if model.target is None else float(model.target),
         level=float(model.level),
         threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
@@ -279,4 +284,5 @@ def _facts(model: Any) -> dict[str, Any]:
         "guaranteed": model.guaranteed_,
         "summary": model.summary_,
         "estimated": model.reference_.mean,
+        "training_gain": model.accuracy_estimator_.training_gain_.mean,
     }

@@ -15,6 +15,7 @@ from labelsure.estimation._reliability import (
     Dispersion,
     Estimate,
     Reliability,
+    TrainingGain,
     reliability,
     wilson_interval,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "PluginModel",
     "Reliability",
     "RidgeModel",
+    "TrainingGain",
     "reliability",
     "wilson_interval",
 ]

@@ -40,6 +40,7 @@ def check_loaded_estimator(estimator: Any) -> None:
     expect(isinstance(estimator.decision_, str), "`decision_` must say how decisions were made")
     estimator.dispersion_.check_loaded()
     estimator.reference_.check_loaded()
+    estimator.training_gain_.check_loaded()
     labels = estimator.label_calibration_
     if labels is not None:
         expect(isinstance(labels, LabelCalibration), "`label_calibration_` must be that of labels")

@@ -122,7 +122,7 @@ class Model(ABC):
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
 
-    default = "mix"
+    default = "full"
 
     @classmethod
     def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:

@@ -122,13 +122,60 @@ class Dispersion:
         expect(self.n_samples > 0, "a dispersion must rest on some instances")
 
 
+@dataclass(frozen=True)
+class TrainingGain:
+    """How much more accurate predictions are than those that an estimator was fitted to.
+
+    The classifiers of folds learn from fewer instances than the one that predicts in the end. Like
+    a dispersion, the gain of each prediction is relative to a coin's variance p(1 - p): what is
+    certain gains nothing, and the order of predictions stays as it is.
+
+    Parameters
+    ----------
+    mean
+        Of the instances that it was measured on.
+    ratio
+        Of the gain to p(1 - p); from -1 to 1, so that estimates stay in [0, 1].
+    variance
+        Of that ratio: what is not known of it.
+
+    Examples
+    --------
+    >>> from labelsure.estimation import TrainingGain
+    >>> TrainingGain(ratio=0.1).add_to(np.array([0.0, 0.5, 1.0]))
+    array([0.   , 0.525, 1.   ])
+    """
+
+    mean: float = 0.0
+    ratio: float = 0.0
+    variance: float = 0.0
+
+    def add_to(self, estimated: Floats) -> Floats:
+        """Return the estimates with the gain, (n,)."""
+        return estimated + self.ratio * estimated * (1 - estimated)
+
+    def mean_variance(self, estimated: Floats) -> float:
+        """Return the variance that not knowing the gain leaves in the mean of the estimates."""
+        return self.variance * float((estimated * (1 - estimated)).mean()) ** 2
+
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if these cannot be a gain."""
+        limited = is_number(self.mean, -1, 1) and is_number(self.ratio, -1, 1)
+        expect(limited, "the mean and the ratio of a gain must lie in [-1, 1]")
+        expect(is_number(self.variance, 0), "the variance of a gain must not be below 0")
+
+
 def _dispersion_ratio(coins: Any, residuals: Any) -> Any:
     """Return the ratio of two sums of squares, drawn to 1 where there is little to go by."""
     return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
 
 
 def mean_interval(
-    estimated: Floats, dispersion: Dispersion, fit_variance: float | None, level: float
+    estimated: Floats,
+    dispersion: Dispersion,
+    fit_variance: float | None,
+    gain: TrainingGain,
+    level: float,
 ) -> Estimate:
     """Return the mean of the estimates with an interval for the batch's mean accuracy.
 
@@ -140,6 +187,8 @@ def mean_interval(
         Of accuracies around estimates.
     fit_variance
         What fitting leaves in the mean; None where nothing was fitted.
+    gain
+        What the estimates hold because the classifier learned from more instances.
     level
         In (0, 1).
     """
@@ -147,7 +196,7 @@ def mean_interval(
     if len(estimated) == 0:
         raise InputError("A batch must hold at least one instance, got none.")
     single = dispersion.variance(estimated)
-    variance = float(single.mean()) / len(estimated)
+    variance = float(single.mean()) / len(estimated) + gain.mean_variance(estimated)
     if fit_variance is not None:
         # A mean cannot be known better than from as many instances as were fitted to.
         variance += max(fit_variance, float(single.mean()) / dispersion.n_samples)

@@ -43,6 +43,7 @@ OWN_TYPES = (
     "labelsure.estimation.Layout",
     "labelsure.estimation.PluginModel",
     "labelsure.estimation.RidgeModel",
+    "labelsure.estimation.TrainingGain",
 )
 """Every type of this package that a fitted model consists of."""
 
