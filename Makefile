@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study test lint types layers unit nojit mutants abuse bench docs clean
+.PHONY: study browser test lint types layers unit nojit mutants abuse bench docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study embedded --out runs/embedded
@@ -44,6 +44,12 @@ abuse: .venv/develop.stamp
 	@$(BIN)/python tests/abuse/command_lines.py $(N)
 	@$(BIN)/python tests/abuse/killed_runs.py $$(( ($(N) + 999) / 1000 ))
 
+# What tests of pages need beside Python's packages: a browser, and rules that its pages must keep.
+# Without them these tests are skipped. As root on Debian; elsewhere install Chromium by other means.
+browser: .venv/bin/python
+	command -v chromium || (apt-get update -qq && apt-get install -qq --yes chromium)
+	npm install --silent --no-fund --no-audit --prefix .venv/node axe-core@4
+
 bench: .venv/develop.stamp
 	$(BIN)/python -m benchmarks
 
@@ -58,7 +64,7 @@ docs: .venv/docs.stamp
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[test,bench,data,models]"
+	$(PIP) --editable ".[test,bench,browser,data,models]"
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt

@@ -128,6 +128,26 @@ def assess_predictions(
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )
+    return assess_table(dist, table, estimator, policy)
+
+
+def assess_table(
+    dist: LabelsetDistribution,
+    table: ScoreTable,
+    estimator: AccuracyEstimator,
+    policy: AcceptPolicy | None,
+) -> Assessment:
+    """Return what a fitted estimator and a policy say of predictions in a score table.
+
+    Parameters
+    ----------
+    dist
+        A batch of distributions.
+    table
+        Made from them.
+    estimator, policy
+        As for `assess_predictions`.
+    """
     estimated = estimator.predict(table)
     accepted = None if policy is None else policy.accept(estimated)
     return Assessment(

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelsure._pages import Page
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
@@ -30,6 +31,7 @@ from labelsure.accuracy_aware._model_card import (
     describe_policy,
     make_card,
 )
+from labelsure.accuracy_aware._model_report import make_model_report
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     check_inner_model,
@@ -284,6 +286,25 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         dist, decisions = self._predict_all(X)
         return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_)
 
+    def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
+        """Return a page on the model and its predictions for X: `save` it as one HTML file.
+
+        Parameters
+        ----------
+        X
+            Instances; None for a page on the model alone.
+        Y
+            Their truth, where it is known, in any of the forms that `fit` takes.
+        title
+            Of the page.
+        """
+        check_is_fitted(self, "accuracy_estimator_")
+        batches = []
+        if X is not None:
+            dist, decisions = self._predict_all(X)
+            batches = [(dist, decisions, None if Y is None else self._align_truth(Y, dist, X))]
+        return make_model_report(self, batches, title)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric, once the truth is known.
 
@@ -292,14 +313,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         dist, decisions = self._predict_all(X)
         Y_pred = dist.mode() if decisions is None else decisions
-        if isinstance(self.classes_, list):
-            Y = dist.align(y, "y")
-        else:
-            order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-            is_second = (np.asarray(y) == self.classes_[1])[:, np.newaxis]
-            Y = is_second if order is None else is_second[order]
-        values = accuracy(Y, Y_pred, self.metric, empty=self.empty)
+        values = accuracy(self._align_truth(y, dist, X), Y_pred, self.metric, empty=self.empty)
         return float(np.average(values, weights=sample_weight))
+
+    def _align_truth(self, y: Any, dist: LabelsetDistribution, X: Any) -> Labelsets:
+        """Return the truth of instances X in the order of their labels and rows."""
+        if isinstance(self.classes_, list):
+            return dist.align(y, "y")
+        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
+        is_second = (np.asarray(y) == self.classes_[1])[:, np.newaxis].astype(np.int8)
+        return is_second if order is None else is_second[order]
 
     @property
     def reference_(self) -> Estimate:

@@ -1,0 +1,209 @@
+"""What a report says of all predictions: sums that take the same memory for any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelsure._typing import Floats, Labelsets
+from labelsure.distributions import LabelsetDistribution
+from labelsure.label_outcomes import calibration_marginals
+from labelsure.metrics import Metric
+from labelsure.score_table import ScoreTable
+
+N_STEPS = 200
+"""Of the slider: thresholds from 0 to 1, half a percent apart."""
+
+N_BINS = 20  # of the histogram of estimated accuracies
+N_DRAWS = 10  # of labelsets that could be true, by which confusions are expected
+N_PAIRS = 20  # of labels that are confused most
+N_LABELS = 200  # in the table of labels
+
+
+class BatchTotals:
+    """Sums over predictions, batch by batch.
+
+    Parameters
+    ----------
+    metrics
+        The accuracies to show.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    label_names
+        One for each label.
+    threshold
+        Of the policy, which the slider has beside its own; None without one.
+    has_truth
+        Whether the truth is known.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Metric],
+        empty: float,
+        label_names: Sequence[str],
+        threshold: float | None,
+        has_truth: bool,
+    ) -> None:
+        self.metrics, self.empty, self.label_names = list(metrics), empty, list(label_names)
+        self.threshold, self.has_truth = threshold, has_truth
+        known = [] if threshold is None else [threshold]
+        self.thresholds = np.unique([*np.linspace(0, 1, N_STEPS + 1).round(6), *known])
+        n_steps, n_labels = len(self.thresholds), len(self.label_names)
+        self.n = np.zeros(n_steps, dtype=np.int64)
+        self.estimated = np.zeros(n_steps)
+        self.expected = np.zeros((len(self.metrics), n_steps))
+        self.actual = np.zeros((len(self.metrics), n_steps))
+        self.histogram = np.zeros(N_BINS, dtype=np.int64)
+        self.n_predicted = np.zeros(n_labels, dtype=np.int64)
+        self.n_true = np.zeros(n_labels, dtype=np.int64)
+        self.n_hit = np.zeros(n_labels, dtype=np.int64)
+        self.sum_probability = np.zeros(n_labels)
+        self.confusions = sparse.csr_array((n_labels, n_labels))
+
+    def add(
+        self,
+        dist: LabelsetDistribution,
+        table: ScoreTable,
+        estimated: Floats,
+        Y_true: Labelsets | None,
+    ) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        dist
+            Its distributions.
+        table
+            Its predictions, with the expected accuracies of all metrics.
+        estimated
+            (n,) estimated accuracies.
+        Y_true
+            (n, L) the truth, where it is known.
+        """
+        # Which is the highest threshold that accepts it? All lower ones do as well.
+        step = np.searchsorted(self.thresholds, estimated, side="right") - 1
+        self.n += self._sum_by_step(step, None)
+        self.estimated += self._sum_by_step(step, estimated)
+        for i, metric in enumerate(self.metrics):
+            self.expected[i] += self._sum_by_step(step, table.expected(metric, self.empty))
+            if self.has_truth:
+                self.actual[i] += self._sum_by_step(step, table.accuracy(metric, self.empty))
+        bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
+        self.histogram += np.bincount(bins, minlength=N_BINS)
+        Y_pred = np.asarray(table.decisions)
+        self.n_predicted += Y_pred.sum(axis=0, dtype=np.int64)
+        self.sum_probability += calibration_marginals(dist).sum(axis=0)
+        if Y_true is not None:
+            self.n_true += Y_true.sum(axis=0, dtype=np.int64)
+            self.n_hit += (Y_true & Y_pred).sum(axis=0, dtype=np.int64)
+            self.confusions += _count_confusions(Y_true, Y_pred)
+            return
+        draws = dist.sample(N_DRAWS, random_state=0)
+        for draw in range(N_DRAWS):
+            self.confusions += _count_confusions(draws[:, draw], Y_pred) / N_DRAWS
+
+    def _sum_by_step(self, step: Any, values: Floats | None) -> Any:
+        """Return for each threshold the sum over the predictions that it accepts."""
+        sums = np.bincount(step, weights=values, minlength=len(self.thresholds))
+        return sums[::-1].cumsum()[::-1]
+
+    @property
+    def n_instances(self) -> int:
+        """How many predictions there are."""
+        return int(self.n[0])
+
+    def mean_expected(self, metric: Metric) -> float:
+        """Return what the model itself believes the mean accuracy to be."""
+        return float(self.expected[self.metrics.index(metric), 0] / self.n_instances)
+
+    def mean_actual(self, metric: Metric) -> float:
+        """Return the mean accuracy."""
+        return float(self.actual[self.metrics.index(metric), 0] / self.n_instances)
+
+    def describe_acceptance(self, metric: Metric) -> dict[str, Any]:
+        """Return for each threshold how many are accepted, and their mean accuracies.
+
+        Parameters
+        ----------
+        metric
+            The one that is estimated; of others the truth or else the model's own belief is shown.
+        """
+        policy = None
+        if self.threshold is not None:
+            policy = int(np.searchsorted(self.thresholds, self.threshold))
+        accuracy = {}
+        for i, shown in enumerate(self.metrics):
+            sums, source = self.expected[i], "what the model itself expects, not checked"
+            if self.has_truth:
+                sums, source = self.actual[i], "actual, by the truth"
+            elif shown == metric:
+                sums, source = self.estimated, "estimated"
+            means = np.divide(sums, self.n, out=np.zeros(len(self.n)), where=self.n > 0)
+            accuracy[shown.name] = {"values": means.round(4).tolist(), "source": source}
+        return {
+            "thresholds": self.thresholds.tolist(),
+            "n": self.n.tolist(),
+            "policy": policy,
+            "accuracy": accuracy,
+        }
+
+    def describe_histogram(self) -> list[dict[str, Any]]:
+        """Return how many predictions have which estimated accuracy."""
+        edges = np.linspace(0, 1, N_BINS + 1).round(6).tolist()
+        rows = zip(edges[:-1], edges[1:], self.histogram.tolist(), strict=True)
+        return [{"low": low, "high": high, "n": n} for low, high, n in rows]
+
+    def describe_labels(self) -> dict[str, Any]:
+        """Return the labels that are predicted most, with what is known of each."""
+        order = np.argsort(-self.n_predicted - self.sum_probability, kind="stable")[:N_LABELS]
+        rows = []
+        for label in order.tolist():
+            row: dict[str, Any] = {
+                "name": self.label_names[label],
+                "n_predicted": int(self.n_predicted[label]),
+                "sum_probability": round(float(self.sum_probability[label]), 1),
+            }
+            if self.has_truth:
+                hit = int(self.n_hit[label])
+                row["n_true"] = int(self.n_true[label])
+                row["precision"] = _divide(hit, row["n_predicted"])
+                row["recall"] = _divide(hit, row["n_true"])
+            rows.append(row)
+        return {"rows": rows, "n_left_out": len(self.label_names) - len(rows)}
+
+    def describe_confusions(self) -> dict[str, Any]:
+        """Return the pairs of labels of which most often one was true and the other predicted."""
+        pairs = self.confusions.tocoo()
+        order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
+        digits = 0 if self.has_truth else 1
+        rows = [
+            {
+                "missed": self.label_names[int(pairs.coords[0][at])],
+                "added": self.label_names[int(pairs.coords[1][at])],
+                "n": f"{pairs.data[at]:,.{digits}f}",
+            }
+            for at in order
+            if pairs.data[at] >= 0.05
+        ]
+        note = "One label was true and not predicted, another was predicted and not true."
+        if not self.has_truth:
+            note = (
+                "How often one label would be true and not predicted while another is predicted "
+                "and not true, if the model's own probabilities are right."
+            )
+        return {"rows": rows, "note": note if rows else "No two labels were confused."}
+
+
+def _count_confusions(Y_true: Labelsets, Y_pred: Labelsets) -> Any:
+    """Return how often label i was true and missed while label j was predicted and not true."""
+    missed = sparse.csr_array(((Y_true == 1) & (Y_pred == 0)).astype(np.float64))
+    added = sparse.csr_array(((Y_true == 0) & (Y_pred == 1)).astype(np.float64))
+    return sparse.csr_array(missed.T @ added)
+
+
+def _divide(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
