@@ -100,14 +100,21 @@ class PaperCheck:
         verdicts = (f"{verdict}: {counts[verdict]}" for verdict in VERDICTS)
         parts += [f"{len(self.conclusions)} conclusions. {'; '.join(verdicts).capitalize()}.", ""]
         parts += ["Settings: " + "; ".join(f"{k} {v}" for k, v in self.settings.items()) + ".", ""]
-        parts += [conclusions_table(self.conclusions).to_markdown()]
-        parts += [claims_table(self.conclusions).to_markdown()]
-        parts += [summaries_table(self.summaries).to_markdown()]
-        parts += [
-            numbers_table(title, self.numbers[self.numbers["table"] == name]).to_markdown()
+        parts += [table.to_markdown() for table in self.tables()]
+        return "\n".join(parts)
+
+    def tables(self) -> list[PrintedTable]:
+        """Return the comparison as tables: conclusions, summaries, numbers; misses first."""
+        numbers = [
+            numbers_table(title, self.numbers[self.numbers["table"] == name])
             for name, title in TITLES.items()
         ]
-        return "\n".join(parts)
+        return [
+            conclusions_table(self.conclusions),
+            claims_table(self.conclusions),
+            summaries_table(self.summaries),
+            *numbers,
+        ]
 
 
 def check_against_paper(run_dir: AnyPath, *, n_jobs: int | None = None) -> PaperCheck:

@@ -63,6 +63,11 @@ class TableEntry:
         text = f"**{text}**" if self.bold else text
         return f"{text} {_arrows(self.mark, '↑', '↓')}".strip()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, "+" and "-" as arrows."""
+        arrows = self.mark if self.mark.startswith("*") else _arrows(self.mark, "↑", "↓")
+        return {"text": f"{self.text} {arrows}".strip(), "bold": self.bold or self.underlined}
+
     def latex(self) -> str:
         """Return the entry for LaTeX."""
         text = escape_latex(self.text)
@@ -155,6 +160,23 @@ class PrintedTable:
         for below in (self.note, self._settings_line()):
             lines += ["", below.replace("*", r"\*")] if below else []
         return "\n".join(lines) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain values, as a page holds it."""
+        rows: list[dict[str, Any]] = []
+        for row in self.rows:
+            if isinstance(row, Heading):
+                rows += [{"heading": row.title}] if row.title else []
+            else:
+                rows.append({"entries": [_as_entry(entry).to_dict() for entry in row]})
+        return {
+            "name": self.name,
+            "title": self.title,
+            "columns": list(self.columns),
+            "rows": rows,
+            "note": self.note,
+            "n_text": self.n_text,
+        }
 
     def to_latex(self) -> str:
         """Return a floating table for LaTeX (package booktabs), settings as comments."""

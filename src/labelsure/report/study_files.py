@@ -104,12 +104,22 @@ def _frames(
     }
 
 
-def _write_figures(
-    analyses: Analyses, settings: Mapping[str, str], folder: Path, left_out: LeftOut
-) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
+def make_figures(
+    analyses: Analyses, settings: Mapping[str, str], left_out: LeftOut
+) -> dict[str, Figure]:
+    """Return every figure of a study by its name; one that cannot be made says why.
+
+    Parameters
+    ----------
+    analyses
+        Of the study.
+    settings
+        Of which a few stand in the figure itself.
+    left_out
+        Is told which figures could not be made.
+    """
     metrics = analyses.settings.metrics
-    figures: dict[str, Callable[[], Figure]] = {
+    makers: dict[str, Callable[[], Figure]] = {
         "example_distributions": plot_example_distributions,
         "candidates": plot_candidates,
         "calibration": lambda: plot_calibration(analyses.intervals),
@@ -120,12 +130,21 @@ def _write_figures(
             empty=analyses.settings.empty,
         ),
     }
-    line = "; ".join(f"{name} {value}" for name, value in settings.items())
     shown = [f"{name} {settings[name]}" for name in FOOTER if name in settings]
+    figures = {}
+    for name, make in makers.items():
+        figures[name] = left_out.make_or_say(name, make, draw_sentence)
+        figures[name].text(0.003, 0.003, "; ".join(shown), fontsize=5, color="0.4")
+    return figures
+
+
+def _write_figures(
+    analyses: Analyses, settings: Mapping[str, str], folder: Path, left_out: LeftOut
+) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    line = "; ".join(f"{name} {value}" for name, value in settings.items())
     written = []
-    for name, make in figures.items():
-        figure = left_out.make_or_say(name, make, draw_sentence)
-        figure.text(0.003, 0.003, "; ".join(shown), fontsize=5, color="0.4")
+    for name, figure in make_figures(analyses, settings, left_out).items():
         for suffix in FIGURE_FORMATS:
             path = folder / f"{name}.{suffix}"
             _save(figure, path, line)
