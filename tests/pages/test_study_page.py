@@ -1,0 +1,114 @@
+"""The page of a study: its tables are those of the files, and a browser shows it."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+import pytest
+from labelsure.cli import main
+from labelsure.paper import Claim, _study_page
+from labelsure.paper._comparison import PaperCheck
+from labelsure.paper._conclusions import SIGN_RULE, Conclusion
+
+pytestmark = pytest.mark.jit_only
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "quick"
+    assert main(["study", "quick", "--out", str(folder), "--repeats", "1", "--jobs", "1"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(run_folder):
+    return _study_page.make_study_page(run_folder, n_jobs=1)
+
+
+def test_every_table_of_the_files_is_on_the_page(page, run_folder):
+    by_name = {table["name"]: table for table in page.data["tables"]}
+    written = {path.stem for path in (run_folder / "tables").glob("*.md")}
+    assert set(by_name) == written
+    for name, table in by_name.items():
+        frame = pd.read_csv(run_folder / "tables" / f"{name}.csv", dtype=str, keep_default_na=False)
+        # A file for programs has the headings between rows as a column of its own.
+        shown = {row["entries"][0]["text"] for row in table["rows"] if "entries" in row}
+        known = set(frame.iloc[:, 0]) | set(frame.iloc[:, min(1, frame.shape[1] - 1)])
+        assert shown <= known, name
+        assert 0 <= frame.shape[1] - len(table["columns"]) <= 1
+        assert table["title"] in page.html.replace("&#39;", "'")
+
+
+def test_figures_are_part_of_the_file(page):
+    assert len(page.data["figures"]) == 4
+    assert all(f["image"].startswith("data:image/svg+xml;base64,") for f in page.data["figures"])
+    assert not re.search(r'(src|href)="https?:', page.html)
+    assert len(page.html.encode()) < 3_000_000
+
+
+def test_simulated_data_has_nothing_of_the_papers_beside_it(page):
+    assert page.data["compared"] == []
+    assert 'id="compared"' not in page.html
+    assert "2 data sets" in page.html
+
+
+def test_verdicts_and_the_papers_numbers_stand_beside_ours(run_folder, monkeypatch):
+    numbers = pd.DataFrame(
+        {
+            "table": ["datasets"],
+            "row": ["scene"],
+            "quantity": ["labels"],
+            "published": [6.0],
+            "ours": [6.0],
+            "spread": [0.0],
+            "difference": [0.0],
+            "low": [5.0],
+            "high": [7.0],
+            "miss": [False],
+        }
+    )
+    summaries = pd.DataFrame(
+        [{"measure": "m", "ours": 1.0, "least": 1.0, "most": 1.0, "trivial": 0.0, "own": 1.0}]
+    )
+    conclusions = [
+        Conclusion("a", "This fails.", SIGN_RULE, (Claim("x", 1, -1.5, -2.0, -1.0),)),
+        Conclusion("b", "This holds.", SIGN_RULE, (Claim("x", 1, 1.5, 1.0, 2.0),)),
+    ]
+    found = PaperCheck(conclusions, summaries, numbers, {})
+    monkeypatch.setattr(_study_page, "compare_with_paper", lambda *given: found)
+    page = _study_page.make_study_page(run_folder, n_jobs=1)
+    assert page.data["verdicts"][0] == ("does not hold", 1)
+    titles = [table["title"] for table in page.data["compared"]]
+    assert titles[:3] == ["Conclusions", "The numbers behind them", "Agreement with the paper"]
+    assert titles[3:] == ["Data sets"]
+    assert "scene, labels" in page.html
+    assert page.html.index("This fails.") < page.html.index("This holds.")
+
+
+@pytest.mark.parametrize(
+    ("look", "scheme", "width"),
+    [("light", "light", 1280), ("dark", "dark", 1280), ("narrow", "light", 390)],
+)
+def test_a_browser_shows_it_to_everyone(
+    browser, page, axe, artefacts, tmp_path, look, scheme, width
+):
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": 900}, bypass_csp=True
+    )
+    opened = context.new_page()
+    said = []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.goto(page.save(tmp_path / "study.html").as_uri())
+    opened.evaluate(axe)
+    found = opened.evaluate("axe.run()")
+    serious = [
+        (rule["id"], rule["nodes"][0]["html"])
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+    ]
+    opened.screenshot(path=artefacts / f"study_{look}.png", full_page=True)
+    context.close()
+    assert serious == []
+    assert said == []
