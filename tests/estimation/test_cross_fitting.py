@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GroupKFold, LeaveOneOut
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,6 +21,7 @@ from labelsure.accuracy_aware._training_gain import (
     add_training_gain,
     extrapolation_factor,
     measure_training_gain,
+    variance_between,
 )
 from labelsure.estimation import TrainingGain
 
@@ -59,9 +60,10 @@ class World:
         return X, (rng.random(logits.shape) < expit(logits)).astype(int)
 
 
-def cross_fit(X, Y, metric, n_folds=5, seed=0):
+def cross_fit(X, Y, metric, n_folds=5, seed=0, learner=None):
     """An accuracy estimator by cross-fitting, as the aware classifier has it, without its card."""
-    model = ls.AccuracyAwareClassifier(LeastSquares(), metric, cv=n_folds, random_state=seed)
+    learner = LeastSquares() if learner is None else learner
+    model = ls.AccuracyAwareClassifier(learner, metric, cv=n_folds, random_state=seed)
     data = model._read_training_data(X, Y, {})
     found = calibrate(model._wrap(), data, n_folds, has_policy=False, random_state=seed)
     # A given penalty saves half of the time, and a frame what is learned about single labels.
@@ -128,10 +130,73 @@ def test_the_gain_is_the_oracles(metric, n_folds):
         list(estimator.predict(halves.by_whole)),
         1 - 1 / n_folds,
         len(table),
+        halves.sizes,
+        chi2.ppf(0.95, 2 * (min(n_folds, 5) - 1)),
     )
     found = measure_training_gain(estimator, halves)
     np.testing.assert_allclose((found.mean, found.ratio, found.variance), expected, rtol=1e-9)
     assert found.mean > 0
+
+
+@given(seed=st.integers(0, 10**6), spread=st.sampled_from([0.0, 0.3, 2.0]))
+def test_the_variance_between_classifiers_is_the_oracles(seed, spread):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 6, size=rng.integers(2, 5)).tolist()
+    groups = [
+        [(rng.normal() * spread + rng.normal(size=n)).tolist() for n in sizes] for _ in range(2)
+    ]
+    critical = chi2.ppf(0.95, 2 * (len(sizes) - 1))
+    found = variance_between([np.concatenate(group) for group in groups], sizes)
+    assert found == pytest.approx(oracles.variance_between(groups, critical))
+
+
+def test_classifiers_that_differ_by_chance_have_no_variance_but_rarely():
+    rng = np.random.default_rng(0)
+    found = [variance_between([rng.normal(size=100)], [20] * 5) for _ in range(2000)]
+    assert np.mean(np.array(found) > 0) == pytest.approx(0.05, abs=0.015)
+    assert variance_between([np.zeros(10)], [5, 5]) == 0  # all are right
+    assert variance_between([rng.normal(size=4)], [1] * 4) == 0  # nothing to tell chance by
+
+
+class Moody(LeastSquares):
+    """A learner that is as sure of one label as ever, but more or less right about it.
+
+    How much depends on its training instances, in a way that nobody can foresee.
+    """
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.mood_ = 0.2 * np.sin(1e4 * X[:, 0].sum())
+        return self
+
+    def predict_proba(self, X):
+        p = super().predict_proba(X)
+        wrong = (1e3 * X[:, 1]) % 1 < 0.25 + self.mood_
+        p[wrong, 0] = 1 - p[wrong, 0]
+        return p
+
+
+def test_a_learner_that_is_never_twice_the_same_has_a_wider_interval(monkeypatch):
+    """Its folds differ by more than chance, so no classifier tells what another one is worth."""
+    world, rng = World(4, 3), np.random.default_rng(3)
+    covered = {True: 0, False: 0}
+    for repeat in range(60):
+        X, Y = world.draw(1500, rng)
+        fitted, table, estimator, halves = cross_fit(X, Y, "jaccard", seed=repeat, learner=Moody())
+        X, Y = world.draw(3000, rng)
+        batch = ls.ScoreTable.from_distribution(
+            ls.as_distribution(fitted, X), Y, metrics=["jaccard"]
+        )
+        mean = batch.accuracy("jaccard", 1.0).mean()
+        for counts in covered:
+            with monkeypatch.context() as patch:
+                if not counts:
+                    path = "labelsure.accuracy_aware._training_gain.variance_between"
+                    patch.setattr(path, lambda *given: 0.0)
+                found = add_training_gain(estimator, table, halves).estimate(batch)
+            covered[counts] += found.low <= mean <= found.high
+    assert covered[True] >= binom.ppf(1e-3, 60, 0.93)
+    assert covered[False] < binom.ppf(1e-6, 60, 0.93), covered
 
 
 @given(share=st.floats(0.1, 1), limit=st.floats(0, 1), missing=st.floats(0.01, 5))
@@ -188,7 +253,9 @@ def test_there_is_nothing_to_gain():
     sure = ls.ScoreTable.from_distribution(ls.IndependentLabels(P), Y).to_frame()
     sure = ls.ScoreTable(sure.assign(tp=0, fp=0, fn=0, tn=3))
     estimator = ls.AccuracyEstimator(model="isotonic").fit(sure)
-    assert measure_training_gain(estimator, HalfTrained(sure, sure, 0.8)) == TrainingGain()
+    assert (
+        measure_training_gain(estimator, HalfTrained(sure, sure, 0.8, (30, 30))) == TrainingGain()
+    )
 
 
 def test_a_model_of_folds_has_a_gain_and_its_card_says_so():

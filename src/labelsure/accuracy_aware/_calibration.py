@@ -213,7 +213,8 @@ def _train_halves(
             return None
     share = float(np.mean([len(train) for train, _ in folds])) / len(data.Y)
     by_whole, by_half = (ScoreTable.concatenate(part) for part in (tables[: len(halves)], halves))
-    return HalfTrained(by_whole, by_half, min(share, 1.0))
+    sizes = tuple(len(table) for table in halves)
+    return HalfTrained(by_whole, by_half, min(share, 1.0), sizes)
 
 
 def _take_half(rows: Indices, data: TrainingData, rng: np.random.RandomState) -> Indices:
