@@ -65,6 +65,7 @@ MAKERS = {
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
+    "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
     ).fit(X, Y),

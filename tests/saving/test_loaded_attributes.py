@@ -24,6 +24,7 @@ LABELS = "a calibration of labels must have numbers for each label and each repl
 GAIN = "the mean and the ratio of a gain must lie in"
 SIGMOID = "`curves_` must have a curve .sigmoid. for each label"
 STEPS = "`curves_` must have a curve .isotonic. for each label"
+RECALIBRATION = "`recalibration_` must be the one that `recalibration` names, for the same labels"
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -198,6 +199,14 @@ CHANGES = [
         "`estimator_` must be a classifier of the same labels",
     ),
     ("AccuracyAwareClassifier", "card_", None, "`card_` must be a card"),
+    ("recalibrated", "recalibration_", None, RECALIBRATION),
+    ("recalibrated", "recalibration", None, RECALIBRATION),
+    ("recalibrated", "recalibration", "links", RECALIBRATION),
+    ("recalibrated", "recalibration_.label_names_", ("a", "b"), RECALIBRATION),
+    ("recalibrated", "recalibration_.power_", 9.0, "`power_` must be the one found if kept"),
+    ("recalibrated", "card_.recalibration", None, "`recalibration` of the card must be the mod"),
+    ("recalibrated", "recalibration", "other", "Unknown recalibration 'other'"),
+    ("of folds", "recalibration_", sf.fitted("JointTemperature"), RECALIBRATION),
     ("of folds", "card_.training_gain", 0.0, "`training_gain` of the card must be the model's"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]
