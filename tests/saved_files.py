@@ -14,6 +14,7 @@ import numpy as np
 from data_for_classifiers import make_problem
 
 import labelsure as ls
+from labelsure.recalibration import Recalibration
 
 X, Y = make_problem(n_samples=200, n_labels=3)
 P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))
@@ -56,6 +57,15 @@ MAKERS = {
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,
+    "JointTemperature": lambda: ls.JointTemperature(gate=False).fit(ls.IndependentLabels(P), TRUTH),
+    "LinkTemperature": lambda: ls.LinkTemperature().fit(ls.IndependentLabels(P), TRUTH),
+    "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
+    "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
+    "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
     ).fit(X, Y),
@@ -76,6 +86,8 @@ def answers(model):
         groups = GROUPS if model.slope_levels_.names else None
         dist = ls.IndependentLabels(P)
         return [model.predict(dist, slope_groups=groups), model.reference_.mean]
+    if isinstance(model, Recalibration):
+        return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X
     found = [model.predict(features), model.predict_proba(features)]
     if isinstance(model, ls.AccuracyAwareClassifier):

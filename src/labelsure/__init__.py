@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
+    from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
@@ -103,6 +104,7 @@ _HOMES = {
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
+    "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
@@ -124,10 +126,13 @@ __all__ = [
     "Estimate",
     "IndependentLabels",
     "InputError",
+    "JointTemperature",
     "LabelsetDistribution",
     "LabelsetTable",
     "LabelsureError",
+    "LabelwiseCalibration",
     "LinearChain",
+    "LinkTemperature",
     "NamedLabelsets",
     "PrecomputedProbabilities",
     "PrefixChain",

@@ -22,6 +22,9 @@ BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and 
 CARD = "the calibration of a card must have the columns of `reliability`"
 LABELS = "a calibration of labels must have numbers for each label and each replicate"
 GAIN = "the mean and the ratio of a gain must lie in"
+SIGMOID = "`curves_` must have a curve .sigmoid. for each label"
+STEPS = "`curves_` must have a curve .isotonic. for each label"
+RECALIBRATION = "`recalibration_` must be the one that `recalibration` names, for the same labels"
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -133,6 +136,32 @@ CHANGES = [
     ("isotonic", "model_.levels", [np.array([0.2, np.nan])], CURVE),
     ("isotonic", "model_.levels", [np.array([])], CURVE),
     ("isotonic", "model_.sizes", [np.array([0])], "each level of a curve must rest on some"),
+    ("JointTemperature", "gate", "yes", "`gate` must be True or False, got 'yes'"),
+    ("JointTemperature", "label_names_", (), "`label_names_` must be names of labels"),
+    ("JointTemperature", "label_names_", ["a"], "`label_names_` must be names of labels"),
+    ("JointTemperature", "n_samples_", 4, "a recalibration must have numbers of instances"),
+    ("JointTemperature", "n_impossible_", -1, "a recalibration must have numbers of instances"),
+    ("JointTemperature", "gain_", np.nan, "the gain must lie within its interval"),
+    ("JointTemperature", "gain_low_", 9.0, "the gain must lie within its interval"),
+    ("JointTemperature", "gain_high_", -9.0, "the gain must lie within its interval"),
+    ("JointTemperature", "is_kept_", False, "`is_kept_` must be what the gate says"),
+    ("JointTemperature", "is_kept_", 1, "`is_kept_` must be what the gate says"),
+    ("JointTemperature", "power_", 1.5, "`power_` must be the one found if kept, 1 if not"),
+    ("JointTemperature", "found_power_", 0.0, r"`found_power_` must lie within \[0.01, 100\]"),
+    ("JointTemperature", "found_power_", 101, r"`found_power_` must lie within \[0.01, 100\]"),
+    ("LinkTemperature", "power_", 1.5, "`power_` must be the one found if kept, 1 if not"),
+    ("LabelwiseCalibration", "method", "linear", "Unknown method 'linear'"),
+    ("LabelwiseCalibration", "curves_", [], SIGMOID),
+    ("LabelwiseCalibration", "curves_", [np.ones((2, 2))] * 3, SIGMOID),
+    ("LabelwiseCalibration", "curves_", [np.full((2, 1), np.nan)] * 3, SIGMOID),
+    ("LabelwiseCalibration", "curves_", [np.ones((2, 1), dtype=int)] * 3, SIGMOID),
+    ("LabelwiseCalibration", "curves_", [[[1.0], [0.0]]] * 3, SIGMOID),
+    ("isotonic labels", "curves_", [np.ones((3, 2))] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.empty((2, 0))] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[0.0, 1.0], [0.7, 0.6]])] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[1.0, 0.0], [0.6, 0.7]])] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[0.0, 1.0], [0.0, 0.6]])] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[0.0, 1.0], [0.6, 1.0]])] * 3, STEPS),
     ("AccuracyAwareClassifier", "accuracy_estimator_", sf.fitted("ridge"), BELONGS),
     ("AccuracyAwareClassifier", "accuracy_estimator_.decision_", "best", BELONGS),
     ("AccuracyAwareClassifier", "empty", 0.5, BELONGS),
@@ -170,6 +199,14 @@ CHANGES = [
         "`estimator_` must be a classifier of the same labels",
     ),
     ("AccuracyAwareClassifier", "card_", None, "`card_` must be a card"),
+    ("recalibrated", "recalibration_", None, RECALIBRATION),
+    ("recalibrated", "recalibration", None, RECALIBRATION),
+    ("recalibrated", "recalibration", "links", RECALIBRATION),
+    ("recalibrated", "recalibration_.label_names_", ("a", "b"), RECALIBRATION),
+    ("recalibrated", "recalibration_.power_", 9.0, "`power_` must be the one found if kept"),
+    ("recalibrated", "card_.recalibration", None, "`recalibration` of the card must be the mod"),
+    ("recalibrated", "recalibration", "other", "Unknown recalibration 'other'"),
+    ("of folds", "recalibration_", sf.fitted("JointTemperature"), RECALIBRATION),
     ("of folds", "card_.training_gain", 0.0, "`training_gain` of the card must be the model's"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]

@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
-from sklearn.utils.metadata_routing import (
-    UNUSED,
-    MetadataRouter,
-    MethodMapping,
-    _routing_enabled,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
@@ -23,8 +17,10 @@ from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
     check_cv_setting,
+    make_recalibration,
     warn_once,
 )
+from labelsure.accuracy_aware._metadata import make_router, route_parameters
 from labelsure.accuracy_aware._model_card import (
     check_loaded_classifier,
     describe_policy,
@@ -95,6 +91,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         The Jaccard and F1 of two empty labelsets.
     features, model
         As of `AccuracyEstimator`.
+    recalibration
+        Nothing, or what brings the distributions closer to what was seen of the instances of the
+        accuracy estimator: "joint" (`JointTemperature`), "links" (`LinkTemperature`, for chains),
+        "labels" (`LabelwiseCalibration`), or one of these objects, not fitted. Everything is then
+        of the recalibrated distributions, unless its gate finds that it does not help.
     random_state
         Seed of folds and splits.
 
@@ -102,6 +103,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     ----------
     estimator_, accuracy_estimator_, policy_
         What was fitted; `policy_` is None without a target or a coverage.
+    recalibration_
+        The fitted recalibration, which prints what it found; None without one.
     guaranteed_
         Whether what the policy says holds with probability `level`: there is one, and it rests on
         instances that neither the classifier nor the accuracy estimator has seen.
@@ -143,6 +146,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         empty: float = 1.0,
         features: Any = None,
         model: str = "ridge",
+        recalibration: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -155,6 +159,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.empty = empty
         self.features = features
         self.model = model
+        self.recalibration = recalibration
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -183,7 +188,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 has_policy=has_policy,
                 random_state=self.random_state,
             )
-        self.estimator_ = found.fitted
+        self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         accuracy_estimator = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
@@ -201,12 +206,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return the estimator's P(Y|x) of each instance."""
+        """Return P(Y|x) of each instance: the estimator's, recalibrated where that is wanted."""
         return self.distribution_of_checked(self._check_instances(X)).with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
-        return self._ask(self.estimator_, X)
+        return self._recalibrate(self._ask(self.estimator_, X))
+
+    def _recalibrate(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+        return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
     def _check_instances(self, X: Any) -> Any:
         """Return X as the estimator takes it: checked where that is one of ours."""
@@ -219,20 +227,26 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""
         checked = self._check_instances(X)
-        dist, decisions = self._predict_by(self.estimator_, checked)
-        return dist.with_index(index_of(X)), decisions
+        dist, own = self._predict_by(self.estimator_, checked)
+        dist = self._recalibrate(dist)
+        return dist.with_index(index_of(X)), self._choose(dist, own)
 
     def _predict_by(self, fitted: Any, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
-        """Do so by a fitted estimator, X being checked where that is one of ours."""
+        """Return the distributions of a fitted estimator, and its own predictions if they count.
+
+        X is checked where the estimator is one of ours.
+        """
         dist = self._ask(fitted, X)
-        if self.decision == "mode":  # which comes with the profile anyway
+        if self.decision != "predict":
             return dist, None
-        if self.decision == "best":
-            return dist, decide(dist, self.metric, empty=self.empty)
         predicted = fitted.predict(X)
         if np.ndim(predicted) == 1:  # of a model of one label
             predicted = np.asarray(predicted)[:, np.newaxis]
         return dist, check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
+
+    def _choose(self, dist: LabelsetDistribution, own: Labelsets | None) -> Labelsets | None:
+        """Return what is predicted, None for the mode, which comes with the profile anyway."""
+        return decide(dist, self.metric, empty=self.empty) if self.decision == "best" else own
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance by a fitted estimator."""
@@ -320,13 +334,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router.add(estimator=self._new_estimator(), method_mapping=mapping)
-        if self._has_splitter():
-            mapping = MethodMapping().add(caller="fit", callee="split")
-            router.add(splitter=self.cv, method_mapping=mapping)
-        return router
+        return make_router(self, self._new_estimator())
 
     def _check_parameters(self) -> None:
         get_metric(self.metric)
@@ -335,6 +343,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             raise unknown_name("decision", self.decision, DECISIONS)
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
+        make_recalibration(self.recalibration)
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator
@@ -345,33 +354,23 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.estimator
 
     def _wrap(self) -> WrappedModel:
-        names, ask = self.label_names_, self._predict_by
-        return WrappedModel(self._new_estimator(), names, self.metric, self.decision, ask)
+        return WrappedModel(
+            self._new_estimator(),
+            self.label_names_,
+            self.metric,
+            self.decision,
+            self._predict_by,
+            self._choose,
+            make_recalibration(self.recalibration),
+        )
 
     @property
     def _has_base_learners(self) -> bool:
         """Whether the estimator is one of ours, for which X is checked once, here."""
         return isinstance(self._new_estimator(), LabelsetClassifier)
 
-    def _route_parameters(self, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Return what goes to the estimator's `fit` beside X and y, and the splitter's groups."""
-        params = {name: value for name, value in params.items() if value is not None}
-        if _routing_enabled():
-            routed = process_routing(self, "fit", **params)
-            groups = routed.splitter.split.get("groups") if self._has_splitter() else None
-            return dict(routed.estimator.fit), groups
-        groups = params.pop("groups", None)
-        if groups is not None and not self._has_splitter():
-            raise InputError(
-                f"`groups` are for a splitter, got cv={self.cv!r}. Pass e.g. cv=GroupKFold(5)."
-            )
-        return params, groups
-
-    def _has_splitter(self) -> bool:
-        return hasattr(self.cv, "split")
-
     def _read_training_data(self, X: Any, y: Any, params: dict[str, Any]) -> TrainingData:
-        fit_params, groups = self._route_parameters(params)
+        fit_params, groups = route_parameters(self, params)
         check_sizes(X, y, type(self).__name__)
         estimator = self._new_estimator()
         is_frozen = isinstance(estimator, FrozenEstimator)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from labelsure._typing import Floats
-from labelsure.accuracy_aware._calibration import Calibration
+from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
 from labelsure.accuracy_aware._training_data import known_label_names
 from labelsure.estimation import AccuracyEstimator, reliability
 from labelsure.metrics import get_metric
@@ -48,6 +48,8 @@ class ModelCard:
         One for each label.
     metric, empty, decision
         What accuracy means, and what is predicted.
+    recalibration
+        What recalibrates the distributions, in words; None without one.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
     training_gain
@@ -76,6 +78,7 @@ class ModelCard:
     metric: str
     empty: float
     decision: str
+    recalibration: str | None
     estimated: float
     low: float
     high: float
@@ -103,6 +106,7 @@ class ModelCard:
             f"estimator, {self.n_for_policy} for the policy",
             f"accuracy: {self.metric}, of decision {self.decision!r}, two empty labelsets being "
             f"worth {self.empty:g}",
+            *([] if self.recalibration is None else [f"recalibration: {self.recalibration}"]),
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
             f"{self.high:.3f} ({self.training_gain:+.3f} for learning from more than the folds)",
             f"policy: {self.summary}",
@@ -155,6 +159,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         metric=get_metric(model.metric).name,
         empty=float(model.empty),
         decision=model.decision,
+        recalibration=describe_recalibration(model),
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
@@ -204,6 +209,11 @@ def _estimate_by_folds(estimator: AccuracyEstimator, table: ScoreTable) -> Float
     return estimated
 
 
+def describe_recalibration(model: Any) -> str | None:
+    """Return what recalibrates the distributions of a classifier, in words; None for nothing."""
+    return None if model.recalibration_ is None else str(model.recalibration_)
+
+
 def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
     """Return what a policy accepts, and whether that is guaranteed, in words.
 
@@ -251,6 +261,7 @@ def check_loaded_classifier(model: Any) -> None:
         and estimator.decision_ == model.decision,
         "`accuracy_estimator_` must be fitted for the classifier's metric and decisions",
     )
+    _check_recalibration(model)
     wanted = (model.target, model.coverage)
     expect(
         (policy is None) == (wanted == (None, None)),
@@ -273,12 +284,22 @@ def check_loaded_classifier(model: Any) -> None:
         expect(getattr(card, name) == value, f"`{name}` of the card must be the model's")
 
 
+def _check_recalibration(model: Any) -> None:
+    wanted, found = make_recalibration(model.recalibration), model.recalibration_
+    expect(
+        type(found) is type(wanted)
+        and (found is None or len(found.label_names_) == len(model.label_names_)),
+        "`recalibration_` must be the one that `recalibration` names, for the same labels",
+    )
+
+
 def _facts(model: Any) -> dict[str, Any]:
     """Return what a card says that can be seen from the model itself."""
     return {
         "label_names": list(model.label_names_),
         "metric": model.metric,
         "decision": model.decision,
+        "recalibration": describe_recalibration(model),
         "target": model.target,
         "level": model.level,
         "guaranteed": model.guaranteed_,
