@@ -48,7 +48,7 @@ from labelsure.classifiers import (
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator, Estimate
+from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
 from labelsure.named_labelsets import align_rows
@@ -270,6 +270,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """Return the mean accuracy of a batch, or its "micro-f1" or the like, with an interval."""
         level = self.level if level is None else level
         return self.accuracy_estimator_.estimate(*self._predict_all(X), metric=metric, level=level)
+
+    def sum_up(self, X: Any) -> BatchSums:
+        """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
+        return self.accuracy_estimator_.sum_up(*self._predict_all(X))
 
     def estimate_labels(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
         """Return precision, recall and F1 of each label, as `AccuracyEstimator` has them."""
