@@ -51,6 +51,12 @@ def study(
             "--jobs", "-j", min=1, max=MAX_JOBS, help="Cells at a time; all cores by default."
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers compute the cells."
+        ),
+    ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(
@@ -87,7 +93,9 @@ def study(
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
     with RunFolder(out).locked() as folder, CellLines(quiet=as_json) as lines:
-        run = run_study(chosen, folder, data_dir=data, n_jobs=jobs, progress=lines)
+        run = run_study(
+            chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
+        )
         problem = _write_report(run, lines, jobs)
     if as_json:
         print(json.dumps(_as_dict(run), indent=2))
