@@ -8,6 +8,7 @@ import saved_files as sf
 from sklearn.isotonic import IsotonicRegression
 
 import labelsure as ls
+from labelsure.input_columns import ColumnRole
 from labelsure.saving import expect, is_array, is_count, is_number
 
 NAN = np.full((1, 3), np.nan)
@@ -22,6 +23,8 @@ BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and 
 CARD = "the calibration of a card must have the columns of `reliability`"
 LABELS = "a calibration of labels must have numbers for each label and each replicate"
 GAIN = "the mean and the ratio of a gain must lie in"
+ROLES = "`roles_` must have one known role for each column"
+ROLE = [ColumnRole.of("x", "number")]
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -171,6 +174,25 @@ CHANGES = [
     ),
     ("AccuracyAwareClassifier", "card_", None, "`card_` must be a card"),
     ("of folds", "card_.training_gain", 0.0, "`training_gain` of the card must be the model's"),
+    ("a table", "card_.columns", None, "`columns` of the card must be the model's"),
+    ("TableColumns", "roles_", [], "`medians_` must be those of the numbers"),
+    ("TableColumns", "roles_", [1], ROLES),
+    ("TableColumns", "roles_", ROLE * 2, ROLES),
+    ("TableColumns", "roles_", (), ROLES),
+    ("TableColumns", "roles_.1.role", "other", ROLES),
+    ("TableColumns", "roles_.2.name", "color", "`transformer_` must be fitted to the columns"),
+    ("TableColumns", "roles_.3.role", "left out", "`transformer_` must be fitted to the columns"),
+    ("TableColumns", "medians_", np.array([np.nan]), "`medians_` must be those of the numbers"),
+    ("TableColumns", "transformer_", sf.fitted("plugin"), "AttributeError"),
+    ("PredictionColumns", "layout", "other", "`layout` must be one that is known"),
+    ("PredictionColumns", "layout", "cells", "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "column", 3, "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "id_column", 3, "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "label_names_", ("a", "a"), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", (), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", ["a"], "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", ("a", 1), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "logits", "no", "`logits` must be true or false"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]
 

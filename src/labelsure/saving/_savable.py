@@ -172,6 +172,21 @@ def load(path: str | Path, *, trust: Any = ()) -> Any:
     return model
 
 
+def read_description(path: str | Path) -> dict[str, Any]:
+    """Return what a saved file says of itself, of which nothing is built, whatever it holds.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Its kind, metric, label names and card, and the versions that wrote it.
+    """
+    return dict(read_saved(Path(path)).header)
+
+
 def _check_metric(file: SavedFile) -> None:
     metric = file.header.get("metric")
     if isinstance(metric, str) and metric not in METRICS:

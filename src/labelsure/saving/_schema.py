@@ -34,7 +34,9 @@ OWN_TYPES = (
     "labelsure.EnsembleOfClassifierChains",
     "labelsure.Estimate",
     "labelsure.PrecomputedProbabilities",
+    "labelsure.PredictionColumns",
     "labelsure.ProbabilisticClassifierChain",
+    "labelsure.TableColumns",
     "labelsure.accuracy_aware.ModelCard",
     "labelsure.estimation.Dispersion",
     "labelsure.estimation.GroupLevels",
@@ -44,6 +46,7 @@ OWN_TYPES = (
     "labelsure.estimation.PluginModel",
     "labelsure.estimation.RidgeModel",
     "labelsure.estimation.TrainingGain",
+    "labelsure.input_columns.ColumnRole",
 )
 """Every type of this package that a fitted model consists of."""
 
