@@ -21,6 +21,7 @@ import tomli_w
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does
 
 from abuse.damaged_files import DAMAGES, SETTINGS
+from scored_files import make_model, make_rows
 
 from labelsure.cli import main as run_command
 from labelsure.study import Plan, run_study
@@ -37,6 +38,7 @@ STRANGE = [
     "file/below", "*", "$HOME", "%s%n", "{}", "{0}", "'", '"', "`id`", ";", "|", "&&", "nul",
     "con.toml", "paper.toml", "Quick", "quik", "--help", "-h", "--version", "--debug",
 ]  # fmt: skip
+OUTPUTS = [".csv", ".csv", ".parquet", ".jsonl", ".json", ".xls", "", "/", "\0.csv"]
 ARFF = "@relation 'r: -C 1'\n@attribute y {0,1}\n@attribute x numeric\n@data\n0,1\n1,2\n"
 SMALL = {
     **SETTINGS,
@@ -68,6 +70,9 @@ class World:
         (self.data / "broken.arff").write_text(ARFF.replace("numeric", "{"))
         (self.data / "cut.arff.gz").write_bytes(b"\x1f\x8b\x08\x00")
         (folder / "file").touch()
+        make_model().save(self.data / "model.labelsure")
+        make_rows(20).to_csv(self.data / "new.csv", index=False)
+        make_rows(9).assign(b="soon").to_csv(self.data / "bad.csv", index=False)
         self.plan = folder / "plan.toml"
         self.write_plan()
         run = run_study(Plan.from_dict(SMALL), folder / "run", n_jobs=1)
@@ -97,6 +102,8 @@ class World:
         commands = [
             *[["study", str(plan), "--out", str(out)]] * 3,
             ["check", choose([str(self.folder / "run"), folder])],
+            *[["score", *self.model_and_rows(), "--out", f"{out}{choose(OUTPUTS)}"]] * 2,
+            ["estimate", *self.model_and_rows()],
             ["data", "list"],
             *[["data", "info", name]] * 2,
             ["data", "fetch", name],
@@ -108,11 +115,29 @@ class World:
                 *(["--jobs", "1"], ["-j", "x"], ["--repeats", number], ["--data", folder]),
                 *(["--json"], ["--trust-imports"]),
             ],
+            "score": [
+                *(["--id", choose(["id", "none"])], ["--audit", number], ["--top", number]),
+                *(["--to", choose(["argilla", "x"])], ["--bad-rows", f"{out}.jsonl"], ["--json"]),
+                *(
+                    ["--overwrite"],
+                    ["--rows-per-unit", number],
+                    ["--quiet"],
+                    ["--sep", choose("x;")],
+                ),
+            ],
+            "estimate": [["--level", number], ["--metric", name], ["--json"], ["--trust", name]],
             "check": [["--strict"], ["--json"], ["--against", choose(["paper", "papers", ""])]],
         }.get(words[0], [["--data", folder], ["--json"]])
         for option in self.random.sample(options, k=self.random.randrange(3)):
             words += option
         return self.spoil(words)
+
+    def model_and_rows(self):
+        """Return a model and an input for it, most of them right."""
+        models = ["model.labelsure", "model.labelsure", "new.csv", "none.labelsure"]
+        inputs = ["new.csv", "new.csv", "bad.csv", "none.csv", "broken.arff", "model.labelsure", ""]
+        choose = self.random.choice
+        return str(self.data / choose(models)), str(self.data / choose(inputs))
 
     def spoil(self, words):
         """Add, exchange, lose or repeat some words, but not what `--out` names."""
