@@ -149,23 +149,32 @@ def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     >>> plain_records(pd.DataFrame({"a": [1.5, None], "b": [("x",), ()]}))
     [{'a': 1.5, 'b': ['x']}, {'a': None, 'b': []}]
     """
-    columns = {str(name): [_plain(value) for value in frame[name].tolist()] for name in frame}
+    columns = {str(name): _plain_column(frame[name]) for name in frame}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain_column(column: pd.Series[Any]) -> list[Any]:
+    """Return the values of a column; those of numbers without a look at each."""
+    values = column.tolist()
+    if column.dtype.kind in "iubf" and not column.hasnans:
+        return values
+    return [_plain(value) for value in values]
 
 
 def _plain(value: Any) -> Any:
     import pandas as pd
 
-    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
-        values = value.tolist() if hasattr(value, "tolist") else value
-        return [_plain(one) for one in values] if isinstance(values, (list, tuple)) else values
-    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
-        return None
-    if isinstance(value, (str, int, float, bool)):
+    if isinstance(value, str):
         return value
+    if hasattr(value, "tolist"):  # of NumPy
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
-    return str(value)
+    if pd.isna(value):
+        return None
+    return value if isinstance(value, (bool, int, float)) else str(value)
 
 
 FORMATS: dict[str, PartFormat] = {
