@@ -85,6 +85,9 @@ MAKERS = {
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
+    "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
+        ls.IndependentLabels(0.5 + P / 2), TRUTH
+    ),
     "isotonic": lambda: fit_estimator("isotonic"),
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),

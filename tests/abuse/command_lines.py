@@ -7,6 +7,7 @@ touches nothing but the folder that `--out` names.
 
 import contextlib
 import io
+import json
 import os
 import random
 import sys
@@ -49,6 +50,88 @@ SMALL = {
 FAILING = {"Broken": {"class": "EnsembleOfClassifierChains", "n_chains": 0}}
 
 
+class ModelFiles:
+    """Tables, predictions and a saved model, right and wrong, for the commands about models.
+
+    Parameters
+    ----------
+    folder
+        Where to make them.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder / "models"
+        self.folder.mkdir()
+        lines = [
+            f"{i},{i % 7},{'red' if i % 3 else 'blue'},{i % 2},{i % 7 > 3:d}" for i in range(60)
+        ]
+        (self.folder / "t.csv").write_text("id,size,colour,odd,large\n" + "\n".join(lines) + "\n")
+        scores = [f"{i},{0.2 + 0.6 * (i % 2)},0.{1 + i % 7}" for i in range(60)]
+        (self.folder / "p.csv").write_text("id,odd,large\n" + "\n".join(scores) + "\n")
+        truth = [f"{i},{i % 2},{i % 7 > 3:d}" for i in range(60)]
+        (self.folder / "y.csv").write_text("id,odd,large\n" + "\n".join(truth) + "\n")
+        pairs = [{"label": "odd", "score": 0.5}, {"label": "large", "score": 0.1}]
+        lines = [json.dumps({"id": i, "scores": pairs}) for i in range(60)]
+        (self.folder / "p.jsonl").write_text("\n".join(lines))
+        (self.folder / "bad.csv").write_text('id,odd,large\n1,2\n"')
+        (self.folder / "empty.csv").write_text("id,odd,large\n")
+        (self.folder / "bad.parquet").write_bytes(b"PAR1")
+        (self.folder / "t.csv.gz").write_bytes(b"\x1f\x8b")
+        (self.folder / "damaged.labelsure").write_bytes(b"PK\x03\x04")
+        words = ["train", str(self.folder / "t.csv"), "--labels", "odd,large", "--quiet"]
+        run_command([*words, "--classifier", "br", "--out", str(self.folder / "m.labelsure")])
+
+    def make_words(self, generator, out):
+        """Return the words of a command about models."""
+        choose = generator.choice
+        wrong = ["bad.csv", "empty.csv", "bad.parquet", "t.csv.gz", "none.csv", ""]
+        table = self.folder / choose([*["t.csv"] * 12, *wrong])
+        model = out / choose([*["m", "m.labelsure"] * 4, "no/m"])
+        said = self.folder / choose([*["p.csv", "p.jsonl"] * 6, "t.csv", *wrong])
+        truth = self.folder / choose([*["y.csv"] * 12, "t.csv", *wrong])
+        labels = choose([*["odd,large"] * 12, "odd,lage", "odd", "id", "colour", "*", ""])
+        saved = choose(["m.labelsure", "m.labelsure", "damaged.labelsure", "none", "t.csv", ""])
+        return choose(
+            [
+                [
+                    "train",
+                    str(table),
+                    "--labels",
+                    labels,
+                    "--classifier",
+                    "br",
+                    "--out",
+                    str(model),
+                ],
+                ["calibrate", str(said), "--truth", str(truth), "--out", str(model)],
+                ["info", str(self.folder / saved)],
+            ]
+        )
+
+    def options(self, generator):
+        """Return options of each command, right and wrong."""
+        choose = generator.choice
+        number = choose(["0.5", "0.9", "0", "1", "-1", "nan", "inf", "x", "1e400"])
+        both = [
+            *(["--id", choose(["id", "colour", "ids", ""])], ["--target", number], ["--json"]),
+            *(["--coverage", number], ["--metric", choose(["f1", "f2", ""])], ["--level", number]),
+            *(["--seed", choose(["1", "-1", "99999999999", "x"])], ["--quiet"]),
+            *(["--sep", choose([";", ""])], ["--label-column", choose(["odd", "colour", "tags"])]),
+        ]
+        cv = choose(["2", "3", "0.5", "0", "1", "-1", "1.0", "nan", "x", "\u00b2", "1" * 400])
+        role = choose(["size=text", "size=category", "size", "x=number", "=", "size=id"])
+        more = [["--cv", cv], ["--drop", choose(["size", "*", "colour,odd", ""])], ["--role", role]]
+        return {
+            "train": [*both, *more],
+            "calibrate": [
+                *both,
+                ["--logits"],
+                ["--labels", choose(["odd,large", "large,odd", "x"])],
+            ],
+            "info": [["--json"], ["--help"]],
+        }
+
+
 class World:
     """A folder with plans, data and a finished run, and a place for what commands write.
 
@@ -75,6 +158,7 @@ class World:
         make_rows(9).assign(b="soon").to_csv(self.data / "bad.csv", index=False)
         self.plan = folder / "plan.toml"
         self.write_plan()
+        self.models = ModelFiles(folder)
         run = run_study(Plan.from_dict(SMALL), folder / "run", n_jobs=1)
         run.analyses(n_jobs=1)  # which `check` would keep in the folder
 
@@ -106,6 +190,7 @@ class World:
             ["estimate", *self.model_and_rows()],
             ["data", "list"],
             *[["data", "info", name]] * 2,
+            *[self.models.make_words(self.random, self.out)] * 6,
             ["data", "fetch", name],
             [choose(STRANGE)],
         ]
@@ -126,6 +211,7 @@ class World:
                 ),
             ],
             "estimate": [["--level", number], ["--metric", name], ["--json"], ["--trust", name]],
+            **self.models.options(self.random),
             "check": [["--strict"], ["--json"], ["--against", choose(["paper", "papers", ""])]],
         }.get(words[0], [["--data", folder], ["--json"]])
         for option in self.random.sample(options, k=self.random.randrange(3)):

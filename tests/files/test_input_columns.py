@@ -147,6 +147,7 @@ def test_roles_are_inferred_without_any_and_are_said():
     assert str(ls.TableColumns()) == "TableColumns()"
     assert clone(columns).roles is None
     assert columns.columns_read == ["x", "c"]
+    assert columns.n_features_in_ == 2
     assert columns.id_column is None
     named = ls.TableColumns([*ROLES, ColumnRole.of("key", "id")])
     assert named.fit(TABLE).id_column == "key"

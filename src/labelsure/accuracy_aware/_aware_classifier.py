@@ -174,15 +174,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         self._check_parameters()
         data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
-        has_policy = self.target is not None or self.coverage is not None
         with warn_once():
-            found = calibrate(
-                self._wrap(),
-                data,
-                self.cv,
-                has_policy=has_policy,
-                random_state=self.random_state,
-            )
+            has_policy, seed = self._new_policy() is not None, self.random_state
+            found = calibrate(self._wrap(), data, self.cv, has_policy=has_policy, random_state=seed)
         self.estimator_ = found.fitted
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
@@ -190,7 +184,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.accuracy_estimator_ = add_training_gain(
             accuracy_estimator.fit(found.for_estimator), found.for_estimator, found.half_trained
         )
-        self.policy_ = self._fit_policy(found.for_policy) if has_policy else None
+        self.policy_ = self._fit_policy(found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         if not self._has_base_learners:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -337,6 +331,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_empty(self.empty)
         if self.decision not in DECISIONS:
             raise unknown_name("decision", self.decision, DECISIONS)
+        self._new_policy()  # refuses targets and coverages before anything is fitted
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
 
@@ -390,8 +385,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         y = truth.for_estimator(X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, fit_params, groups)
 
-    def _fit_policy(self, table: ScoreTable) -> AcceptPolicy:
+    def _new_policy(self) -> AcceptPolicy | None:
+        if self.target is None and self.coverage is None:
+            return None
         outcome = get_metric(self.metric).outcome
-        return AcceptPolicy(self.target, self.level, outcome, coverage=self.coverage).fit(
-            self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
-        )
+        policy = AcceptPolicy(self.target, self.level, outcome, coverage=self.coverage)
+        policy.check_parameters()
+        return policy
+
+    def _fit_policy(self, table: ScoreTable) -> AcceptPolicy | None:
+        policy, accuracies = self._new_policy(), table.accuracy(self.metric, self.empty)
+        if policy is not None:
+            policy.fit(self.accuracy_estimator_.predict(table), accuracies)
+        return policy

@@ -19,6 +19,7 @@ from labelsure.cli._check import check
 from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
+from labelsure.cli._model_commands import calibrate, info, train
 from labelsure.cli._score import estimate, score
 from labelsure.cli._study import study
 from labelsure.errors import LabelsureError
@@ -50,6 +51,9 @@ app = typer.Typer(
 )
 app.command("study")(study)
 app.command("check")(check)
+app.command("train")(train)
+app.command("calibrate")(calibrate)
+app.command("info")(info)
 app.command("demo")(demo)
 app.command("score")(score)
 app.command("estimate")(estimate)

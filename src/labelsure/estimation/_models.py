@@ -198,7 +198,9 @@ class RidgeModel(Model):
             "the coefficients of the ridge must be finite, one for each column",
         )
         expect(
-            is_array(self.scales, (n_columns,)) and bool((self.scales > 0).all()),
+            isinstance(self.scales, np.ndarray)
+            and self.scales.shape == (n_columns,)
+            and bool((self.scales > 0).all()),  # infinite for a column that does not vary
             "the scales of the ridge must be above 0, one for each column",
         )
         expect(

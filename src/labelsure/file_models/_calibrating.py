@@ -9,14 +9,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from labelsure._typing import AnyPath
-from labelsure.accuracy_aware import AccuracyAwareClassifier
 from labelsure.classifiers import PrecomputedProbabilities
+from labelsure.datasets import ColumnChoice
 from labelsure.file_models._truth_tables import join_truth, read_truth
 from labelsure.input_columns import PredictionColumns, find_layout
 from labelsure.table_files import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
 
 ID = "id"
 """The column by which two tables are joined if both have it and nothing else is said."""
@@ -79,6 +81,9 @@ def calibrate_model(
     array([[1, 0],
            [0, 1]])
     """
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+
+    ColumnChoice.read(labels, id_column, (), sep)  # checks the types of these
     names = _split_names(labels)
     said, known = _load(predictions), _load(truth)
     if id_column is None and all(ID in table.columns for table in (said, known)):

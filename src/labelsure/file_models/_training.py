@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import Pipeline
 
 from labelsure._typing import AnyPath, Labelsets
-from labelsure.accuracy_aware import AccuracyAwareClassifier
 from labelsure.datasets import ColumnChoice, read_index, read_labels
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.file_models._table_classifiers import CLASSIFIERS
@@ -17,6 +18,8 @@ from labelsure.table_files import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
 
 HELD_OUT = 0.4
 """The share of the rows that is held out where there is a target: half of it for the accuracy
@@ -91,7 +94,7 @@ def train_model(
     large: label (to be predicted)
     dark: label (to be predicted)
     """
-    import pandas as pd
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
 
     if classifier not in CLASSIFIERS:
         raise unknown_name("classifier", classifier, CLASSIFIERS)
@@ -100,14 +103,13 @@ def train_model(
             "Which columns are labels must be said in one of two ways: `labels` for columns of "
             "zeros and ones, or `label_column` for a column with the names of labels."
         )
-    is_frame = isinstance(data, pd.DataFrame)
-    where = "the table" if is_frame else f"{_name_of(data)!r}"
-    frame: pd.DataFrame = data if is_frame else read_table(data)  # type: ignore[assignment, arg-type]
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    frame, where = _load(data)
     choice = ColumnChoice.read(labels or [label_column], id_column, drop, sep)
     assigned = choice.assign(list(frame.columns))
     if id_column is not None:
-        read_index(frame[id_column], where)  # ids that are missing or there twice are refused
+        read_index(
+            frame[id_column], where, "the id"
+        )  # ids that are missing or there twice are refused
     Y = _read_label_frame(frame[assigned.labels], sep, label_column is not None, where)
     known = {*assigned.labels, *assigned.features, id_column}
     found = infer_roles(
@@ -133,11 +135,13 @@ def train_model(
     return model.fit(frame.reset_index(drop=True), Y)
 
 
-def _name_of(data: Any) -> str:
-    from pathlib import Path
-
-    first = data if isinstance(data, (str, Path)) else next(iter(data), "")
-    return Path(first).name
+def _load(data: Any) -> tuple[pd.DataFrame, str]:
+    """Return a table whose columns have texts for names, and what messages call it."""
+    where = "the table"
+    if not hasattr(data, "iloc"):
+        given = [data] if isinstance(data, (str, PathLike)) else list(data)
+        data, where = read_table(given), repr(Path(given[0]).name)
+    return data.set_axis([str(name) for name in data.columns], axis=1), where
 
 
 def _read_label_frame(

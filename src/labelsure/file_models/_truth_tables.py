@@ -74,7 +74,7 @@ def read_truth(
     columns = [name for name in frame.columns if str(name) != id_column]
     if id_column is not None and id_column not in frame.columns:
         raise unknown_name(f"column of {where}", id_column, [str(name) for name in frame.columns])
-    ids = None if id_column is None else read_index(frame[id_column], where)
+    ids = None if id_column is None else read_index(frame[id_column], where, "the id")
     if not len(frame) or not columns:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
     own = predicted.label_names
@@ -97,7 +97,7 @@ def read_truth(
         raise unknown_name(f"column of {where}", missing, [str(name) for name in columns])
     if own is not None and labels is None:
         beside = "the predictions (say which with `labels`, `--labels`)"
-        chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where, beside)]
+        chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
     return TrueLabels(_read_bits(frame[list(chosen)], where), tuple(chosen), ids, where)
 
 
@@ -170,7 +170,7 @@ def join_truth(
     if id_column not in predictions.columns:
         known = [str(name) for name in predictions.columns]
         raise unknown_name(f"column of {where}", id_column, known)
-    ids = read_index(predictions[id_column], where)
+    ids = read_index(predictions[id_column], where, "the id")
     wanted = truth.ids
     if ids.dtype != wanted.dtype:  # whole numbers on one side only
         ids, wanted = ids.astype(str), wanted.astype(str)

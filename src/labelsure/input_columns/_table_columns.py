@@ -56,6 +56,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     ----------
     roles_
         What was done to each column.
+    n_features_in_
+        How many columns features are made of.
     medians_
         Of the numbers, which stand in for those that are missing.
     transformer_
@@ -94,6 +96,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 "The table must have at least one column to learn from, got "
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
+        self.n_features_in_ = len(used)
         typed = self.convert(frame)
         numbers = typed[self._names_of(NUMBER)].to_numpy(dtype=np.float64)
         some = ~np.isnan(numbers).all(axis=0)  # a fold may have none
@@ -208,6 +211,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             and len({role.name for role in roles}) == len(roles),
             "`roles_` must have one known role for each column",
         )
+        n_used = len(self._names_of(*FEATURES))
+        expect(self.n_features_in_ == n_used, "`n_features_in_` must be the number of features")
         numbers = self._names_of(NUMBER)
         expect(is_array(self.medians_, (len(numbers),)), "`medians_` must be those of the numbers")
         parts = self.transformer_.transformers_
