@@ -16,8 +16,10 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure.distributions._instance_table import COLUMNS as TABLE_COLUMNS
+from labelsure.file_models import train_model
 from labelsure.scoring import IDENTITY, score_files, score_frame
 from labelsure.scoring import _score_run as score_run
+from labelsure.scoring import _unit_scores as unit_scores
 from labelsure.scoring._part_formats import FORMATS
 from labelsure.table_files import list_units
 
@@ -141,6 +143,11 @@ def test_jobs_change_no_bit(model_file, new, tmp_path):
     for n_jobs in (1, 2):
         score(model_file, new, tmp_path / f"out{n_jobs}.jsonl", n_jobs=n_jobs)
     assert (tmp_path / "out1.jsonl").read_bytes() == (tmp_path / "out2.jsonl").read_bytes()
+
+
+def clear_models():
+    """Forget the models that this process has loaded."""
+    unit_scores._load.cache_clear()
 
 
 class Stop(Exception):
@@ -406,7 +413,7 @@ def test_a_model_that_changes_during_a_run(new, tmp_path):
 
     def change(event):
         make_model(None).save(path)
-        score_run.ModelFile.load.__globals__["_load"].cache_clear()
+        clear_models()
 
     message = "must be the same for all workers and stay as it is during a run"
     with pytest.raises(ls.InputError, match=message):
@@ -429,3 +436,37 @@ def test_a_frame_is_scored_by_a_model_or_its_file(model_file):
     pd.testing.assert_frame_equal(found, score_frame(rows, make_model(), id_column="id", top=1))
     assert list(found.index) == list("vwxyz")
     assert list(found)[:2] == ["id", "predicted"]
+
+
+def test_a_trained_model_knows_its_columns_and_its_id(tmp_path):
+    words = np.array(["late parcel again", "refund the money please", "wrong bill sent"])
+    rows = pd.DataFrame(
+        {
+            "ticket": [f"t{i}" for i in range(120)],
+            "text": words[np.arange(120) % 3],
+            "channel": np.array(["mail", "phone"])[np.arange(120) % 2],
+            "late": (np.arange(120) % 3 == 0).astype(int),
+            "money": (np.arange(120) % 3 > 0).astype(int),
+        }
+    )
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    model = train_model(
+        tmp_path / "train.csv", labels="late,money", id_column="ticket", classifier="br", cv=3
+    )
+    model.save(tmp_path / "model.labelsure")
+    shuffled = rows[["channel", "text", "ticket"]].assign(more=1)
+    shuffled.to_json(tmp_path / "new.jsonl", orient="records", lines=True)
+    score(tmp_path / "model.labelsure", tmp_path / "new.jsonl", tmp_path / "out.parquet")
+    table = read(tmp_path / "out.parquet")
+    assert table["id"].tolist() == rows["ticket"].tolist()
+    assert as_sets(table["predicted"]) == [
+        ("late",) if i % 3 == 0 else ("money",) for i in range(120)
+    ]
+
+
+def test_a_model_of_another_library_version_warns(model_file, new, tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn.__version__", "0.9")
+    clear_models()
+    with pytest.warns(UserWarning, match=r"was written with scikit-learn \S+, this is 0\.9"):
+        score(model_file, new, tmp_path / "out.csv")
+    clear_models()

@@ -10,71 +10,38 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from labelsure._limits import MAX_JOBS
 from labelsure.cli._console import make_console, on_one_line
+from labelsure.cli._options import (
+    AuditOption,
+    BadRowsOption,
+    InputArgument,
+    JobsOption,
+    JsonOption,
+    ModelArgument,
+    OutOption,
+    RowsOption,
+    SchedulerOption,
+    ToolOption,
+    TrustOption,
+)
 
 if TYPE_CHECKING:
     from labelsure.scoring import ScoreRun, UnitEvent
-
-ModelArgument = Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")]
-InputArgument = Annotated[
-    list[str],
-    typer.Argument(
-        help="Files or folders: .csv, .tsv, .parquet, .jsonl, .npy, .npz.", metavar="INPUT..."
-    ),
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", "-j", min=1, max=MAX_JOBS, help="Processes, each on one core; all by default."
-    ),
-]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option("--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers compute."),
-]
-RowsOption = Annotated[
-    int | None,
-    typer.Option("--rows-per-unit", min=1, help="Rows that a task reads; 2048 by default."),
-]
-TrustOption = Annotated[
-    list[str] | None,
-    typer.Option("--trust", help="A type that the model may hold, by its exact name."),
-]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print what came out as JSON, and no progress.")
-]
 
 
 def score(
     model: ModelArgument,
     inputs: InputArgument,
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out",
-            "-o",
-            help="A .csv, .tsv, .jsonl or .parquet file; a folder of parts without a suffix.",
-        ),
-    ],
+    out: OutOption,
     id_column: Annotated[
         str | None, typer.Option("--id", help="The column that names the rows.")
     ] = None,
     jobs: JobsOption = None,
     scheduler: SchedulerOption = None,
-    bad_rows: Annotated[
-        Path | None,
-        typer.Option("--bad-rows", help="A .jsonl file for rows that cannot be scored."),
-    ] = None,
-    audit: Annotated[
-        int | None,
-        typer.Option("--audit", min=1, help="Rows to choose at random, for labels about all."),
-    ] = None,
+    bad_rows: BadRowsOption = None,
+    audit: AuditOption = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the audit.")] = 0,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
-    ] = None,
+    to: ToolOption = None,
     top: Annotated[int, typer.Option("--top", min=0, help="Most probable labelsets to show.")] = 3,
     no_probabilities: Annotated[
         bool, typer.Option("--no-probabilities", help="Leave out the columns of single labels.")
@@ -126,7 +93,7 @@ def score(
     if as_json:
         print(json.dumps({**asdict(run), "out": str(run.out)}, indent=2))
     else:
-        _print_summary(run, None if bad_rows is None else bad_rows, quiet=quiet)
+        _print_summary(run, bad_rows, quiet=quiet)
 
 
 def _print_summary(run: ScoreRun, bad_rows: Path | None, *, quiet: bool) -> None:

@@ -19,6 +19,7 @@ from labelsure.cli._console import (
     make_console,
     on_one_line,
 )
+from labelsure.cli._options import JsonOption, SchedulerOption
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
@@ -51,12 +52,7 @@ def study(
             "--jobs", "-j", min=1, max=MAX_JOBS, help="Cells at a time; all cores by default."
         ),
     ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers compute the cells."
-        ),
-    ] = None,
+    scheduler: SchedulerOption = None,
     repeats: Annotated[
         int | None,
         typer.Option(
@@ -73,9 +69,7 @@ def study(
             help="Import classes of the plan from outside installed packages too.",
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what came out as JSON, and no progress.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run a study. Killed at any moment, the same command goes on where it stopped.
 

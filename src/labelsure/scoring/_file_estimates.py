@@ -13,7 +13,6 @@ from labelsure._storage import expand_path
 from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath
 from labelsure.errors import DataError, InputError, LabelsureError
-from labelsure.file_models import InputTable
 from labelsure.scoring._unit_scores import ModelFile
 from labelsure.table_files import UNIT_ROWS, Unit, list_units, read_unit
 
@@ -84,6 +83,8 @@ def _check_metric(metric: str | None, fitted: Any) -> None:
 
 def _sum_unit(unit: Unit, file: ModelFile) -> Any:
     """Return the sums of a unit, or what is wrong with it."""
+    from labelsure.file_models import InputTable
+
     try:
         model = file.load()
         X, _ = InputTable(model).read(read_unit(unit), repr(Path(unit.path).name))

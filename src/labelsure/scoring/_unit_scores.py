@@ -23,7 +23,6 @@ from labelsure._storage import (
 from labelsure._typing import AnyPath
 from labelsure.accuracy_aware import AccuracyAwareClassifier
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError
-from labelsure.file_models import InputTable
 from labelsure.saving import load
 from labelsure.scoring._labelling_tools import write_records
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
@@ -31,6 +30,8 @@ from labelsure.table_files import Unit, read_unit
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.file_models import InputTable
 
 IDENTITY = {
     "id": "the value of the id column; only if there is one",
@@ -230,6 +231,8 @@ def _score_rows(
     model: AccuracyAwareClassifier, frame: pd.DataFrame, task: UnitTask
 ) -> pd.DataFrame:
     """Return the table of some rows of a unit, with the columns that say which they are."""
+    from labelsure.file_models import InputTable
+
     if frame.empty:
         return frame
     chosen = task.settings
@@ -315,6 +318,8 @@ def score_frame(
     0      (a,)    (a,)
     1    (a, b)  (a, b)
     """
+    from labelsure.file_models import InputTable
+
     if not isinstance(model, AccuracyAwareClassifier):
         model = ModelFile.find(expand_path(model), ()).load()
     settings = {"k": top, "probabilities": probabilities, "sep": sep}
