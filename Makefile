@@ -58,7 +58,7 @@ docs: .venv/docs.stamp
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[test,bench,data,models]"
+	$(PIP) --editable ".[test,bench,data,distributed,models]"
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt

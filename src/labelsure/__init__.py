@@ -45,10 +45,12 @@ if TYPE_CHECKING:
         DataError,
         InputError,
         LabelsureError,
+        RowsError,
         TooLargeError,
         UnknownNameError,
     )
     from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
+    from labelsure.input_columns import PredictionColumns, TableColumns
     from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
@@ -96,10 +98,12 @@ _HOMES = {
         "DataError",
         "InputError",
         "LabelsureError",
+        "RowsError",
         "TooLargeError",
         "UnknownNameError",
     ],
     "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
+    "input_columns": ["PredictionColumns", "TableColumns"],
     "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
@@ -135,12 +139,15 @@ __all__ = [
     "LinkTemperature",
     "NamedLabelsets",
     "PrecomputedProbabilities",
+    "PredictionColumns",
     "PrefixChain",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Profile",
     "Reliability",
+    "RowsError",
     "ScoreTable",
+    "TableColumns",
     "TargetWarning",
     "TooLargeError",
     "TrellisDistribution",

@@ -8,6 +8,7 @@ import saved_files as sf
 from sklearn.isotonic import IsotonicRegression
 
 import labelsure as ls
+from labelsure.input_columns import ColumnRole
 from labelsure.saving import expect, is_array, is_count, is_number
 
 NAN = np.full((1, 3), np.nan)
@@ -25,6 +26,8 @@ GAIN = "the mean and the ratio of a gain must lie in"
 SIGMOID = "`curves_` must have a curve .sigmoid. for each label"
 STEPS = "`curves_` must have a curve .isotonic. for each label"
 RECALIBRATION = "`recalibration_` must be the one that `recalibration` names, for the same labels"
+ROLES = "`roles_` must have one known role for each column"
+ROLE = [ColumnRole.of("x", "number")]
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -98,6 +101,7 @@ CHANGES = [
     ("ridge", "model_.coefficients", NAN, "the coefficients of the ridge must be finite"),
     ("ridge", "model_.coefficients", np.zeros((1, 2)), "the coefficients of the ridge must be"),
     ("ridge", "model_.scales", np.array([1.0, 0.0, 1.0]), "the scales of the ridge must be above"),
+    ("ridge", "model_.scales", np.array([1.0, np.nan, 1.0]), "the scales of the ridge must be"),
     ("ridge", "model_.scales", np.ones(2), "the scales of the ridge must be above 0"),
     ("ridge", "model_.covariance", np.eye(2), "the covariance of the ridge must be finite"),
     ("ridge", "model_.covariance", -np.eye(3), "its diagonal not below 0"),
@@ -208,6 +212,26 @@ CHANGES = [
     ("recalibrated", "recalibration", "other", "Unknown recalibration 'other'"),
     ("of folds", "recalibration_", sf.fitted("JointTemperature"), RECALIBRATION),
     ("of folds", "card_.training_gain", 0.0, "`training_gain` of the card must be the model's"),
+    ("a table", "card_.columns", None, "`columns` of the card must be the model's"),
+    ("TableColumns", "n_features_in_", 2, "`n_features_in_` must be the number of features"),
+    ("TableColumns", "roles_.1.role", "text", "`medians_` must be those of the numbers"),
+    ("TableColumns", "roles_", [1], ROLES),
+    ("TableColumns", "roles_", ROLE * 2, ROLES),
+    ("TableColumns", "roles_", (), ROLES),
+    ("TableColumns", "roles_.1.role", "other", ROLES),
+    ("TableColumns", "roles_.2.name", "color", "`transformer_` must be fitted to the columns"),
+    ("TableColumns", "roles_.3.name", "remark", "`transformer_` must be fitted to the columns"),
+    ("TableColumns", "medians_", np.array([np.nan]), "`medians_` must be those of the numbers"),
+    ("TableColumns", "transformer_", sf.fitted("plugin"), "AttributeError"),
+    ("PredictionColumns", "layout", "other", "`layout` must be one that is known"),
+    ("PredictionColumns", "layout", "cells", "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "column", 3, "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "id_column", 3, "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "label_names_", ("a", "a"), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", (), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", ["a"], "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", ("a", 1), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "logits", "no", "`logits` must be true or false"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]
 

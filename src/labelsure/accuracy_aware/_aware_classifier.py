@@ -44,7 +44,7 @@ from labelsure.classifiers import (
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator, Estimate
+from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
 from labelsure.named_labelsets import align_rows
@@ -179,15 +179,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         self._check_parameters()
         data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
-        has_policy = self.target is not None or self.coverage is not None
         with warn_once():
-            found = calibrate(
-                self._wrap(),
-                data,
-                self.cv,
-                has_policy=has_policy,
-                random_state=self.random_state,
-            )
+            has_policy, seed = self._new_policy() is not None, self.random_state
+            found = calibrate(self._wrap(), data, self.cv, has_policy=has_policy, random_state=seed)
         self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
@@ -195,7 +189,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.accuracy_estimator_ = add_training_gain(
             accuracy_estimator.fit(found.for_estimator), found.for_estimator, found.half_trained
         )
-        self.policy_ = self._fit_policy(found.for_policy) if has_policy else None
+        self.policy_ = self._fit_policy(found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         if not self._has_base_learners:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -285,6 +279,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         level = self.level if level is None else level
         return self.accuracy_estimator_.estimate(*self._predict_all(X), metric=metric, level=level)
 
+    def sum_up(self, X: Any) -> BatchSums:
+        """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
+        return self.accuracy_estimator_.sum_up(*self._predict_all(X))
+
     def estimate_labels(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
         """Return precision, recall and F1 of each label, as `AccuracyEstimator` has them."""
         level = self.level if level is None else level
@@ -341,6 +339,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_empty(self.empty)
         if self.decision not in DECISIONS:
             raise unknown_name("decision", self.decision, DECISIONS)
+        self._new_policy()  # refuses targets and coverages before anything is fitted
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
         make_recalibration(self.recalibration)
@@ -385,8 +384,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         y = truth.for_estimator(X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, fit_params, groups)
 
-    def _fit_policy(self, table: ScoreTable) -> AcceptPolicy:
+    def _new_policy(self) -> AcceptPolicy | None:
+        if self.target is None and self.coverage is None:
+            return None
         outcome = get_metric(self.metric).outcome
-        return AcceptPolicy(self.target, self.level, outcome, coverage=self.coverage).fit(
-            self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
-        )
+        policy = AcceptPolicy(self.target, self.level, outcome, coverage=self.coverage)
+        policy.check_parameters()
+        return policy
+
+    def _fit_policy(self, table: ScoreTable) -> AcceptPolicy | None:
+        policy, accuracies = self._new_policy(), table.accuracy(self.metric, self.empty)
+        if policy is not None:
+            policy.fit(self.accuracy_estimator_.predict(table), accuracies)
+        return policy

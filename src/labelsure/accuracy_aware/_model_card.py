@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from labelsure._typing import Floats
 from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
@@ -68,6 +70,8 @@ class ModelCard:
     calibration_from
         The instances that the calibration was measured on. They are new to the model that judges
         them.
+    columns
+        What each column of a table is to the model, where it was made from one; otherwise None.
     """
 
     n_training: int
@@ -92,6 +96,7 @@ class ModelCard:
     summary: str
     calibration: dict[str, list[Any]]
     calibration_from: str
+    columns: list[dict[str, str]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as they stand in a saved file."""
@@ -173,7 +178,17 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         summary=model.summary_,
         calibration=calibration,
         calibration_from=origin,
+        columns=_describe_columns(model),
     )
+
+
+def _describe_columns(model: Any) -> list[dict[str, str]] | None:
+    """Return what the first step of a pipeline says of the columns of a table, None without it."""
+    estimator = model.estimator_
+    if isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    first = estimator.steps[0][1] if isinstance(estimator, Pipeline) else estimator
+    return first.describe_columns() if hasattr(first, "describe_columns") else None
 
 
 def _measure_calibration(
@@ -306,4 +321,5 @@ def _facts(model: Any) -> dict[str, Any]:
         "summary": model.summary_,
         "estimated": model.reference_.mean,
         "training_gain": model.accuracy_estimator_.training_gain_.mean,
+        "columns": _describe_columns(model),
     }

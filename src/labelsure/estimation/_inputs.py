@@ -18,6 +18,27 @@ from labelsure.saving import expect
 from labelsure.score_table import DECISION_RULE, ScoreTable
 
 
+def check_n_samples(n_samples: int) -> None:
+    """Refuse to fit to fewer than two instances."""
+    if n_samples < 2:
+        raise InputError(
+            f"At least two instances are needed to fit, got {n_samples}. A few hundred give "
+            "estimates worth having."
+        )
+
+
+def check_penalty(penalty: Any) -> float | None:
+    """Return the penalty of the ridge, None where it shall be chosen, or refuse it."""
+    if penalty is None:
+        return None
+    if not isinstance(penalty, (int, float, np.number)) or not penalty > 0:
+        raise InputError(
+            f"`penalty` must be a number greater than 0, or None to choose it by "
+            f"cross-validation, got {penalty!r}."
+        )
+    return float(penalty)
+
+
 def as_score_table(
     source: Any,
     Y_true: Any = None,
