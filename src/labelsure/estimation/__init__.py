@@ -17,7 +17,7 @@ from labelsure.estimation._models import (
     PluginModel,
     RidgeModel,
 )
-from labelsure.estimation._reliability import Reliability, reliability, wilson_interval
+from labelsure.estimation._reliability import Reliability, reliability
 
 __all__ = [
     "ACCURACY_MODELS",
@@ -36,7 +36,6 @@ __all__ = [
     "RidgeModel",
     "TrainingGain",
     "reliability",
-    "wilson_interval",
 ]
 
 name_classes_publicly(__name__)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from labelsure._notebook import count, make_html
 from labelsure._typing import Floats
+from labelsure.mean_tests import dispersion_ratio
 from labelsure.metrics import check_level
 from labelsure.saving import expect, is_count, is_number
-
-PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
 
 
 @dataclass(frozen=True)
@@ -165,17 +163,6 @@ class TrainingGain:
         limited = is_number(self.mean, -1, 1) and is_number(self.ratio, -1, 1)
         expect(limited, "the mean and the ratio of a gain must lie in [-1, 1]")
         expect(is_number(self.variance, 0), "the variance of a gain must not be below 0")
-
-
-def dispersion_ratio(coins: Any, residuals: Any) -> Any:
-    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by.
-
-    Parameters
-    ----------
-    coins, residuals
-        Variances of coins and squared residuals, summed over instances.
-    """
-    return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
 
 
 @dataclass(frozen=True)

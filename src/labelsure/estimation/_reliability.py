@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from labelsure._notebook import count, make_html
 from labelsure._plots import plot_reliability
 from labelsure._typing import Floats
 from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import dispersion_ratio
+from labelsure.mean_tests import wilson_interval
 from labelsure.metrics import align_values, check_accuracies, check_level
 
 if TYPE_CHECKING:
@@ -135,27 +135,6 @@ def _describe_interval(
     mean = float(accuracy.mean())
     low, high = wilson_interval(mean, float(accuracy.std()), accuracy.size, level)
     return float(estimated.mean()), mean, float(low), float(high)
-
-
-def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of means, for as many coins as would scatter as the values do.
-
-    Parameters
-    ----------
-    mean, spread
-        Means of accuracies, and the standard deviations of what they are the means of.
-    n_samples
-        How many there are in each.
-    level
-        How often such an interval covers.
-    """
-    from statsmodels.stats.proportion import proportion_confint  # slow to import
-
-    mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
-    ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
-    n_coins = n_samples / ratio
-    low, high = proportion_confint(mean * n_coins, n_coins, alpha=1 - level, method="wilson")
-    return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 def _make_edges(bins: int | ArrayLike) -> Floats:
