@@ -60,8 +60,11 @@ def main(names: list[str]) -> None:
     print("| classifier | " + " | ".join(f"L = {n:,}" for n in LABELS) + " |", flush=True)
     print("|---" * (len(LABELS) + 1) + "|", flush=True)
     for name in names or CLASSIFIERS:
-        rates = [f"{float(f'{rate(CLASSIFIERS[name], n):.2g}'):,.10g}" for n in LABELS]
-        print(f"| `{name}` | " + " | ".join(rates) + " |", flush=True)
+        print(f"| `{name}` |", end="", flush=True)
+        for n_labels in LABELS:
+            shown = float(f"{rate(CLASSIFIERS[name], n_labels):.2g}")
+            print(f" {shown:,.10g} |", end="", flush=True)
+        print()
 
 
 if __name__ == "__main__":

@@ -5,11 +5,15 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 import labelsure as ls
 from labelsure.input_columns import ColumnRole, infer_roles
+from labelsure.input_columns._column_values import read_numbers
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -149,8 +153,35 @@ def test_roles_are_inferred_without_any_and_are_said():
     assert columns.columns_read == ["x", "c"]
     assert columns.n_features_in_ == 2
     assert columns.id_column is None
+    tags = get_tags(columns).input_tags
+    assert (tags.allow_nan, tags.string) == (True, True)
     named = ls.TableColumns([*ROLES, ColumnRole.of("key", "id")])
     assert named.fit(TABLE).id_column == "key"
+
+
+def test_every_spelling_of_numbers_and_of_what_is_missing():
+    values = [" 1.5", "2e3 ", "-4", "+7", "007", ".5", "NA", " ", None, np.nan, 3, "1_000", "1,5"]
+    values += ["0x10", "inf", "-Infinity", "nan", "True", "five"]
+    numbers, is_bad = read_numbers(pd.Series(values, dtype=object))
+    nan = np.nan
+    np.testing.assert_array_equal(
+        np.where(is_bad, nan, numbers),
+        [1.5, 2000, -4, 7, 7, 0.5, nan, nan, nan, nan, 3, *[nan] * 8],
+    )
+    assert [values[i] for i in np.flatnonzero(is_bad)] == [
+        "1_000", "1,5", "0x10", "inf", "-Infinity", "True", "five"
+    ]  # fmt: skip
+    texts = pd.Series([str(value) for value in values], dtype="str")
+    np.testing.assert_array_equal(read_numbers(texts)[1], is_bad)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1), st.booleans())
+def test_numbers_have_the_same_bits_whatever_stands_beside_them(numbers, short):
+    spelled = [f"{number:.6g}" if short else repr(number) for number in numbers]
+    quick, _ = read_numbers(pd.Series(spelled, dtype="str"))
+    one_by_one, _ = read_numbers(pd.Series([*spelled, " NA "], dtype="str"))
+    assert quick.tolist() == one_by_one[:-1].tolist() == [float(text) for text in spelled]
+    assert np.isnan(one_by_one[-1])
 
 
 def test_a_fold_without_any_number():

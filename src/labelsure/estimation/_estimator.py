@@ -21,14 +21,13 @@ from labelsure.estimation._batch_estimates import (
     TrainingGain,
     mean_interval,
 )
-from labelsure.estimation._design import Inputs, check_values, choose_response
+from labelsure.estimation._design import Inputs, check_penalty, check_values, choose_response
 from labelsure.estimation._inputs import (
     GroupLevels,
     as_score_table,
     check_features,
     check_groups,
     check_n_samples,
-    check_penalty,
     check_same_decisions,
     feature_matrix,
 )

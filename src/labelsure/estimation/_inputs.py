@@ -27,18 +27,6 @@ def check_n_samples(n_samples: int) -> None:
         )
 
 
-def check_penalty(penalty: Any) -> float | None:
-    """Return the penalty of the ridge, None where it shall be chosen, or refuse it."""
-    if penalty is None:
-        return None
-    if not isinstance(penalty, (int, float, np.number)) or not penalty > 0:
-        raise InputError(
-            f"`penalty` must be a number greater than 0, or None to choose it by "
-            f"cross-validation, got {penalty!r}."
-        )
-    return float(penalty)
-
-
 def as_score_table(
     source: Any,
     Y_true: Any = None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labelsure.estimation._design import Layout, choose_response
-from labelsure.estimation._inputs import check_penalty
+from labelsure.estimation._design import Layout, check_penalty, choose_response
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.metrics import check_empty, get_metric
 from labelsure.saving import expect

@@ -32,11 +32,39 @@ def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
     if pd.api.types.is_numeric_dtype(column.dtype):  # bool among them
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return values, np.isinf(values)
+    plain = _parse_plain_numbers(column)
+    if plain is not None:
+        return plain, np.isinf(plain)
     texts, missing = read_texts(column)
-    values = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").to_numpy(
-        dtype=np.float64
-    )
-    return np.where(missing, np.nan, values), ~missing & ~np.isfinite(values)
+    numbers = np.array([_parse_number(text) for text in texts], dtype=np.float64)
+    return numbers, ~missing & ~np.isfinite(numbers)
+
+
+def _parse_plain_numbers(column: pd.Series[Any]) -> Floats | None:
+    """Return the numbers of a text column as Arrow reads them, None where one is no plain number.
+
+    That is far quicker than one by one, and gives the same bits: both round correctly.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not isinstance(column.dtype, pd.StringDtype):
+        return None
+    texts = pa.array(column, from_pandas=True)
+    try:
+        numbers = pc.if_else(pc.equal(texts, ""), None, texts).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return np.array(numbers.to_numpy(zero_copy_only=False))
+
+
+def _parse_number(text: str) -> float:
+    """Return the number that a text spells; NaN for anything else, as for what is missing."""
+    try:
+        return float("x" if "_" in text else text)  # Python reads 1_000 as a number
+    except ValueError:
+        return float("nan")
 
 
 def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:

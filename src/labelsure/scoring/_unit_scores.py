@@ -21,7 +21,6 @@ from labelsure._storage import (
     write_whole,
 )
 from labelsure._typing import AnyPath
-from labelsure.accuracy_aware import AccuracyAwareClassifier
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError
 from labelsure.saving import load
 from labelsure.scoring._labelling_tools import write_records
@@ -31,6 +30,7 @@ from labelsure.table_files import Unit, read_unit
 if TYPE_CHECKING:
     import pandas as pd
 
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
     from labelsure.file_models import InputTable
 
 IDENTITY = {
@@ -72,6 +72,8 @@ class ModelFile:
 
 @lru_cache(maxsize=2)
 def _load(file: ModelFile) -> AccuracyAwareClassifier:
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+
     path = Path(file.path)
     if checksum_bytes(read_bytes(path)) != file.checksum:
         raise DataError(
@@ -318,6 +320,7 @@ def score_frame(
     0      (a,)    (a,)
     1    (a, b)  (a, b)
     """
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
     from labelsure.file_models import InputTable
 
     if not isinstance(model, AccuracyAwareClassifier):
