@@ -64,7 +64,7 @@ docs: .venv/docs.stamp
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[test,bench,browser,data,models]"
+	$(PIP) --editable ".[test,bench,browser,data,distributed,models]"
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt

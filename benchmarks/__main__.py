@@ -7,10 +7,19 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import chains, classifiers, core, engines, estimation, first_use, trellis
+from benchmarks import (
+    chains,
+    classifiers,
+    core,
+    engines,
+    estimation,
+    first_use,
+    scoring,
+    trellis,
+)
 from benchmarks.measure import Benchmark
 
-MODULES = (core, chains, trellis, engines, classifiers, estimation, first_use)
+MODULES = (core, chains, trellis, engines, classifiers, estimation, first_use, scoring)
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }

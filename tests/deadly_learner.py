@@ -1,4 +1,4 @@
-"""A base learner that takes its process with it, as the system does when memory runs out."""
+"""A learner and a task that take their process with them, as the system does without memory."""
 
 import os
 import signal
@@ -6,6 +6,10 @@ import signal
 from sklearn.linear_model import LogisticRegression
 
 
+def end_this_process():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 class DeadlyLearner(LogisticRegression):
     def fit(self, X, y, sample_weight=None):
-        os.kill(os.getpid(), signal.SIGKILL)
+        end_this_process()

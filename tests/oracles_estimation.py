@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from statistics import NormalDist
 
 
 def ridge_gradient(rows, targets, coefficients, penalty, n_free):
@@ -191,3 +192,19 @@ def training_gain(accuracy, judged, estimated, share, n_samples, sizes, critical
     variance += variance_between(groups, critical) * (1 + 1 / len(sizes))
     coins = sum(p * (1 - p) for p in estimated) / n
     return factor * mean, max(-1, min(1, factor * mean / coins)), variance / coins**2
+
+
+def mean_interval(estimates, ratio, n_fitted, fit_variance, gain_variance, level):
+    """Mean, low and high of a batch, from the estimate of every instance."""
+    n = len(estimates)
+    mean = sum(estimates) / n
+    single = coins = 0.0
+    for p in estimates:
+        inward = p if n_fitted == math.inf else (n_fitted * p + 1) / (n_fitted + 2)
+        single += ratio * inward * (1 - inward) / n
+        coins += p * (1 - p) / n
+    variance = single / n + gain_variance * coins**2
+    if fit_variance is not None:
+        variance += max(fit_variance, single / n_fitted)
+    margin = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+    return mean, max(0.0, mean - margin), min(1.0, mean + margin)

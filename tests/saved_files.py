@@ -11,9 +11,14 @@ from functools import cache
 from hashlib import sha256
 
 import numpy as np
+import pandas as pd
 from data_for_classifiers import make_problem
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 import labelsure as ls
+from labelsure.input_columns import infer_roles
+from labelsure.recalibration import Recalibration
 
 X, Y = make_problem(n_samples=200, n_labels=3)
 P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))
@@ -40,7 +45,36 @@ def fit_aware(**settings):
     return model.fit(X, Y)
 
 
+TABLE = pd.DataFrame(
+    {
+        "id": [f"row {i}" for i in range(200)],
+        "first": X[:, 0].round(3).astype(str),
+        "colour": np.where(X[:, 1] > 0, "red", np.where(X[:, 0] > 0, "green", "blue")),
+        "note": [f"word{i % 7} and another{i % 3} here" for i in range(200)],
+    }
+)
+SCORES = pd.DataFrame(P, columns=["a", "b", "c"]).round(6)
+
+
+def fit_columns():
+    columns = ls.TableColumns(infer_roles(TABLE, id_column="id"))
+    pipeline = Pipeline([("columns", columns), ("classifier", ls.BinaryRelevance(random_state=0))])
+    return ls.AccuracyAwareClassifier(pipeline, "hamming", cv=2, random_state=0).fit(TABLE, Y)
+
+
+def fit_predictions():
+    columns = ls.PredictionColumns(["a", "b", "c"])
+    truth = pd.DataFrame(TRUTH, columns=SCORES.columns)
+    pipeline = Pipeline([("columns", columns), ("scores", ls.PrecomputedProbabilities())])
+    frozen = FrozenEstimator(pipeline.fit(SCORES, truth))
+    return ls.AccuracyAwareClassifier(frozen, random_state=0).fit(SCORES, truth)
+
+
 MAKERS = {
+    "TableColumns": lambda: ls.TableColumns(infer_roles(TABLE, id_column="id")).fit(TABLE),
+    "PredictionColumns": lambda: ls.PredictionColumns(["a", "b", "c"]).fit(SCORES),
+    "a table": fit_columns,
+    "predictions": fit_predictions,
     "BinaryRelevance": lambda: ls.BinaryRelevance(random_state=0).fit(X, Y),
     "ClassifierTrellis": lambda: ls.ClassifierTrellis(random_state=0).fit(X, Y),
     "ProbabilisticClassifierChain": lambda: ls.ProbabilisticClassifierChain(random_state=0).fit(
@@ -52,10 +86,22 @@ MAKERS = {
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
+    "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
+        ls.IndependentLabels(0.5 + P / 2), TRUTH
+    ),
     "isotonic": lambda: fit_estimator("isotonic"),
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,
+    "JointTemperature": lambda: ls.JointTemperature(gate=False).fit(ls.IndependentLabels(P), TRUTH),
+    "LinkTemperature": lambda: ls.LinkTemperature().fit(ls.IndependentLabels(P), TRUTH),
+    "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
+    "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
+    "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
     ).fit(X, Y),
@@ -76,6 +122,15 @@ def answers(model):
         groups = GROUPS if model.slope_levels_.names else None
         dist = ls.IndependentLabels(P)
         return [model.predict(dist, slope_groups=groups), model.reference_.mean]
+    if isinstance(model, Recalibration):
+        return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
+    if isinstance(model, ls.TableColumns):
+        return [model.transform(TABLE).toarray(), model.medians_]
+    if isinstance(model, ls.PredictionColumns):
+        return [model.transform(SCORES).to_numpy()]
+    if getattr(getattr(model, "card_", None), "columns", None):
+        table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE
+        return [model.predict(table), model.predict_accuracy(table)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X
     found = [model.predict(features), model.predict_proba(features)]
     if isinstance(model, ls.AccuracyAwareClassifier):

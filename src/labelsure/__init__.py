@@ -45,14 +45,17 @@ if TYPE_CHECKING:
         DataError,
         InputError,
         LabelsureError,
+        RowsError,
         TooLargeError,
         UnknownNameError,
     )
     from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
+    from labelsure.input_columns import PredictionColumns, TableColumns
     from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
+    from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
@@ -95,14 +98,17 @@ _HOMES = {
         "DataError",
         "InputError",
         "LabelsureError",
+        "RowsError",
         "TooLargeError",
         "UnknownNameError",
     ],
     "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
+    "input_columns": ["PredictionColumns", "TableColumns"],
     "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
+    "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
@@ -124,18 +130,24 @@ __all__ = [
     "Estimate",
     "IndependentLabels",
     "InputError",
+    "JointTemperature",
     "LabelsetDistribution",
     "LabelsetTable",
     "LabelsureError",
+    "LabelwiseCalibration",
     "LinearChain",
+    "LinkTemperature",
     "NamedLabelsets",
     "PrecomputedProbabilities",
+    "PredictionColumns",
     "PrefixChain",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Profile",
     "Reliability",
+    "RowsError",
     "ScoreTable",
+    "TableColumns",
     "TargetWarning",
     "TooLargeError",
     "TrellisDistribution",

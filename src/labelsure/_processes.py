@@ -7,11 +7,28 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from labelsure import _limits
 from labelsure.errors import TooLargeError
 
 SECONDS_BETWEEN_LOOKS = 0.2
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """A task without a result, because of the worker that had it.
+
+    Parameters
+    ----------
+    error
+        The name of what was raised.
+    message
+        What happened and what to do, in a sentence.
+    """
+
+    error: str
+    message: str
 
 
 def count_workers(n_jobs: int | None, n_tasks: int) -> int | None:

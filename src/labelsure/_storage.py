@@ -151,7 +151,9 @@ def _suggest_name(path: Path) -> str:
     except OSError:
         return f" The folder {str(path.parent)!r} cannot be read either."
     near = get_close_matches(path.name, names, n=1)
-    return f" Did you mean {near[0]!r}?" if near else " Check the name and the folder."
+    return (
+        f" Did you mean {near[0]!r}? Check the name." if near else " Check the name and the folder."
+    )
 
 
 def decompress(content: bytes, path: Path) -> bytes:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 __all__ = [
     "DataError",
     "InputError",
     "LabelsureError",
+    "RowsError",
     "TooLargeError",
     "UnknownNameError",
     "unknown_name",
@@ -34,6 +36,31 @@ class DataError(InputError):
     """A data set that is not where it should be, or whose content cannot be read."""
 
 
+class RowsError(DataError):
+    """Some rows of a table cannot be used; the others can.
+
+    Parameters
+    ----------
+    reasons
+        Why, by the row's place in the index of the table: for a file, where it stands, from 0.
+    where
+        What the table is, e.g. the name of the file in quotes.
+    """
+
+    def __init__(self, reasons: dict[Any, str], where: str) -> None:
+        self.reasons, self.where = reasons, where
+        row, reason = next(iter(reasons.items()))
+        others = len(reasons) - 1
+        more = f" ({others} more such row{'s' if others > 1 else ''} here)" if others else ""
+        super().__init__(
+            f"Row {row} of {where} (rows count from 0) cannot be used: {reason}{more}. Mend or "
+            "drop it."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reasons, self.where)
+
+
 class UnknownNameError(InputError):
     """A name (of a metric, a candidate, a data set, ...) that nothing is registered under."""
 
@@ -43,7 +70,14 @@ class TooLargeError(LabelsureError, ValueError):
 
 
 # Tracebacks name them as users import them.
-for _error in (LabelsureError, InputError, DataError, UnknownNameError, TooLargeError):
+for _error in (
+    LabelsureError,
+    InputError,
+    DataError,
+    RowsError,
+    UnknownNameError,
+    TooLargeError,
+):
     _error.__module__ = "labelsure"
 
 

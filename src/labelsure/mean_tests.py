@@ -1,4 +1,4 @@
-"""Tests of a mean: whether outcomes in [0, 1] show it to be above a target.
+"""Tests and intervals of a mean: whether outcomes in [0, 1] show it to be above a target.
 
 A p-value is for "the true mean is at most the target". Whoever guarantees something, such as the
 mean accuracy of what a policy accepts, rests on one of these.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, ndtri_exp
@@ -23,6 +24,7 @@ CAP = 0.98
 large one; for those that are 0 or 1, where less would be better, there is an exact test."""
 BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
 STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
+PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
 MOST_NEEDED = 10**9  # instances: beyond this, "about how many" is no help
 
 
@@ -169,3 +171,35 @@ def _find_first(suffices: Callable[[int], bool]) -> float:
 
 MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial()}
 """The test for each kind of outcome."""
+
+
+def dispersion_ratio(coins: Any, residuals: Any) -> Any:
+    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by.
+
+    Parameters
+    ----------
+    coins, residuals
+        Variances of coins and squared residuals, summed over instances.
+    """
+    return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
+
+
+def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tuple[Floats, Floats]:
+    """Return Wilson's interval of means, for as many coins as would scatter as the values do.
+
+    Parameters
+    ----------
+    mean, spread
+        Means of accuracies, and the standard deviations of what they are the means of.
+    n_samples
+        How many there are in each.
+    level
+        How often such an interval covers.
+    """
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
+
+    mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
+    ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
+    n_coins = n_samples / ratio
+    low, high = proportion_confint(mean * n_coins, n_coins, alpha=1 - level, method="wilson")
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)

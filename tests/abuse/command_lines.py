@@ -7,6 +7,7 @@ touches nothing but the folder that `--out` names.
 
 import contextlib
 import io
+import json
 import os
 import random
 import sys
@@ -21,6 +22,7 @@ import tomli_w
 sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does
 
 from abuse.damaged_files import DAMAGES, SETTINGS
+from scored_files import make_model, make_rows
 
 from labelsure.cli import main as run_command
 from labelsure.study import Plan, run_study
@@ -37,6 +39,7 @@ STRANGE = [
     "file/below", "*", "$HOME", "%s%n", "{}", "{0}", "'", '"', "`id`", ";", "|", "&&", "nul",
     "con.toml", "paper.toml", "Quick", "quik", "--help", "-h", "--version", "--debug",
 ]  # fmt: skip
+OUTPUTS = [".csv", ".csv", ".parquet", ".jsonl", ".json", ".xls", "", "/", "\0.csv"]
 ARFF = "@relation 'r: -C 1'\n@attribute y {0,1}\n@attribute x numeric\n@data\n0,1\n1,2\n"
 SMALL = {
     **SETTINGS,
@@ -45,6 +48,88 @@ SMALL = {
     "datasets": {"a": {"simulated": {"n_samples": 40, "n_labels": 2}}},
 }
 FAILING = {"Broken": {"class": "EnsembleOfClassifierChains", "n_chains": 0}}
+
+
+class ModelFiles:
+    """Tables, predictions and a saved model, right and wrong, for the commands about models.
+
+    Parameters
+    ----------
+    folder
+        Where to make them.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder / "models"
+        self.folder.mkdir()
+        lines = [
+            f"{i},{i % 7},{'red' if i % 3 else 'blue'},{i % 2},{i % 7 > 3:d}" for i in range(60)
+        ]
+        (self.folder / "t.csv").write_text("id,size,colour,odd,large\n" + "\n".join(lines) + "\n")
+        scores = [f"{i},{0.2 + 0.6 * (i % 2)},0.{1 + i % 7}" for i in range(60)]
+        (self.folder / "p.csv").write_text("id,odd,large\n" + "\n".join(scores) + "\n")
+        truth = [f"{i},{i % 2},{i % 7 > 3:d}" for i in range(60)]
+        (self.folder / "y.csv").write_text("id,odd,large\n" + "\n".join(truth) + "\n")
+        pairs = [{"label": "odd", "score": 0.5}, {"label": "large", "score": 0.1}]
+        lines = [json.dumps({"id": i, "scores": pairs}) for i in range(60)]
+        (self.folder / "p.jsonl").write_text("\n".join(lines))
+        (self.folder / "bad.csv").write_text('id,odd,large\n1,2\n"')
+        (self.folder / "empty.csv").write_text("id,odd,large\n")
+        (self.folder / "bad.parquet").write_bytes(b"PAR1")
+        (self.folder / "t.csv.gz").write_bytes(b"\x1f\x8b")
+        (self.folder / "damaged.labelsure").write_bytes(b"PK\x03\x04")
+        words = ["train", str(self.folder / "t.csv"), "--labels", "odd,large", "--quiet"]
+        run_command([*words, "--classifier", "br", "--out", str(self.folder / "m.labelsure")])
+
+    def make_words(self, generator, out):
+        """Return the words of a command about models."""
+        choose = generator.choice
+        wrong = ["bad.csv", "empty.csv", "bad.parquet", "t.csv.gz", "none.csv", ""]
+        table = self.folder / choose([*["t.csv"] * 12, *wrong])
+        model = out / choose([*["m", "m.labelsure"] * 4, "no/m"])
+        said = self.folder / choose([*["p.csv", "p.jsonl"] * 6, "t.csv", *wrong])
+        truth = self.folder / choose([*["y.csv"] * 12, "t.csv", *wrong])
+        labels = choose([*["odd,large"] * 12, "odd,lage", "odd", "id", "colour", "*", ""])
+        saved = choose(["m.labelsure", "m.labelsure", "damaged.labelsure", "none", "t.csv", ""])
+        return choose(
+            [
+                [
+                    "train",
+                    str(table),
+                    "--labels",
+                    labels,
+                    "--classifier",
+                    "br",
+                    "--out",
+                    str(model),
+                ],
+                ["calibrate", str(said), "--truth", str(truth), "--out", str(model)],
+                ["info", str(self.folder / saved)],
+            ]
+        )
+
+    def options(self, generator):
+        """Return options of each command, right and wrong."""
+        choose = generator.choice
+        number = choose(["0.5", "0.9", "0", "1", "-1", "nan", "inf", "x", "1e400"])
+        both = [
+            *(["--id", choose(["id", "colour", "ids", ""])], ["--target", number], ["--json"]),
+            *(["--coverage", number], ["--metric", choose(["f1", "f2", ""])], ["--level", number]),
+            *(["--seed", choose(["1", "-1", "99999999999", "x"])], ["--quiet"]),
+            *(["--sep", choose([";", ""])], ["--label-column", choose(["odd", "colour", "tags"])]),
+        ]
+        cv = choose(["2", "3", "0.5", "0", "1", "-1", "1.0", "nan", "x", "\u00b2", "1" * 400])
+        role = choose(["size=text", "size=category", "size", "x=number", "=", "size=id"])
+        more = [["--cv", cv], ["--drop", choose(["size", "*", "colour,odd", ""])], ["--role", role]]
+        return {
+            "train": [*both, *more],
+            "calibrate": [
+                *both,
+                ["--logits"],
+                ["--labels", choose(["odd,large", "large,odd", "x"])],
+            ],
+            "info": [["--json"], ["--help"]],
+        }
 
 
 class World:
@@ -68,8 +153,12 @@ class World:
         (self.data / "broken.arff").write_text(ARFF.replace("numeric", "{"))
         (self.data / "cut.arff.gz").write_bytes(b"\x1f\x8b\x08\x00")
         (folder / "file").touch()
+        make_model().save(self.data / "model.labelsure")
+        make_rows(20).to_csv(self.data / "new.csv", index=False)
+        make_rows(9).assign(b="soon").to_csv(self.data / "bad.csv", index=False)
         self.plan = folder / "plan.toml"
         self.write_plan()
+        self.models = ModelFiles(folder)
         run = run_study(Plan.from_dict(SMALL), folder / "run", n_jobs=1)
         run.analyses(n_jobs=1)  # which `check` would keep in the folder
 
@@ -97,8 +186,11 @@ class World:
         commands = [
             *[["study", str(plan), "--out", str(out)]] * 3,
             ["check", choose([str(self.folder / "run"), folder])],
+            *[["score", *self.model_and_rows(), "--out", f"{out}{choose(OUTPUTS)}"]] * 2,
+            ["estimate", *self.model_and_rows()],
             ["data", "list"],
             *[["data", "info", name]] * 2,
+            *[self.models.make_words(self.random, self.out)] * 6,
             ["data", "fetch", name],
             [choose(STRANGE)],
         ]
@@ -108,11 +200,30 @@ class World:
                 *(["--jobs", "1"], ["-j", "x"], ["--repeats", number], ["--data", folder]),
                 *(["--json"], ["--trust-imports"]),
             ],
+            "score": [
+                *(["--id", choose(["id", "none"])], ["--audit", number], ["--top", number]),
+                *(["--to", choose(["argilla", "x"])], ["--bad-rows", f"{out}.jsonl"], ["--json"]),
+                *(
+                    ["--overwrite"],
+                    ["--rows-per-unit", number],
+                    ["--quiet"],
+                    ["--sep", choose("x;")],
+                ),
+            ],
+            "estimate": [["--level", number], ["--metric", name], ["--json"], ["--trust", name]],
+            **self.models.options(self.random),
             "check": [["--strict"], ["--json"], ["--against", choose(["paper", "papers", ""])]],
         }.get(words[0], [["--data", folder], ["--json"]])
         for option in self.random.sample(options, k=self.random.randrange(3)):
             words += option
         return self.spoil(words)
+
+    def model_and_rows(self):
+        """Return a model and an input for it, most of them right."""
+        models = ["model.labelsure", "model.labelsure", "new.csv", "none.labelsure"]
+        inputs = ["new.csv", "new.csv", "bad.csv", "none.csv", "broken.arff", "model.labelsure", ""]
+        choose = self.random.choice
+        return str(self.data / choose(models)), str(self.data / choose(inputs))
 
     def spoil(self, words):
         """Add, exchange, lose or repeat some words, but not what `--out` names."""

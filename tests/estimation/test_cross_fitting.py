@@ -219,7 +219,7 @@ def test_a_gain_keeps_the_order_and_the_range(ratio, estimated, variance):
     assert with_gain.max() <= 1
     coins = float(np.mean([p * (1 - p) for p in estimated]))
     assert (with_gain - estimated).mean() == pytest.approx(ratio * coins)
-    assert gain.mean_variance(estimated) == pytest.approx(variance * coins**2)
+    assert gain.mean_variance(coins) == pytest.approx(variance * coins**2)
 
 
 def test_the_gain_is_in_all_that_the_estimator_says():
@@ -234,7 +234,8 @@ def test_the_gain_is_in_all_that_the_estimator_says():
     assert estimator.reference_ == found
     # Both variances shrink with the coins' variance, the first by a little: hence the tolerance.
     widths = [(part.high - part.low) / 2 / 1.959964 for part in (estimate, found)]
-    added = gain.mean_variance(gain.add_to(before))
+    after = gain.add_to(before)
+    added = gain.mean_variance(float((after * (1 - after)).mean()))
     assert widths[1] ** 2 == pytest.approx(widths[0] ** 2 + added, rel=0.02)
     estimator.fit(table)
     assert estimator.training_gain_ == TrainingGain()

@@ -6,6 +6,7 @@ import re
 
 import pandas as pd
 import pytest
+
 from labelsure.cli import main
 from labelsure.paper import Claim, _study_page
 from labelsure.paper._comparison import PaperCheck

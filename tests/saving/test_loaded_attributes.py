@@ -8,6 +8,7 @@ import saved_files as sf
 from sklearn.isotonic import IsotonicRegression
 
 import labelsure as ls
+from labelsure.input_columns import ColumnRole
 from labelsure.saving import expect, is_array, is_count, is_number
 
 NAN = np.full((1, 3), np.nan)
@@ -22,6 +23,11 @@ BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and 
 CARD = "the calibration of a card must have the columns of `reliability`"
 LABELS = "a calibration of labels must have numbers for each label and each replicate"
 GAIN = "the mean and the ratio of a gain must lie in"
+SIGMOID = "`curves_` must have a curve .sigmoid. for each label"
+STEPS = "`curves_` must have a curve .isotonic. for each label"
+RECALIBRATION = "`recalibration_` must be the one that `recalibration` names, for the same labels"
+ROLES = "`roles_` must have one known role for each column"
+ROLE = [ColumnRole.of("x", "number")]
 NAMES = "the names of `slope_groups` must be distinct and in order"
 
 
@@ -95,6 +101,7 @@ CHANGES = [
     ("ridge", "model_.coefficients", NAN, "the coefficients of the ridge must be finite"),
     ("ridge", "model_.coefficients", np.zeros((1, 2)), "the coefficients of the ridge must be"),
     ("ridge", "model_.scales", np.array([1.0, 0.0, 1.0]), "the scales of the ridge must be above"),
+    ("ridge", "model_.scales", np.array([1.0, np.nan, 1.0]), "the scales of the ridge must be"),
     ("ridge", "model_.scales", np.ones(2), "the scales of the ridge must be above 0"),
     ("ridge", "model_.covariance", np.eye(2), "the covariance of the ridge must be finite"),
     ("ridge", "model_.covariance", -np.eye(3), "its diagonal not below 0"),
@@ -133,6 +140,32 @@ CHANGES = [
     ("isotonic", "model_.levels", [np.array([0.2, np.nan])], CURVE),
     ("isotonic", "model_.levels", [np.array([])], CURVE),
     ("isotonic", "model_.sizes", [np.array([0])], "each level of a curve must rest on some"),
+    ("JointTemperature", "gate", "yes", "`gate` must be True or False, got 'yes'"),
+    ("JointTemperature", "label_names_", (), "`label_names_` must be names of labels"),
+    ("JointTemperature", "label_names_", ["a"], "`label_names_` must be names of labels"),
+    ("JointTemperature", "n_samples_", 4, "a recalibration must have numbers of instances"),
+    ("JointTemperature", "n_impossible_", -1, "a recalibration must have numbers of instances"),
+    ("JointTemperature", "gain_", np.nan, "the gain must lie within its interval"),
+    ("JointTemperature", "gain_low_", 9.0, "the gain must lie within its interval"),
+    ("JointTemperature", "gain_high_", -9.0, "the gain must lie within its interval"),
+    ("JointTemperature", "is_kept_", False, "`is_kept_` must be what the gate says"),
+    ("JointTemperature", "is_kept_", 1, "`is_kept_` must be what the gate says"),
+    ("JointTemperature", "power_", 1.5, "`power_` must be the one found if kept, 1 if not"),
+    ("JointTemperature", "found_power_", 0.0, r"`found_power_` must lie within \[0.01, 100\]"),
+    ("JointTemperature", "found_power_", 101, r"`found_power_` must lie within \[0.01, 100\]"),
+    ("LinkTemperature", "power_", 1.5, "`power_` must be the one found if kept, 1 if not"),
+    ("LabelwiseCalibration", "method", "linear", "Unknown method 'linear'"),
+    ("LabelwiseCalibration", "curves_", [], SIGMOID),
+    ("LabelwiseCalibration", "curves_", [np.ones((2, 2))] * 3, SIGMOID),
+    ("LabelwiseCalibration", "curves_", [np.full((2, 1), np.nan)] * 3, SIGMOID),
+    ("LabelwiseCalibration", "curves_", [np.ones((2, 1), dtype=int)] * 3, SIGMOID),
+    ("LabelwiseCalibration", "curves_", [[[1.0], [0.0]]] * 3, SIGMOID),
+    ("isotonic labels", "curves_", [np.ones((3, 2))] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.empty((2, 0))] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[0.0, 1.0], [0.7, 0.6]])] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[1.0, 0.0], [0.6, 0.7]])] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[0.0, 1.0], [0.0, 0.6]])] * 3, STEPS),
+    ("isotonic labels", "curves_", [np.array([[0.0, 1.0], [0.6, 1.0]])] * 3, STEPS),
     ("AccuracyAwareClassifier", "accuracy_estimator_", sf.fitted("ridge"), BELONGS),
     ("AccuracyAwareClassifier", "accuracy_estimator_.decision_", "best", BELONGS),
     ("AccuracyAwareClassifier", "empty", 0.5, BELONGS),
@@ -170,7 +203,35 @@ CHANGES = [
         "`estimator_` must be a classifier of the same labels",
     ),
     ("AccuracyAwareClassifier", "card_", None, "`card_` must be a card"),
+    ("recalibrated", "recalibration_", None, RECALIBRATION),
+    ("recalibrated", "recalibration", None, RECALIBRATION),
+    ("recalibrated", "recalibration", "links", RECALIBRATION),
+    ("recalibrated", "recalibration_.label_names_", ("a", "b"), RECALIBRATION),
+    ("recalibrated", "recalibration_.power_", 9.0, "`power_` must be the one found if kept"),
+    ("recalibrated", "card_.recalibration", None, "`recalibration` of the card must be the mod"),
+    ("recalibrated", "recalibration", "other", "Unknown recalibration 'other'"),
+    ("of folds", "recalibration_", sf.fitted("JointTemperature"), RECALIBRATION),
     ("of folds", "card_.training_gain", 0.0, "`training_gain` of the card must be the model's"),
+    ("a table", "card_.columns", None, "`columns` of the card must be the model's"),
+    ("TableColumns", "n_features_in_", 2, "`n_features_in_` must be the number of features"),
+    ("TableColumns", "roles_.1.role", "text", "`medians_` must be those of the numbers"),
+    ("TableColumns", "roles_", [1], ROLES),
+    ("TableColumns", "roles_", ROLE * 2, ROLES),
+    ("TableColumns", "roles_", (), ROLES),
+    ("TableColumns", "roles_.1.role", "other", ROLES),
+    ("TableColumns", "roles_.2.name", "color", "`transformer_` must be fitted to the columns"),
+    ("TableColumns", "roles_.3.name", "remark", "`transformer_` must be fitted to the columns"),
+    ("TableColumns", "medians_", np.array([np.nan]), "`medians_` must be those of the numbers"),
+    ("TableColumns", "transformer_", sf.fitted("plugin"), "AttributeError"),
+    ("PredictionColumns", "layout", "other", "`layout` must be one that is known"),
+    ("PredictionColumns", "layout", "cells", "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "column", 3, "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "id_column", 3, "`column` and `id_column` must be names of columns"),
+    ("PredictionColumns", "label_names_", ("a", "a"), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", (), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", ["a"], "`label_names_` must be distinct names"),
+    ("PredictionColumns", "label_names_", ("a", 1), "`label_names_` must be distinct names"),
+    ("PredictionColumns", "logits", "no", "`logits` must be true or false"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -102,13 +103,68 @@ def _blocks(n_rows: int, threads: int) -> list[tuple[int, int]]:
     return list(pairwise(n_rows * b // n_blocks for b in range(n_blocks + 1)))
 
 
-def one_blas_thread() -> Any:
-    """Return a context in which BLAS has one thread.
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread within, also where several threads are within at a time.
 
     Sums then do not depend on how many jobs share the cores. For base learners and models of the
     size met here one thread is also several times faster than two.
     """
-    return _blas_pools().limit(limits=1, user_api="blas")
+    with _blas.lock:
+        if _blas.n_inside == 0:
+            _take_blas()
+            _blas.limit = _blas_pools().limit(limits=1, user_api="blas")
+        _blas.n_inside += 1
+    try:
+        yield
+    finally:
+        with _blas.lock:
+            _blas.n_inside -= 1
+            if _blas.n_inside == 0:  # until then the others need it
+                _take_blas()
+                _blas.limit.restore_original_limits()
+                _take_blas()
+
+
+class _BlasUse:
+    """How many threads of this process are within `one_blas_thread`: the limit is for all."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n_inside = 0
+        self.limit: Any = None
+
+
+_blas = _BlasUse()
+
+
+def _take_blas() -> None:
+    """Let this thread set the limit, or the next one that wants to.
+
+    Newer versions of threadpoolctl silently ignore all threads but the first that has set one.
+    """
+    from threadpoolctl import OpenBLASController
+
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep kernels, BLAS and joblib to the calling thread: one unit of work, on one core.
+
+    The bits of what is computed within do not depend on the machine's number of cores.
+    """
+    from joblib import parallel_config
+
+    before = getattr(_here, "is_worker", False)
+    _here.is_worker = True
+    try:
+        # Sums over trees in several threads come in any order.
+        with one_blas_thread(), parallel_config(backend="sequential"):
+            yield
+    finally:
+        _here.is_worker = before
 
 
 @cache

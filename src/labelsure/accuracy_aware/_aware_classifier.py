@@ -8,32 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import indexable
-from sklearn.utils.metadata_routing import (
-    UNUSED,
-    MetadataRouter,
-    MethodMapping,
-    _routing_enabled,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure._pages import Page
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
     check_cv_setting,
+    make_recalibration,
     warn_once,
 )
+from labelsure.accuracy_aware._metadata import make_router, route_parameters
 from labelsure.accuracy_aware._model_card import (
     check_loaded_classifier,
     describe_policy,
     make_card,
 )
-from labelsure.accuracy_aware._model_report import make_model_report
+from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
+    align_truth,
     check_inner_model,
     check_sizes,
     innermost,
@@ -50,15 +46,14 @@ from labelsure.classifiers import (
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator, Estimate
+from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
-from labelsure.named_labelsets import align_rows
-from labelsure.score_table import ScoreTable
-from labelsure.selection import AcceptPolicy
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure._pages import Page
 
 DECISIONS = ("mode", "best", "predict")
 
@@ -97,6 +92,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         The Jaccard and F1 of two empty labelsets.
     features, model
         As of `AccuracyEstimator`.
+    recalibration
+        Nothing, or what brings the distributions closer to what was seen of the instances of the
+        accuracy estimator: "joint" (`JointTemperature`), "links" (`LinkTemperature`, for chains),
+        "labels" (`LabelwiseCalibration`), or one of these objects, not fitted. Everything is then
+        of the recalibrated distributions, unless its gate finds that it does not help.
     random_state
         Seed of folds and splits.
 
@@ -104,6 +104,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     ----------
     estimator_, accuracy_estimator_, policy_
         What was fitted; `policy_` is None without a target or a coverage.
+    recalibration_
+        The fitted recalibration, which prints what it found; None without one.
     guaranteed_
         Whether what the policy says holds with probability `level`: there is one, and it rests on
         instances that neither the classifier nor the accuracy estimator has seen.
@@ -145,6 +147,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         empty: float = 1.0,
         features: Any = None,
         model: str = "ridge",
+        recalibration: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -157,6 +160,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.empty = empty
         self.features = features
         self.model = model
+        self.recalibration = recalibration
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -176,23 +180,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         self._check_parameters()
         data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
-        has_policy = self.target is not None or self.coverage is not None
         with warn_once():
-            found = calibrate(
-                self._wrap(),
-                data,
-                self.cv,
-                has_policy=has_policy,
-                random_state=self.random_state,
-            )
-        self.estimator_ = found.fitted
+            has_policy, seed = make_policy(self) is not None, self.random_state
+            found = calibrate(self._wrap(), data, self.cv, has_policy=has_policy, random_state=seed)
+        self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         accuracy_estimator = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
         self.accuracy_estimator_ = add_training_gain(
             accuracy_estimator.fit(found.for_estimator), found.for_estimator, found.half_trained
         )
-        self.policy_ = self._fit_policy(found.for_policy) if has_policy else None
+        self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         if not self._has_base_learners:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -203,12 +201,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
-        """Return the estimator's P(Y|x) of each instance."""
+        """Return P(Y|x) of each instance: the estimator's, recalibrated where that is wanted."""
         return self.distribution_of_checked(self._check_instances(X)).with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
-        return self._ask(self.estimator_, X)
+        return self._recalibrate(self._ask(self.estimator_, X))
+
+    def _recalibrate(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+        return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
     def _check_instances(self, X: Any) -> Any:
         """Return X as the estimator takes it: checked where that is one of ours."""
@@ -218,23 +219,29 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return validate_data(self, X, reset=False, **self._requirements())
         return X
 
-    def _predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
+    def predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""
         checked = self._check_instances(X)
-        dist, decisions = self._predict_by(self.estimator_, checked)
-        return dist.with_index(index_of(X)), decisions
+        dist, own = self._predict_by(self.estimator_, checked)
+        dist = self._recalibrate(dist)
+        return dist.with_index(index_of(X)), self._choose(dist, own)
 
     def _predict_by(self, fitted: Any, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
-        """Do so by a fitted estimator, X being checked where that is one of ours."""
+        """Return the distributions of a fitted estimator, and its own predictions if they count.
+
+        X is checked where the estimator is one of ours.
+        """
         dist = self._ask(fitted, X)
-        if self.decision == "mode":  # which comes with the profile anyway
+        if self.decision != "predict":
             return dist, None
-        if self.decision == "best":
-            return dist, decide(dist, self.metric, empty=self.empty)
         predicted = fitted.predict(X)
         if np.ndim(predicted) == 1:  # of a model of one label
             predicted = np.asarray(predicted)[:, np.newaxis]
         return dist, check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
+
+    def _choose(self, dist: LabelsetDistribution, own: Labelsets | None) -> Labelsets | None:
+        """Return what is predicted, None for the mode, which comes with the profile anyway."""
+        return decide(dist, self.metric, empty=self.empty) if self.decision == "best" else own
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance by a fitted estimator."""
@@ -246,7 +253,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
-        dist, decisions = self._predict_all(X)
+        dist, decisions = self.predict_all(X)
         decisions = dist.mode() if decisions is None else decisions
         if isinstance(self.classes_, list):
             return decisions.astype(self.classes_[0].dtype)
@@ -254,7 +261,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def predict_accuracy(self, X: Any) -> Floats:
         """Return the estimated accuracy of each prediction, (n,)."""
-        return self.accuracy_estimator_.predict(*self._predict_all(X))
+        return self.accuracy_estimator_.predict(*self.predict_all(X))
 
     def accept(self, X: Any) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
@@ -271,19 +278,23 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     ) -> Estimate:
         """Return the mean accuracy of a batch, or its "micro-f1" or the like, with an interval."""
         level = self.level if level is None else level
-        return self.accuracy_estimator_.estimate(*self._predict_all(X), metric=metric, level=level)
+        return self.accuracy_estimator_.estimate(*self.predict_all(X), metric=metric, level=level)
+
+    def sum_up(self, X: Any) -> BatchSums:
+        """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
+        return self.accuracy_estimator_.sum_up(*self.predict_all(X))
 
     def estimate_labels(self, X: Any, *, level: float | None = None) -> pd.DataFrame:
         """Return precision, recall and F1 of each label, as `AccuracyEstimator` has them."""
         level = self.level if level is None else level
-        return self.accuracy_estimator_.estimate_labels(*self._predict_all(X), level=level)
+        return self.accuracy_estimator_.estimate_labels(*self.predict_all(X), level=level)
 
     def assess(self, X: Any) -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
 
         `to_frame` of what it returns is a table with the index of X.
         """
-        dist, decisions = self._predict_all(X)
+        dist, decisions = self.predict_all(X)
         return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_)
 
     def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
@@ -291,19 +302,19 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
         Parameters
         ----------
-        X
-            Instances; None for a page on the model alone.
-        Y
-            Their truth, where it is known, in any of the forms that `fit` takes.
+        X, Y
+            Instances, and their truth where it is known; without X a page on the model alone.
         title
             Of the page.
         """
+        from labelsure.accuracy_aware._model_report import make_model_report  # few need it
+
         check_is_fitted(self, "accuracy_estimator_")
-        batches = []
-        if X is not None:
-            dist, decisions = self._predict_all(X)
-            batches = [(dist, decisions, None if Y is None else self._align_truth(Y, dist, X))]
-        return make_model_report(self, batches, title)
+        if X is None:
+            return make_model_report(self, [], title)
+        dist, decisions = self.predict_all(X)
+        truth = None if Y is None else align_truth(self.classes_, Y, dist, X, name="Y")
+        return make_model_report(self, [(dist, decisions, truth)], title)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric, once the truth is known.
@@ -311,18 +322,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         The columns of a DataFrame `y` are compared with the labels by name, its rows with those of
         X by index.
         """
-        dist, decisions = self._predict_all(X)
+        dist, decisions = self.predict_all(X)
         Y_pred = dist.mode() if decisions is None else decisions
-        values = accuracy(self._align_truth(y, dist, X), Y_pred, self.metric, empty=self.empty)
+        truth = align_truth(self.classes_, y, dist, X)
+        values = accuracy(truth, Y_pred, self.metric, empty=self.empty)
         return float(np.average(values, weights=sample_weight))
-
-    def _align_truth(self, y: Any, dist: LabelsetDistribution, X: Any) -> Labelsets:
-        """Return the truth of instances X in the order of their labels and rows."""
-        if isinstance(self.classes_, list):
-            return dist.align(y, "y")
-        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-        is_second = (np.asarray(y) == self.classes_[1])[:, np.newaxis].astype(np.int8)
-        return is_second if order is None else is_second[order]
 
     @property
     def reference_(self) -> Estimate:
@@ -343,21 +347,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        router.add(estimator=self._new_estimator(), method_mapping=mapping)
-        if self._has_splitter():
-            mapping = MethodMapping().add(caller="fit", callee="split")
-            router.add(splitter=self.cv, method_mapping=mapping)
-        return router
+        return make_router(self, self._new_estimator())
 
     def _check_parameters(self) -> None:
         get_metric(self.metric)
         check_empty(self.empty)
         if self.decision not in DECISIONS:
             raise unknown_name("decision", self.decision, DECISIONS)
+        make_policy(self)  # refuses targets and coverages before anything is fitted
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)
+        make_recalibration(self.recalibration)
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator
@@ -368,33 +368,23 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.estimator
 
     def _wrap(self) -> WrappedModel:
-        names, ask = self.label_names_, self._predict_by
-        return WrappedModel(self._new_estimator(), names, self.metric, self.decision, ask)
+        return WrappedModel(
+            self._new_estimator(),
+            self.label_names_,
+            self.metric,
+            self.decision,
+            self._predict_by,
+            self._choose,
+            make_recalibration(self.recalibration),
+        )
 
     @property
     def _has_base_learners(self) -> bool:
         """Whether the estimator is one of ours, for which X is checked once, here."""
         return isinstance(self._new_estimator(), LabelsetClassifier)
 
-    def _route_parameters(self, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-        """Return what goes to the estimator's `fit` beside X and y, and the splitter's groups."""
-        params = {name: value for name, value in params.items() if value is not None}
-        if _routing_enabled():
-            routed = process_routing(self, "fit", **params)
-            groups = routed.splitter.split.get("groups") if self._has_splitter() else None
-            return dict(routed.estimator.fit), groups
-        groups = params.pop("groups", None)
-        if groups is not None and not self._has_splitter():
-            raise InputError(
-                f"`groups` are for a splitter, got cv={self.cv!r}. Pass e.g. cv=GroupKFold(5)."
-            )
-        return params, groups
-
-    def _has_splitter(self) -> bool:
-        return hasattr(self.cv, "split")
-
     def _read_training_data(self, X: Any, y: Any, params: dict[str, Any]) -> TrainingData:
-        fit_params, groups = self._route_parameters(params)
+        fit_params, groups = route_parameters(self, params)
         check_sizes(X, y, type(self).__name__)
         estimator = self._new_estimator()
         is_frozen = isinstance(estimator, FrozenEstimator)
@@ -408,9 +398,3 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         keeps_names = hasattr(innermost(estimator), "predict_distribution")
         y = truth.for_estimator(X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, fit_params, groups)
-
-    def _fit_policy(self, table: ScoreTable) -> AcceptPolicy:
-        outcome = get_metric(self.metric).outcome
-        return AcceptPolicy(self.target, self.level, outcome, coverage=self.coverage).fit(
-            self.accuracy_estimator_.predict(table), table.accuracy(self.metric, self.empty)
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -21,12 +21,16 @@ from labelsure.accuracy_aware._training_data import TrainingData
 from labelsure.accuracy_aware._training_gain import HalfTrained
 from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
 from labelsure.distributions import LabelsetDistribution, make_random_state
-from labelsure.errors import InputError
+from labelsure.errors import InputError, unknown_name
 from labelsure.metrics import MetricLike
+from labelsure.recalibration import RECALIBRATIONS, Recalibration
 from labelsure.score_table import ScoreTable
 
 Predict = Callable[[Any, Any], tuple[LabelsetDistribution, Labelsets | None]]
-"""From a fitted estimator and instances to distributions and decisions, None for the mode."""
+"""From a fitted estimator and instances to distributions, and to predictions of its own."""
+
+Choose = Callable[[LabelsetDistribution, Labelsets | None], Labelsets | None]
+"""From distributions and those predictions to decisions, None for the mode."""
 
 Folds = list[tuple[Indices, Indices]]
 """The training and the test rows of each fold."""
@@ -34,6 +38,25 @@ Folds = list[tuple[Indices, Indices]]
 N_HALVES = 5
 """Folds that are fitted to half of their training instances as well: with more folds there is less
 to gain, and fewer will do."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a fitted clone says of some instances that it has not seen.
+
+    Parameters
+    ----------
+    rows
+        Which.
+    distribution
+        As the clone has it, not recalibrated.
+    own
+        Its own predictions, None where they do not count.
+    """
+
+    rows: Indices
+    distribution: LabelsetDistribution
+    own: Labelsets | None
 
 
 @dataclass(frozen=True)
@@ -50,15 +73,21 @@ class WrappedModel:
         The accuracy whose expectation is needed.
     decision
         What the decisions are called.
-    predict
+    ask
         What asks a fitted clone.
+    choose
+        What makes decisions of the answer.
+    recalibration
+        Of the distributions, not fitted; None for none.
     """
 
     estimator: Any
     label_names: tuple[str, ...]
     metric: MetricLike
     decision: str
-    predict: Predict
+    ask: Predict
+    choose: Choose
+    recalibration: Recalibration | None = None
 
     @property
     def is_frozen(self) -> bool:
@@ -76,16 +105,35 @@ class WrappedModel:
         params = _check_method_params(data.X, data.params, rows)
         return estimator.fit(X, _safe_indexing(data.y, rows), **params)
 
-    def score(self, fitted: Any, data: TrainingData, rows: Indices) -> ScoreTable:
-        """Return the score table of a fitted clone's predictions for some of the instances."""
-        dist, decisions = self.predict(fitted, _safe_indexing(data.X, rows))
+    def predict(self, fitted: Any, data: TrainingData, rows: Indices) -> Predicted:
+        """Return what a fitted clone says of some of the instances."""
+        return Predicted(rows, *self.ask(fitted, _safe_indexing(data.X, rows)))
+
+    def score(
+        self, predicted: Predicted, data: TrainingData, recalibration: Recalibration | None
+    ) -> ScoreTable:
+        """Return the score table of predictions, by recalibrated distributions if there is one."""
+        dist = predicted.distribution
+        dist = dist if recalibration is None else recalibration.transform(dist)
         return ScoreTable.from_distribution(
             dist,
-            data.Y[rows],
-            decisions,
+            data.Y[predicted.rows],
+            self.choose(dist, predicted.own),
             metrics=[self.metric],
             decision_rule=self.decision,
         )
+
+    def recalibrate_and_score(
+        self, predicted: Iterable[Predicted], data: TrainingData
+    ) -> tuple[list[ScoreTable], Recalibration | None]:
+        """Return the score tables of predictions, and the recalibration that they teach."""
+        if self.recalibration is None:  # one after the other: each may hold a model
+            return [self.score(some, data, None) for some in predicted], None
+        known = list(predicted)
+        fitted = clone(self.recalibration).fit_parts(
+            [some.distribution for some in known], [data.Y[some.rows] for some in known]
+        )
+        return [self.score(some, data, fitted) for some in known], fitted
 
 
 @dataclass(frozen=True)
@@ -105,6 +153,8 @@ class Calibration:
     half_trained
         By which the gain from learning from all instances is measured; None where the tables are
         of the fitted model itself, or where it could not be made.
+    recalibration
+        Fitted to the predictions of the accuracy estimator's table; None for none.
     """
 
     fitted: Any
@@ -113,6 +163,7 @@ class Calibration:
     for_policy: ScoreTable
     is_held_out: bool
     half_trained: HalfTrained | None = None
+    recalibration: Recalibration | None = None
 
 
 def is_share(cv: Any) -> bool:
@@ -134,6 +185,29 @@ def check_cv_setting(cv: Any) -> None:
         )
 
 
+def make_recalibration(setting: Any) -> Recalibration | None:
+    """Return the recalibration that is wanted, not fitted; None for none.
+
+    Parameters
+    ----------
+    setting
+        None, a name, or an object.
+    """
+    if setting is None:
+        return None
+    if isinstance(setting, str):
+        if setting not in RECALIBRATIONS:
+            raise unknown_name("recalibration", setting, RECALIBRATIONS)
+        return RECALIBRATIONS[setting]()
+    if not isinstance(setting, Recalibration):
+        raise InputError(
+            "`recalibration` must be None, one of the names "
+            f"{', '.join(map(repr, RECALIBRATIONS))}, or an object such as "
+            f"`JointTemperature(gate=False)`, got {setting!r}."
+        )
+    return clone(setting)
+
+
 def calibrate(
     model: WrappedModel, data: TrainingData, cv: Any, *, has_policy: bool, random_state: Any
 ) -> Calibration:
@@ -150,26 +224,40 @@ def calibrate(
     random_state
         Seed of folds and splits.
     """
-    everything = np.arange(len(data.Y))
-    if not model.is_frozen and not is_share(cv):
-        # All folds are made first: what a splitter refuses should not cost a fit.
-        folds = _make_folds(data, cv, random_state)
-        fitted = model.fit(data, everything)
-        tables = [model.score(model.fit(data, train), data, test) for train, test in folds]
-        table = ScoreTable.concatenate(tables)
-        half_trained = _train_halves(model, data, folds, tables, random_state)
-        return Calibration(fitted, len(everything), table, table, False, half_trained)
-    order = make_random_state(random_state).permutation(everything)
+    if model.is_frozen or is_share(cv):
+        return _hold_out(model, data, cv, has_policy, random_state)
+    return _fit_by_folds(model, data, cv, random_state)
+
+
+def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -> Calibration:
+    """Score every instance by a model that was fitted to others."""
+    # All folds are made first: what a splitter refuses should not cost a fit.
+    folds = _make_folds(data, cv, seed)
+    n_training = len(data.Y)
+    fitted = model.fit(data, np.arange(n_training))
+    predicted = (model.predict(model.fit(data, train), data, test) for train, test in folds)
+    tables, recalibration = model.recalibrate_and_score(predicted, data)
+    table = ScoreTable.concatenate(tables)
+    half_trained = _train_halves(model, data, folds, tables, recalibration, seed)
+    return Calibration(fitted, n_training, table, table, False, half_trained, recalibration)
+
+
+def _hold_out(
+    model: WrappedModel, data: TrainingData, cv: Any, has_policy: bool, seed: Any
+) -> Calibration:
+    """Score instances that the model was not fitted to: all of them, if it is frozen."""
+    order = make_random_state(seed).permutation(len(data.Y))
     n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
     fitted = model.fit(data, order[n_held_out:])
+    n_first = n_held_out // 2 if has_policy else n_held_out
+    predicted = model.predict(fitted, data, order[:n_first])
+    (first,), recalibration = model.recalibrate_and_score([predicted], data)
+    second = first
+    if has_policy:  # by instances that are new to the recalibration as well
+        predicted = model.predict(fitted, data, order[n_first:n_held_out])
+        second = model.score(predicted, data, recalibration)
     n_training = len(order) - n_held_out
-    half = n_held_out // 2
-    if not has_policy:
-        table = model.score(fitted, data, order[:n_held_out])
-        return Calibration(fitted, n_training, table, table, is_held_out=True)
-    first = model.score(fitted, data, order[:half])
-    second = model.score(fitted, data, order[half:n_held_out])
-    return Calibration(fitted, n_training, first, second, is_held_out=True)
+    return Calibration(fitted, n_training, first, second, True, recalibration=recalibration)
 
 
 def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:
@@ -193,14 +281,20 @@ def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> Folds:
 
 
 def _train_halves(
-    model: WrappedModel, data: TrainingData, folds: Folds, tables: list[ScoreTable], seed: Any
+    model: WrappedModel,
+    data: TrainingData,
+    folds: Folds,
+    tables: list[ScoreTable],
+    recalibration: Recalibration | None,
+    seed: Any,
 ) -> HalfTrained | None:
     """Fit to half of the training instances of some folds as well, and score on the same ones."""
     rng = make_random_state(seed)
     halves = []
     for train, test in folds[:N_HALVES]:
         try:
-            halves.append(model.score(model.fit(data, _take_half(train, data, rng)), data, test))
+            fitted = model.fit(data, _take_half(train, data, rng))
+            halves.append(model.score(model.predict(fitted, data, test), data, recalibration))
         except ValueError as error:  # as of fewer neighbours than wanted, or of a single class
             warnings.warn(
                 "The estimator could not be fitted to half of the training instances of a fold, "

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from labelsure._typing import Floats
-from labelsure.accuracy_aware._calibration import Calibration
+from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
 from labelsure.accuracy_aware._training_data import known_label_names
 from labelsure.estimation import AccuracyEstimator, reliability
 from labelsure.metrics import get_metric
@@ -48,6 +50,8 @@ class ModelCard:
         One for each label.
     metric, empty, decision
         What accuracy means, and what is predicted.
+    recalibration
+        What recalibrates the distributions, in words; None without one.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
     training_gain
@@ -66,6 +70,8 @@ class ModelCard:
     calibration_from
         The instances that the calibration was measured on. They are new to the model that judges
         them.
+    columns
+        What each column of a table is to the model, where it was made from one; otherwise None.
     """
 
     n_training: int
@@ -76,6 +82,7 @@ class ModelCard:
     metric: str
     empty: float
     decision: str
+    recalibration: str | None
     estimated: float
     low: float
     high: float
@@ -89,6 +96,7 @@ class ModelCard:
     summary: str
     calibration: dict[str, list[Any]]
     calibration_from: str
+    columns: list[dict[str, str]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as they stand in a saved file."""
@@ -103,6 +111,7 @@ class ModelCard:
             f"estimator, {self.n_for_policy} for the policy",
             f"accuracy: {self.metric}, of decision {self.decision!r}, two empty labelsets being "
             f"worth {self.empty:g}",
+            *([] if self.recalibration is None else [f"recalibration: {self.recalibration}"]),
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
             f"{self.high:.3f} ({self.training_gain:+.3f} for learning from more than the folds)",
             f"policy: {self.summary}",
@@ -155,6 +164,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         metric=get_metric(model.metric).name,
         empty=float(model.empty),
         decision=model.decision,
+        recalibration=describe_recalibration(model),
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
@@ -168,7 +178,17 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         summary=model.summary_,
         calibration=calibration,
         calibration_from=origin,
+        columns=_describe_columns(model),
     )
+
+
+def _describe_columns(model: Any) -> list[dict[str, str]] | None:
+    """Return what the first step of a pipeline says of the columns of a table, None without it."""
+    estimator = model.estimator_
+    if isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    first = estimator.steps[0][1] if isinstance(estimator, Pipeline) else estimator
+    return first.describe_columns() if hasattr(first, "describe_columns") else None
 
 
 def _measure_calibration(
@@ -202,6 +222,11 @@ def _estimate_by_folds(estimator: AccuracyEstimator, table: ScoreTable) -> Float
         judge.fit(ScoreTable(frame[fold != k]))
         estimated[fold == k] = judge.predict(ScoreTable(frame[fold == k]))
     return estimated
+
+
+def describe_recalibration(model: Any) -> str | None:
+    """Return what recalibrates the distributions of a classifier, in words; None for nothing."""
+    return None if model.recalibration_ is None else str(model.recalibration_)
 
 
 def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
@@ -251,6 +276,7 @@ def check_loaded_classifier(model: Any) -> None:
         and estimator.decision_ == model.decision,
         "`accuracy_estimator_` must be fitted for the classifier's metric and decisions",
     )
+    _check_recalibration(model)
     wanted = (model.target, model.coverage)
     expect(
         (policy is None) == (wanted == (None, None)),
@@ -273,16 +299,27 @@ def check_loaded_classifier(model: Any) -> None:
         expect(getattr(card, name) == value, f"`{name}` of the card must be the model's")
 
 
+def _check_recalibration(model: Any) -> None:
+    wanted, found = make_recalibration(model.recalibration), model.recalibration_
+    expect(
+        type(found) is type(wanted)
+        and (found is None or len(found.label_names_) == len(model.label_names_)),
+        "`recalibration_` must be the one that `recalibration` names, for the same labels",
+    )
+
+
 def _facts(model: Any) -> dict[str, Any]:
     """Return what a card says that can be seen from the model itself."""
     return {
         "label_names": list(model.label_names_),
         "metric": model.metric,
         "decision": model.decision,
+        "recalibration": describe_recalibration(model),
         "target": model.target,
         "level": model.level,
         "guaranteed": model.guaranteed_,
         "summary": model.summary_,
         "estimated": model.reference_.mean,
         "training_gain": model.accuracy_estimator_.training_gain_.mean,
+        "columns": _describe_columns(model),
     }

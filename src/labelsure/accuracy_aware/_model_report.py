@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from labelsure._notebook import count
 from labelsure._pages import Page
-from labelsure._typing import Labelsets
+from labelsure._typing import Floats, Labelsets
 from labelsure.accuracy_aware._assessment import assess_table
 from labelsure.accuracy_aware._report_explorer import InstanceSample
 from labelsure.accuracy_aware._report_totals import BatchTotals
 from labelsure.distributions import LabelsetDistribution
-from labelsure.estimation import Estimate, Reliability, reliability
+from labelsure.estimation import BatchSums, Estimate, Reliability, reliability
 from labelsure.metrics import METRICS, Metric, get_metric
 from labelsure.score_table import ScoreTable
 
@@ -51,7 +53,7 @@ def make_model_report(model: Any, batches: Iterable[Batch], title: str) -> Page:
     found = _Batches(model, metrics)
     for dist, Y_pred, Y_true in batches:
         found.add(dist, Y_pred, Y_true)
-    if found.tables:
+    if found.totals is not None:
         data |= found.describe(metric)
     else:
         card = model.card_
@@ -71,7 +73,8 @@ class _Batches:
 
     def __init__(self, model: Any, metrics: list[Metric]) -> None:
         self.model, self.metrics = model, metrics
-        self.tables: list[ScoreTable] = []
+        self.sums: BatchSums | None = None
+        self.compared: list[tuple[Floats, Floats]] = []  # estimated and actual accuracies
         self.sample = InstanceSample(metrics, model.empty, len(model.label_names_))
         self.totals: BatchTotals | None = None
 
@@ -93,14 +96,16 @@ class _Batches:
             )
         self.totals.add(dist, table, found.accuracy, Y_true)
         self.sample.add(found, Y_true)
-        self.tables.append(table)
+        sums = estimator.sum_up(table)
+        self.sums = sums if self.sums is None else self.sums + sums
+        if Y_true is not None:
+            self.compared.append((found.accuracy, table.accuracy(model.metric, model.empty)))
 
     def describe(self, metric: Metric) -> dict[str, Any]:
-        totals = self.totals
+        totals, sums = self.totals, self.sums
         assert totals is not None
-        table = ScoreTable.concatenate(self.tables)
-        estimator = self.model.accuracy_estimator_
-        estimate = estimator.estimate(table, level=self.model.level)
+        assert sums is not None
+        estimate = self.model.accuracy_estimator_.estimate_sums(sums, level=self.model.level)
         described: dict[str, Any] = {
             "batch": {
                 "n_instances": totals.n_instances,
@@ -116,8 +121,8 @@ class _Batches:
             "sentences": [str(estimate)],
         }
         if totals.has_truth:
-            actual = table.accuracy(metric, self.model.empty)
-            compared = reliability(estimator.predict(table), actual)
+            estimated, actual = (np.concatenate(part) for part in zip(*self.compared, strict=True))
+            compared = reliability(estimated, actual)
             described["reliability"] = _describe_reliability(compared, FROM_TRUTH)
         return described
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_y, _num_samples
 
 from labelsure._typing import Labelsets
 from labelsure.classifiers import read_label_names, read_targets, without_probabilities
+from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, given_names, index_of, names_in, refuse_masked
 from labelsure.named_labelsets import align_rows, match_labels, read_labelsets
@@ -224,3 +225,28 @@ def known_label_names(model: Any) -> tuple[str, ...] | None:
     """
     names = getattr(innermost(model), "label_names_", None)
     return None if names is None else tuple(names)
+
+
+def align_truth(
+    classes: Any, y: Any, dist: LabelsetDistribution, X: Any, *, name: str = "y"
+) -> Labelsets:
+    """Return the truth of new instances, (n, L), in the order of their labels and rows.
+
+    Parameters
+    ----------
+    classes
+        `classes_` of the model: a list for labelsets, else the two classes of a vector.
+    y
+        The truth as the user has it.
+    dist
+        The predictions that it is compared with.
+    X
+        The instances, which may name their rows.
+    name
+        What the user calls the truth.
+    """
+    if isinstance(classes, list):
+        return dist.align(y, name)
+    order = align_rows(index_of(y), index_of(X), name=name, beside="X")
+    is_second = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
+    return is_second if order is None else is_second[order]

@@ -22,6 +22,7 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_labelsets, index_of, names_in
 from labelsure.named_labelsets import align_labelsets, align_rows, match_labels, read_labelsets
 from labelsure.saving import expect
+from labelsure.weighted_labelsets import WeightedLabelsets
 
 _SHAPES = {
     "marginal": "(n_samples, n_labels)",
@@ -48,7 +49,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
         - "marginal": (n, L) probabilities P(y_j = 1);
         - "logit": (n, L) logits of these;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
-        - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote.
+        - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
+          have different numbers of votes, a row of NaN stands for one that was not cast.
 
     Attributes
     ----------
@@ -161,7 +163,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
 
     def _wrap(self, array: NDArray[Any], label_names: Names) -> LabelsetDistribution:
         if self.kind == "votes":
-            return LabelsetTable.from_samples(array, label_names)
+            return _count_votes(array, label_names)
         return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
 
     def _check_loaded(self) -> None:
@@ -182,6 +184,23 @@ class PrecomputedProbabilities(LabelsetPredictor):
         tags.input_tags.two_d_array = self.kind != "votes"
         tags.input_tags.three_d_array = self.kind == "votes"
         return tags
+
+
+def _count_votes(votes: NDArray[Any], label_names: Names) -> LabelsetDistribution:
+    """Return how often each labelset was voted for, of as many votes as each instance has."""
+    if votes.dtype.kind != "f" or not np.isnan(votes).any():
+        return LabelsetTable.from_samples(votes, label_names)
+    is_cast = ~np.isnan(votes).all(axis=2)
+    n_cast = is_cast.sum(axis=1)
+    if not n_cast.all():
+        raise InputError(
+            f"`X` must have at least one vote for each instance, row {n_cast.argmin()} has none. "
+            "Drop that row, or write zeros for an empty labelset."
+        )
+    instance = np.nonzero(is_cast)[0]
+    labelsets = check_labelsets(votes[is_cast], name="X")
+    seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
+    return LabelsetTable.from_weighted(seen, label_names)
 
 
 def _read_truth(

@@ -19,6 +19,9 @@ from labelsure.cli._check import check
 from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
+from labelsure.cli._model_commands import calibrate, info, train
+from labelsure.cli._report import report
+from labelsure.cli._score import estimate, score
 from labelsure.cli._study import study
 from labelsure.errors import LabelsureError
 
@@ -27,6 +30,15 @@ ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
 
 DEBUG = "--debug"
 """Taken out of the words wherever it stands, so that it can be put behind a command that failed."""
+
+OPTIONS = {
+    "data_dir": "--data",
+    "n_jobs": "--jobs",
+    "bad_rows": "--bad-rows",
+    "overwrite": "--overwrite",
+    "sep": "--sep",
+}
+"""Arguments that messages of the library name, and what they are on the command line."""
 
 ENDINGS = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
@@ -40,7 +52,13 @@ app = typer.Typer(
 )
 app.command("study")(study)
 app.command("check")(check)
+app.command("train")(train)
+app.command("calibrate")(calibrate)
+app.command("info")(info)
 app.command("demo")(demo)
+app.command("score")(score)
+app.command("estimate")(estimate)
+app.command("report")(report)
 app.add_typer(data_app, name="data")
 
 
@@ -87,7 +105,7 @@ def _explain(error: Exception) -> tuple[int, str]:
         message = error.format_message().rstrip(". ")  # type: ignore[attr-defined]
         return WRONG_INPUT, f"{message}. See `{_help_of(error)}`."
     if isinstance(error, LabelsureError):
-        return WRONG_INPUT, str(error).replace("`data_dir`", "`--data`")
+        return WRONG_INPUT, _name_options(str(error))
     if isinstance(error, OSError):
         name = "" if error.filename is None else f": {error.filename!r}"
         return WRONG_INPUT, f"{error.strerror or first_line(error)}{name}."
@@ -95,6 +113,12 @@ def _explain(error: Exception) -> tuple[int, str]:
         f"This should not have happened ({type(error).__name__}: {first_line(error)}). Run it "
         f"again with `{DEBUG}` to see where, and report that."
     )
+
+
+def _name_options(message: str) -> str:
+    for argument, option in OPTIONS.items():
+        message = message.replace(f"`{argument}`", f"`{option}`")
+    return message
 
 
 @contextmanager

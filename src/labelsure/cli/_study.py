@@ -19,6 +19,7 @@ from labelsure.cli._console import (
     make_console,
     on_one_line,
 )
+from labelsure.cli._options import JsonOption, SchedulerOption
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def study(
             "--jobs", "-j", min=1, max=MAX_JOBS, help="Cells at a time; all cores by default."
         ),
     ] = None,
+    scheduler: SchedulerOption = None,
     repeats: Annotated[
         int | None,
         typer.Option(
@@ -67,9 +69,7 @@ def study(
             help="Import classes of the plan from outside installed packages too.",
         ),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what came out as JSON, and no progress.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Run a study. Killed at any moment, the same command goes on where it stopped.
 
@@ -87,7 +87,9 @@ def study(
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
     with RunFolder(out).locked() as folder, CellLines(quiet=as_json) as lines:
-        run = run_study(chosen, folder, data_dir=data, n_jobs=jobs, progress=lines)
+        run = run_study(
+            chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
+        )
         problem = _write_report(run, lines, jobs)
     if as_json:
         print(json.dumps(_as_dict(run), indent=2))

@@ -3,16 +3,20 @@
 from labelsure._storage import name_classes_publicly
 from labelsure.datasets._built_in import make_labelsets
 from labelsure.datasets._catalogue import catalogue, list_datasets, load_dataset
+from labelsure.datasets._column_roles import ColumnChoice, read_index, read_labels
 from labelsure.datasets._dataset import Dataset, split_dataset, split_rows
 from labelsure.datasets._reading import read_dataset
 
 __all__ = [
+    "ColumnChoice",
     "Dataset",
     "catalogue",
     "list_datasets",
     "load_dataset",
     "make_labelsets",
     "read_dataset",
+    "read_index",
+    "read_labels",
     "split_dataset",
     "split_rows",
 ]

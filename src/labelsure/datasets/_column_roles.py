@@ -250,7 +250,7 @@ def _check_label_names(value: Any, sep: str | None, row: str, title: str) -> Non
         )
 
 
-def read_index(column: pd.Series[Any], where: str) -> pd.Index:
+def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") -> pd.Index:
     """Return the names of rows: whole numbers as such, anything else as text.
 
     Parameters
@@ -259,12 +259,14 @@ def read_index(column: pd.Series[Any], where: str) -> pd.Index:
         What the file has.
     where
         The file that it comes from, for the messages.
+    what
+        What the column is to be, for the messages.
     """
     title = f"Column {str(column.name)!r} of {where}"
     missing = [bool(pd.isna(value)) or value == "" for value in column]
     if any(missing):
         raise DataError(
-            f"{title} must name every row to be the `index`, it is missing in row "
+            f"{title} must name every row to be {what}, it is missing in row "
             f"{missing.index(True)} (rows count from 0). Fill it in or drop that row."
         )
     values = _read_row_names(list(column))
@@ -272,9 +274,9 @@ def read_index(column: pd.Series[Any], where: str) -> pd.Index:
     for row, value in enumerate(values):
         if first_row.setdefault(value, row) != row:
             raise DataError(
-                f"{title} must have a different value in every row to be the `index`, {value!r} is "
-                f"in rows {first_row[value]} and {row} (rows count from 0). Name another column, "
-                "or leave this one out with `drop`."
+                f"{title} must have a different value in every row to be {what}, {value!r} is in "
+                f"rows {first_row[value]} and {row} (rows count from 0). Name another column, or "
+                "leave this one out with `drop`."
             )
     return pd.Index(values, name=str(column.name))
 

@@ -6,7 +6,7 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, Protocol, Unpack, overload
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from labelsure.distributions import (
     Support,
     check_distribution,
 )
-from labelsure.errors import TooLargeError
+from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics import (
     EXACT,
     F1,
@@ -34,6 +34,13 @@ from labelsure.metrics import (
 )
 
 
+class FittedChange(Protocol):
+    """What makes distributions of distributions: a fitted recalibration."""
+
+    def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
+        """Return the changed distributions."""
+
+
 @overload
 def expected_accuracy(
     dist: LabelsetDistribution,
@@ -41,6 +48,7 @@ def expected_accuracy(
     *,
     metric: MetricLike,
     empty: float = ...,
+    recalibration: FittedChange | None = ...,
     return_bounds: Literal[False] = ...,
     **settings: Unpack[EngineSettings],
 ) -> Floats: ...
@@ -51,6 +59,7 @@ def expected_accuracy(
     *,
     metric: MetricLike,
     empty: float = ...,
+    recalibration: FittedChange | None = ...,
     return_bounds: Literal[True],
     **settings: Unpack[EngineSettings],
 ) -> tuple[Floats, Floats, Floats]: ...
@@ -60,6 +69,7 @@ def expected_accuracy(
     *,
     metric: MetricLike,
     empty: float = 1.0,
+    recalibration: FittedChange | None = None,
     return_bounds: bool = False,
     **settings: Unpack[EngineSettings],
 ) -> Floats | tuple[Floats, Floats, Floats]:
@@ -75,6 +85,9 @@ def expected_accuracy(
         "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
     empty
         The Jaccard and F1 of two empty labelsets.
+    recalibration
+        A fitted `JointTemperature`, `LinkTemperature` or `LabelwiseCalibration`, by which the
+        distribution is recalibrated first.
     return_bounds
         Also return lower and upper bounds: the values themselves where the engine is exact.
     **settings
@@ -91,10 +104,23 @@ def expected_accuracy(
     >>> expected_accuracy(IndependentLabels([[0.9, 0.2]]), metric="hamming")
     array([0.85])
     """
-    dist = check_distribution(dist).with_engine(**settings)
+    dist = _recalibrate(check_distribution(dist), recalibration).with_engine(**settings)
     Y_pred = dist.mode() if Y_pred is None else Y_pred
     expected = dist.expected(metric, Y_pred, empty=empty)
     return (expected.value, expected.low, expected.high) if return_bounds else expected.value
+
+
+def _recalibrate(
+    dist: LabelsetDistribution, recalibration: FittedChange | None
+) -> LabelsetDistribution:
+    if recalibration is None:
+        return dist
+    if not hasattr(recalibration, "transform"):
+        raise InputError(
+            "`recalibration` must be fitted, e.g. `JointTemperature().fit(dist, Y)`, got "
+            f"{recalibration!r}."
+        )
+    return recalibration.transform(dist)
 
 
 @overload

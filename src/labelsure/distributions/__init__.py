@@ -19,6 +19,7 @@ from labelsure.distributions._probabilities import (
     make_generator,
     make_random_state,
 )
+from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Profile",
     "Summary",
     "Support",
+    "TemperedTrellis",
     "TopLabelsets",
     "TrellisDistribution",
     "as_distribution",

@@ -30,6 +30,8 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "probabilities": ("_probabilities",),
     "best": ("_best",),
     "support": ("_support",),
+    "temper": ("_temper", "_temper_links"),
+    "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),
 }
 """Each public question and the primitives that answer it. A new kind implements the abstract ones,

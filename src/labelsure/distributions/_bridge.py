@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from labelsure._limits import MAX_ARRAY_BYTES, check_size
+from labelsure._limits import MAX_ARRAY_BYTES
 from labelsure._typing import Floats, Indices, Integers, Labelsets, RandomState, Rows
 from labelsure.candidates import Profile
+from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     Expected,
     Summary,
@@ -22,8 +23,6 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import describe_in_html, plot_instance, tabulate_modes
-from labelsure.distributions._probabilities import make_generator, pick_rows
-from labelsure.errors import InputError
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -92,10 +91,7 @@ class LabelsetDistribution(ABC):
     def with_index(self, index: pd.Index | None) -> Self:
         """Return the same distributions with names for their rows; None takes them away."""
         if index is not None and len(index) != len(self):
-            raise InputError(
-                f"`index` must have one entry for each of the {len(self)} instances, got "
-                f"{len(index)}."
-            )
+            raise arguments.wrong_index(index, len(self))
         new = copy(self)
         new._index = index
         return new
@@ -108,7 +104,7 @@ class LabelsetDistribution(ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self))
+        taken = arguments.pick_rows(rows, len(self))
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -171,17 +167,7 @@ class LabelsetDistribution(ABC):
         k
             From 1 to 2**L. Beyond the support of a distribution they have probability 0.
         """
-        if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**self.n_labels:
-            raise InputError(
-                f"`k` must be a whole number from 1 to 2**{self.n_labels}, got {k!r}. "
-                "There are no more labelsets than that."
-            )
-        check_size(
-            len(self) * int(k) * (self.n_labels + 8),
-            f"The `k` most probable labelsets of {len(self)} instances",
-            "Ask for fewer, or for fewer instances (`dist[:10]`).",
-        )
-        return self._top(int(k))
+        return self._top(arguments.check_number_of_best(k, len(self), self.n_labels))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
         """Draw labelsets, shape (n, size, L).
@@ -193,14 +179,8 @@ class LabelsetDistribution(ABC):
         random_state
             Seed, generator or None; the same seed gives the same draws on any number of threads.
         """
-        if not isinstance(size, (int, np.integer)) or size < 0:
-            raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
-        check_size(
-            len(self) * int(size) * self.n_labels,
-            f"`size` draws of {len(self)} instances",
-            "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
-        )
-        return self._sample(int(size), make_generator(random_state))
+        size = arguments.check_number_of_draws(size, len(self), self.n_labels)
+        return self._sample(size, arguments.make_generator(random_state))
 
     def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
         """Return the expected accuracy of given labelsets under the distribution, with bounds.
@@ -276,13 +256,31 @@ class LabelsetDistribution(ABC):
         chosen = check_metrics(metrics)
         return self.with_engine(**settings)._summary(chosen, check_empty(empty))
 
+    def temper(self, power: float, *, links: bool = False) -> LabelsetDistribution:
+        """Return distributions that are sharper (power above 1) or flatter (below 1) than these.
+
+        Parameters
+        ----------
+        power
+            Above 0; 1 changes nothing.
+        links
+            False raises the probability of every labelset to the power, and divides by the sum:
+            `labelsure.JointTemperature` fits it. True multiplies the log-odds of each label given
+            those before it: `labelsure.LinkTemperature` fits that.
+        """
+        power = arguments.check_power(power)
+        if power == 1:
+            return self
+        new = self._temper_links(power) if links else self._temper(power)
+        return new.with_index(self._index)
+
+    def link_logits(self, Y: Any) -> Floats:
+        """Return the log-odds of each label's value in Y, given those before: (n, n_chains, L)."""
+        return self._link_logits(self.align(Y, "Y"))
+
     def size_marginals(self) -> Floats:
         """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
-        check_size(
-            len(self) * 8 * self.n_labels**2,
-            f"P(y_j = 1 and |y| = s) of {len(self)} instances with {self.n_labels} labels",
-            "Ask for fewer instances (`dist[:10]`) at a time.",
-        )
+        arguments.check_by_size(len(self), self.n_labels)
         return self._size_marginals()
 
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
@@ -293,13 +291,7 @@ class LabelsetDistribution(ABC):
         max_bytes
             Larger arrays are refused before anything is allocated.
         """
-        check_size(
-            max(len(self), 1) * 8 * 2**self.n_labels,  # no array has that many columns, even empty
-            f"All 2**{self.n_labels} probabilities of {len(self)} instances",
-            "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
-            "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
-            max_bytes,
-        )
+        arguments.check_all_probabilities(len(self), self.n_labels, max_bytes)
         return self._probabilities()
 
     def to_frame(
@@ -385,6 +377,15 @@ class LabelsetDistribution(ABC):
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
         return None
+
+    def _temper(self, power: float) -> LabelsetDistribution:
+        raise arguments.without_joint_power(self)
+
+    def _temper_links(self, power: float) -> LabelsetDistribution:
+        raise arguments.without_links(self)
+
+    def _link_logits(self, Y: Labelsets) -> Floats:
+        raise arguments.without_links(self)
 
     def _with_engine(self, settings: EngineSettings) -> Self:
         if settings:

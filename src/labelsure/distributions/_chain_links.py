@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, plan_blocks
 from labelsure._typing import Floats, Indices, Labelsets, Rows
@@ -70,6 +70,19 @@ class Chain(ABC):
                 p = self.conditional(j, rows, ordered[:, :j])
                 total += np.log(np.where(ordered[:, j] == 1, p, 1 - p))
         return total
+
+    @abstractmethod
+    def temper(self, power: float) -> Self:
+        """Return the chain with the log-odds of each link times the power."""
+
+    def link_logits(self, Y: Labelsets) -> Floats:
+        """Return the log-odds of the value at each position, given those before it, (n, L)."""
+        ordered = Y[:, self.order]
+        rows = np.arange(len(Y))
+        logits = np.empty(ordered.shape)
+        for j in range(ordered.shape[1]):
+            logits[:, j] = logit(self.conditional(j, rows, ordered[:, :j]))
+        return np.where(ordered == 1, logits, -logits)
 
     def sample(self, rows: Indices, uniforms: Floats) -> Labelsets:
         """Draw one labelset for each entry of `rows`, label by label.
@@ -215,9 +228,17 @@ class LinearChain(Chain):
 
     def log_prob(self, Y: Labelsets) -> Floats:
         """Return the log-probability of one labelset for each instance."""
+        return -np.logaddexp(0.0, -self.link_logits(Y)).sum(axis=1)
+
+    def link_logits(self, Y: Labelsets) -> Floats:
+        """Return the log-odds of the value at each position, given those before it, (n, L)."""
         ordered = Y[:, self.order]
         logits = self.base + ordered @ self.weights.T
-        return -np.logaddexp(0.0, np.where(ordered == 1, -logits, logits)).sum(axis=1)
+        return np.where(ordered == 1, logits, -logits)
+
+    def temper(self, power: float) -> Self:
+        """Return the chain with the log-odds of each link times the power."""
+        return self.from_fitted(self.order, power * self.base, power * self.weights)
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
@@ -269,6 +290,7 @@ class PrefixChain(Chain):
         super().__init__(order)
         self._conditional = conditional
         self._rows = np.arange(n_samples)
+        self._power = 1.0
 
     @property
     def n_samples(self) -> int:
@@ -291,7 +313,13 @@ class PrefixChain(Chain):
                 f"{position}, got shape {p.shape}, from {p.min(initial=np.nan)} to "
                 f"{p.max(initial=np.nan)}."
             )
-        return p
+        return p if self._power == 1 else expit(self._power * logit(p))
+
+    def temper(self, power: float) -> Self:
+        """Return the chain with the log-odds of each link times the power."""
+        tempered = copy(self)
+        tempered._power = power * self._power
+        return tempered
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,12 @@ class ChainMixture(LabelsetDistribution):
             drawn[mine] = chain.sample(rows[mine], uniforms[mine])
         return drawn.reshape(len(self), size, self.n_labels)
 
+    def _temper_links(self, power: float) -> Self:
+        return self._copy([chain.temper(power) for chain in self._chains], self._engine)
+
+    def _link_logits(self, Y: Labelsets) -> Floats:
+        return np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
+
     # Views: who answers for which instances.
 
     def _goals(

@@ -163,6 +163,13 @@ class DenseDistribution(LabelsetDistribution):
         P.flags.writeable = False
         return P
 
+    def _temper(self, power: float) -> Self:
+        # Of the largest, so that no power leaves nothing but zeros.
+        P = self._P / self._P.max(axis=1, keepdims=True).astype(np.float64)
+        P **= power
+        P /= P.sum(axis=1, keepdims=True)
+        return self.from_trusted(P, self.label_names)
+
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         if not has_dense_best(metric, self.n_labels):
             return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import expit, logit
 
 from labelsure import _limits
 from labelsure._kernels import independent_sums as kernels
@@ -160,6 +161,19 @@ class IndependentLabels(LabelsetDistribution):
             np.multiply(P[:, :half], p, out=P[:, half : 2 * half])
             P[:, :half] *= 1 - p
         return P
+
+    def _temper(self, power: float) -> Self:
+        return type(self)(expit(power * self._logits()), self.label_names)
+
+    def _temper_links(self, power: float) -> Self:
+        return self._temper(power)  # a product to a power is the product of powers
+
+    def _link_logits(self, Y: Labelsets) -> Floats:
+        logits = self._logits()
+        return np.where(Y == 1, logits, -logits)[:, np.newaxis]
+
+    def _logits(self) -> Floats:
+        return logit(self._p.astype(np.float64, copy=False))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""

@@ -216,6 +216,14 @@ class LabelsetTable(LabelsetDistribution):
         np.add.at(by_size, (instance, np.arange(self.n_labels), last), added)
         return by_size
 
+    def _temper(self, power: float) -> Self:
+        """Raise the shares; what was drawn how often, and so its entropy's estimator, is gone."""
+        seen = self._seen
+        largest = seen.weights[np.minimum(seen.starts[:-1], len(seen.weights) - 1)]
+        raised = (seen.weights / largest[seen.instance]) ** power
+        merged = WeightedLabelsets.merge(seen.rows, raised, seen.instance, len(seen))
+        return self.from_weighted(merged.normalise(), self.label_names)
+
     def _probabilities(self) -> Floats:
         P = np.zeros((len(self), 2**self.n_labels))
         P[self._seen.instance, codes_of(self._seen.rows)] = self._seen.weights

@@ -1,15 +1,19 @@
-"""What users hand over, checked: probabilities, random states, rows to pick."""
+"""What users hand over, checked: probabilities, powers, sizes, random states, rows to pick."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._limits import check_size
 from labelsure._typing import Floats, Integers, RandomState, Rows
 from labelsure.errors import InputError
 from labelsure.labelsets import refuse_masked
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
@@ -40,6 +44,86 @@ def pick_rows(rows: Any, n_samples: int) -> Rows:
             f"Rows must be an index, a slice, indices or a mask, got {taken.ndim} axes."
         )
     return taken
+
+
+def wrong_index(index: pd.Index, n_samples: int) -> InputError:
+    """Return the error for names of rows of which there are too few or too many."""
+    return InputError(
+        f"`index` must have one entry for each of the {n_samples} instances, got {len(index)}."
+    )
+
+
+def check_number_of_best(k: Any, n_samples: int, n_labels: int) -> int:
+    """Return how many of the most probable labelsets are wanted, if there are so many."""
+    if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**n_labels:
+        raise InputError(
+            f"`k` must be a whole number from 1 to 2**{n_labels}, got {k!r}. "
+            "There are no more labelsets than that."
+        )
+    check_size(
+        n_samples * int(k) * (n_labels + 8),
+        f"The `k` most probable labelsets of {n_samples} instances",
+        "Ask for fewer, or for fewer instances (`dist[:10]`).",
+    )
+    return int(k)
+
+
+def check_number_of_draws(size: Any, n_samples: int, n_labels: int) -> int:
+    """Return how many draws of each instance are wanted, if they fit into memory."""
+    if not isinstance(size, (int, np.integer)) or size < 0:
+        raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
+    check_size(
+        n_samples * int(size) * n_labels,
+        f"`size` draws of {n_samples} instances",
+        "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
+    )
+    return int(size)
+
+
+def check_by_size(n_samples: int, n_labels: int) -> None:
+    """Refuse an (n, L, L) array that does not fit into memory."""
+    check_size(
+        n_samples * 8 * n_labels**2,
+        f"P(y_j = 1 and |y| = s) of {n_samples} instances with {n_labels} labels",
+        "Ask for fewer instances (`dist[:10]`) at a time.",
+    )
+
+
+def check_all_probabilities(n_samples: int, n_labels: int, max_bytes: int) -> None:
+    """Refuse an (n, 2**L) array that does not fit into memory."""
+    check_size(
+        max(n_samples, 1) * 8 * 2**n_labels,  # no array has that many columns, even empty
+        f"All 2**{n_labels} probabilities of {n_samples} instances",
+        "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
+        "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
+        max_bytes,
+    )
+
+
+def without_joint_power(dist: object) -> InputError:
+    """Return the error for a kind whose joint probabilities cannot be raised to a power."""
+    return InputError(
+        "A joint temperature needs the sum over all labelsets of P to a power, which a "
+        f"{type(dist).__name__} does not have. Use `LinkTemperature`, or `temper` with links=True."
+    )
+
+
+def without_links(dist: object) -> InputError:
+    """Return the error for a kind whose labels do not follow one another."""
+    return InputError(
+        f"A {type(dist).__name__} has no links, probabilities of a label given those before it. "
+        "Use `JointTemperature`, or `temper` with links=False."
+    )
+
+
+def check_power(power: Any) -> float:
+    """Return the power of a temperature, a finite number above 0."""
+    is_number = isinstance(power, (int, float, np.number)) and not isinstance(power, bool)
+    if not is_number or not 0 < power < np.inf:
+        raise InputError(
+            f"`power` must be a finite number above 0, got {power!r}. 1 changes nothing."
+        )
+    return float(power)
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:

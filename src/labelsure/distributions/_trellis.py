@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from labelsure import _limits
 from labelsure._kernels import frontier_counts as counting
@@ -101,9 +102,12 @@ class TrellisDistribution(LabelsetDistribution):
         return self._memory
 
     def _take(self, rows: Rows) -> Self:
+        return self._with_conditionals(np.ascontiguousarray(self._conditionals[rows]), self._shifts)
+
+    def _with_conditionals(self, conditionals: Floats, shifts: Integers) -> Self:
         new = type(self).__new__(type(self))
-        new._conditionals = np.ascontiguousarray(self._conditionals[rows])
-        new._shifts, new._order, new._memory = self._shifts, self._order, self._memory
+        new._conditionals, new._shifts = conditionals, shifts
+        new._order, new._memory = self._order, self._memory
         LabelsetDistribution.__init__(new, len(new._conditionals), self.n_labels, self.label_names)
         return new
 
@@ -149,6 +153,11 @@ class TrellisDistribution(LabelsetDistribution):
         return Summary.of_mode(profile, mode, expected)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
+        values, p = self._conditionals_of(Y)
+        return log(np.where(values == 1, p, 1 - p)).sum(axis=1)
+
+    def _conditionals_of(self, Y: Labelsets) -> tuple[Labelsets, Floats]:
+        """Return labelsets by position, and P(label = 1) there given those before it."""
         values = Y[:, self._order]
         columns = np.zeros(values.shape, dtype=np.intp)
         for parent, shift in enumerate(self._shifts.T):
@@ -156,7 +165,27 @@ class TrellisDistribution(LabelsetDistribution):
             at = has - self._memory + shift[has]
             columns[:, has] += values[:, at].astype(np.intp) << parent
         p = np.take_along_axis(self._conditionals, columns[..., np.newaxis], axis=2)[..., 0]
-        return log(np.where(values == 1, p, 1 - p)).sum(axis=1)
+        return values, p
+
+    def _temper_links(self, power: float) -> Self:
+        return self._with_conditionals(expit(power * logit(self._conditionals)), self._shifts)
+
+    def _link_logits(self, Y: Labelsets) -> Floats:
+        values, p = self._conditionals_of(Y)
+        return np.where(values == 1, logit(p), -logit(p))[:, np.newaxis]
+
+    def _temper(self, power: float) -> LabelsetDistribution:
+        from labelsure.distributions._tempered_trellis import TemperedTrellis  # which is made of it
+
+        return TemperedTrellis(self, power)
+
+    def _raise_states(self, power: float) -> tuple[Self, Floats]:
+        """Return P to a power as a trellis of whole states, and the log of each sum that it has."""
+        by_state = np.empty((len(self), self.n_labels, 2**self._memory))
+        log_totals = np.empty(len(self))
+        for_rows(kernels.power_rows, len(self), self._network, power, into=[by_state, log_totals])
+        shifts = np.full_like(self._shifts, kernels.WHOLE_STATE)
+        return self._with_conditionals(by_state, shifts), log_totals
 
     def _top(self, k: int) -> TopLabelsets:
         n_entries = min(k * self.n_labels + 1, 2**self.n_labels)

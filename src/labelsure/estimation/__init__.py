@@ -1,6 +1,12 @@
 """Estimated accuracy: what a fitted model says a prediction is worth, and how far to trust it."""
 
 from labelsure._storage import name_classes_publicly
+from labelsure.estimation._batch_estimates import (
+    BatchSums,
+    Dispersion,
+    Estimate,
+    TrainingGain,
+)
 from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
@@ -11,20 +17,14 @@ from labelsure.estimation._models import (
     PluginModel,
     RidgeModel,
 )
-from labelsure.estimation._reliability import (
-    Dispersion,
-    Estimate,
-    Reliability,
-    TrainingGain,
-    reliability,
-    wilson_interval,
-)
+from labelsure.estimation._reliability import Reliability, reliability
 
 __all__ = [
     "ACCURACY_MODELS",
     "FEATURE_SETS",
     "RATE_METRICS",
     "AccuracyEstimator",
+    "BatchSums",
     "Dispersion",
     "Estimate",
     "GroupLevels",
@@ -36,7 +36,6 @@ __all__ = [
     "RidgeModel",
     "TrainingGain",
     "reliability",
-    "wilson_interval",
 ]
 
 name_classes_publicly(__name__)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -249,6 +250,18 @@ def choose_response(metric: Metric, kind: str) -> Response:
             "response='value'."
         )
     return _BY_RATES[metric]
+
+
+def check_penalty(penalty: Any) -> float | None:
+    """Return the penalty of the ridge, None where it shall be chosen, or refuse it."""
+    if penalty is None:
+        return None
+    if not isinstance(penalty, (int, float, np.number)) or not penalty > 0:
+        raise InputError(
+            f"`penalty` must be a number greater than 0, or None to choose it by "
+            f"cross-validation, got {penalty!r}."
+        )
+    return float(penalty)
 
 
 def check_values(values: Floats, metric: Metric) -> Floats:

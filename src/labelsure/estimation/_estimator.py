@@ -14,12 +14,20 @@ from labelsure._typing import Floats, Indices
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution, make_generator
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._design import Inputs, check_values, choose_response
+from labelsure.estimation._batch_estimates import (
+    BatchSums,
+    Dispersion,
+    Estimate,
+    TrainingGain,
+    mean_interval,
+)
+from labelsure.estimation._design import Inputs, check_penalty, check_values, choose_response
 from labelsure.estimation._inputs import (
     GroupLevels,
     as_score_table,
     check_features,
     check_groups,
+    check_n_samples,
     check_same_decisions,
     feature_matrix,
 )
@@ -35,7 +43,6 @@ from labelsure.estimation._models import (
     RidgeModel,
     coefficient_table,
 )
-from labelsure.estimation._reliability import Dispersion, Estimate, TrainingGain, mean_interval
 from labelsure.label_metrics import check_label_metric
 from labelsure.metrics import MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
@@ -160,7 +167,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         response = choose_response(metric, self.response)
         table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
         counts = table.counts()
-        _check_size(len(table))
+        check_n_samples(len(table))
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
         self.slope_levels_ = GroupLevels("slope_groups", slope)
@@ -171,7 +178,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             response,
             len(self.slope_levels_),
             len(self.offset_levels_),
-            self._check_penalty(),
+            check_penalty(self.penalty),
             self._make_folds(len(values)),
         )
         self.model_ = model_class().fit(
@@ -188,7 +195,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.label_calibration_ = (
             None if outcomes is None else LabelCalibration.fit(outcomes, self.random_state)
         )
-        self.reference_ = self._estimate_mean(inputs, estimated, 0.95)
+        self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
 
     def predict(
@@ -206,8 +213,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         slope_groups, offset_groups
             As when fitting; a group that was not there then is an error.
         """
-        inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
-        return self._predict_inputs(inputs)
+        return self._predict_inputs(self._read_inputs(dist, Y_pred, slope_groups, offset_groups))
 
     def estimate(
         self,
@@ -237,7 +243,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """
         if metric is None:
             inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
-            return self._estimate_mean(inputs, self._predict_inputs(inputs), level)
+            sums = self._sum_inputs(inputs, self._predict_inputs(inputs))
+            return self.estimate_sums(sums, level=level)
         check_label_metric(metric)
         if slope_groups is not None or offset_groups is not None:
             raise InputError(
@@ -245,6 +252,22 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 "no groups. Fit one estimator for each group."
             )
         return self._read_labels(dist, Y_pred).estimate_average(metric, level)
+
+    def sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
+        """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
+        inputs = self._read_inputs(dist, Y_pred, None, None)
+        return self._sum_inputs(inputs, self._predict_inputs(inputs))
+
+    def estimate_sums(self, sums: BatchSums, *, level: float = 0.95) -> Estimate:
+        """Return the estimate of a batch of which `sum_up` has seen every part."""
+        if sums.n_samples == 0:
+            raise InputError("A batch must hold at least one instance, got none.")
+        model = self._fitted_model()
+        dispersion = getattr(self, "dispersion_", Dispersion())
+        gain = getattr(self, "training_gain_", TrainingGain())
+        slopes = sums.slopes / sums.n_samples
+        fit_variance = model.mean_variance(slopes) if model.learns else None
+        return mean_interval(sums, dispersion, fit_variance, gain, level)
 
     def estimate_labels(
         self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
@@ -368,31 +391,9 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         gain = getattr(self, "training_gain_", TrainingGain())
         return gain.add_to(self._fitted_model().predict(inputs))
 
-    def _estimate_mean(self, inputs: Inputs, estimated: Floats, level: float) -> Estimate:
-        model = self._fitted_model()
-        dispersion = getattr(self, "dispersion_", Dispersion())
-        gain = getattr(self, "training_gain_", TrainingGain())
-        fit_variance = model.mean_variance(inputs) if model.learns else None
-        return mean_interval(estimated, dispersion, fit_variance, gain, level)
+    def _sum_inputs(self, inputs: Inputs, estimated: Floats) -> BatchSums:
+        return BatchSums.of(estimated, self._fitted_model().sum_slopes(inputs))
 
     def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
         return make_generator(self.random_state).permutation(folds)
-
-    def _check_penalty(self) -> float | None:
-        if self.penalty is None:
-            return None
-        if not isinstance(self.penalty, (int, float, np.number)) or not self.penalty > 0:
-            raise InputError(
-                f"`penalty` must be a number greater than 0, or None to choose it by "
-                f"cross-validation, got {self.penalty!r}."
-            )
-        return float(self.penalty)
-
-
-def _check_size(n_samples: int) -> None:
-    if n_samples < 2:
-        raise InputError(
-            f"At least two instances are needed to fit, got {n_samples}. A few hundred give "
-            "estimates worth having."
-        )

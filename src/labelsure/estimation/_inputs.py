@@ -18,6 +18,15 @@ from labelsure.saving import expect
 from labelsure.score_table import DECISION_RULE, ScoreTable
 
 
+def check_n_samples(n_samples: int) -> None:
+    """Refuse to fit to fewer than two instances."""
+    if n_samples < 2:
+        raise InputError(
+            f"At least two instances are needed to fit, got {n_samples}. A few hundred give "
+            "estimates worth having."
+        )
+
+
 def as_score_table(
     source: Any,
     Y_true: Any = None,

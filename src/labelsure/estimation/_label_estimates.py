@@ -10,8 +10,8 @@ import numpy as np
 from labelsure._typing import Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
+from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.estimation._reliability import Estimate
 from labelsure.label_metrics import (
     expected_batch_metrics,
     expected_label_metrics,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from labelsure.estimation._design import Layout, choose_response
+from labelsure.estimation._design import Layout, check_penalty, choose_response
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.metrics import check_empty, get_metric
 from labelsure.saving import expect
@@ -21,7 +21,7 @@ def check_loaded_estimator(estimator: Any) -> None:
     metric = get_metric(estimator.metric)
     check_empty(estimator.empty)
     estimator._check_decision()
-    estimator._check_penalty()
+    check_penalty(estimator.penalty)
     response = choose_response(metric, estimator.response)
     model_class, names = estimator._model_class(), estimator._feature_names()
     if not hasattr(estimator, "model_"):  # which is fitted all the same: nothing is to be learned

@@ -105,8 +105,18 @@ class Model(ABC):
         """Return the estimated accuracies, (n,)."""
 
     @abstractmethod
-    def mean_variance(self, inputs: Inputs) -> float:
-        """Return the variance that fitting leaves in the mean of the estimates."""
+    def sum_slopes(self, inputs: Inputs) -> Floats:
+        """Return a sum over instances, (m,), from which `mean_variance` follows."""
+
+    @abstractmethod
+    def mean_variance(self, slopes: Floats) -> float:
+        """Return the variance that fitting leaves in the mean of the estimates.
+
+        Parameters
+        ----------
+        slopes
+            (m,) what `sum_slopes` returns, divided by the number of instances.
+        """
 
     @abstractmethod
     def check_loaded(self, layout: Layout) -> None:
@@ -164,15 +174,18 @@ class RidgeModel(Model):
             estimates[block.rows] = RESPONSES[self.response].accuracy(rates)
         return estimates
 
-    def mean_variance(self, inputs: Inputs) -> float:
-        """Return the delta method's variance of the mean estimate."""
+    def sum_slopes(self, inputs: Inputs) -> Floats:
+        """Return the derivatives of the estimates by the coefficients, summed over instances."""
         response = RESPONSES[self.response]
         gradient = np.zeros((response.n_free, self.layout.n_columns))
         for block, rates in self._rates(inputs):
             local = response.slopes(rates).T @ block.values
-            gradient[:, block.columns] += local / self.scales[block.columns] / len(inputs)
-        flat = gradient.ravel()
-        return float(flat @ self.covariance @ flat)
+            gradient[:, block.columns] += local / self.scales[block.columns]
+        return gradient.ravel()
+
+    def mean_variance(self, slopes: Floats) -> float:
+        """Return the delta method's variance of the mean estimate."""
+        return float(slopes @ self.covariance @ slopes)
 
     def check_loaded(self, layout: Layout) -> None:
         """Compare the coefficients with the columns, and have them finite."""
@@ -185,7 +198,9 @@ class RidgeModel(Model):
             "the coefficients of the ridge must be finite, one for each column",
         )
         expect(
-            is_array(self.scales, (n_columns,)) and bool((self.scales > 0).all()),
+            isinstance(self.scales, np.ndarray)
+            and self.scales.shape == (n_columns,)
+            and bool((self.scales > 0).all()),  # infinite for a column that does not vary
             "the scales of the ridge must be above 0, one for each column",
         )
         expect(
@@ -251,19 +266,23 @@ class IsotonicModel(Model):
                 estimates[mine] = curve.predict(inputs.features[mine, 0])
         return estimates
 
-    def mean_variance(self, inputs: Inputs) -> float:
+    def sum_slopes(self, inputs: Inputs) -> Floats:
+        """Return how many instances are on each step, of one curve after the other."""
+        estimates = self.predict(inputs)
+        counts = []
+        for group, levels in enumerate(self.levels):
+            mine = estimates[inputs.slope == group]
+            step = np.searchsorted((levels[1:] + levels[:-1]) / 2, mine)  # the nearest level
+            counts.append(np.bincount(step, minlength=levels.size))
+        return np.concatenate(counts).astype(np.float64)
+
+    def mean_variance(self, slopes: Floats) -> float:
         """Return the variance from the steps, each the mean of the instances it rests on.
 
         The variance within a step is taken as Bernoulli's, the largest there is for its level.
         """
-        estimates = self.predict(inputs)
-        total = 0.0
-        for group, (levels, sizes) in enumerate(zip(self.levels, self.sizes, strict=True)):
-            mine = estimates[inputs.slope == group]
-            step = np.searchsorted((levels[1:] + levels[:-1]) / 2, mine)  # the nearest level
-            share = np.bincount(step, minlength=levels.size) / max(len(inputs), 1)
-            total += float((share**2 * levels * (1 - levels) / sizes).sum())
-        return total
+        levels, sizes = np.concatenate(self.levels), np.concatenate(self.sizes)
+        return float((slopes**2 * levels * (1 - levels) / sizes).sum())
 
     def check_loaded(self, layout: Layout) -> None:
         """Compare the curves with the groups, and have them rise within [0, 1]."""
@@ -320,7 +339,11 @@ class PluginModel(Model):
         """Return the expected accuracies, (n,)."""
         return np.clip(inputs.features[:, 0], 0.0, 1.0)
 
-    def mean_variance(self, inputs: Inputs) -> float:
+    def sum_slopes(self, inputs: Inputs) -> Floats:
+        """Return nothing: nothing was fitted."""
+        return np.empty(0)
+
+    def mean_variance(self, slopes: Floats) -> float:
         """Return 0: nothing was fitted."""
         return 0.0
 

@@ -17,6 +17,7 @@ from labelsure.paper._comparison import (
 )
 from labelsure.paper._conclusions import Conclusion, draw_conclusions
 from labelsure.paper._published import RepeatedAnalyses, compare_numbers, published_table
+from labelsure.paper._study_page import make_study_page
 
 __all__ = [
     "Claim",
@@ -29,6 +30,7 @@ __all__ = [
     "compare_with_paper",
     "draw_conclusions",
     "effects_agreement",
+    "make_study_page",
     "own_agreement",
     "published_table",
     "side_by_side",

@@ -13,8 +13,6 @@ from labelsure.paper._comparison import compare_with_paper
 from labelsure.paper._conclusions import NOT_APPLICABLE, VERDICTS
 from labelsure.report._formats import flatten_settings
 from labelsure.report._left_out import LeftOut
-from labelsure.report.study_files import make_figures
-from labelsure.report.study_tables import make_study_tables
 from labelsure.study import open_run
 
 if TYPE_CHECKING:
@@ -39,6 +37,8 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
         Processes for the mixture, unless its fits are in the folder; None means all cores.
     """
     from labelsure import __version__
+    from labelsure.report.study_files import make_figures  # which load matplotlib
+    from labelsure.report.study_tables import make_study_tables
 
     run = open_run(run_dir)
     analyses, settings = run.analyses(n_jobs), flatten_settings(run.plan)

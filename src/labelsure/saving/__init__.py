@@ -1,9 +1,19 @@
 """Models on disk, without pickle: one file format for everything that has a `save`."""
 
 from labelsure._storage import name_classes_publicly
+from labelsure.saving._file_format import damaged
 from labelsure.saving._fitted_attributes import expect, is_array, is_count, is_number
-from labelsure.saving._savable import Savable, load
+from labelsure.saving._savable import Savable, load, read_description
 
-__all__ = ["Savable", "expect", "is_array", "is_count", "is_number", "load"]
+__all__ = [
+    "Savable",
+    "damaged",
+    "expect",
+    "is_array",
+    "is_count",
+    "is_number",
+    "load",
+    "read_description",
+]
 
 name_classes_publicly(__name__)

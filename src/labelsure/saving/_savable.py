@@ -29,7 +29,13 @@ from labelsure.saving._file_format import (
     seal,
 )
 from labelsure.saving._fitted_attributes import expect
-from labelsure.saving._schema import OWN_TYPES, check_schema, check_trust, make_entries
+from labelsure.saving._schema import (
+    OWN_TYPES,
+    check_schema,
+    check_trust,
+    find_untrusted,
+    make_entries,
+)
 
 LIBRARY = "scikit-learn"
 
@@ -170,6 +176,23 @@ def load(path: str | Path, *, trust: Any = ()) -> Any:
     model = _build(file, names)
     _check_parts(model, file)
     return model
+
+
+def read_description(path: str | Path) -> dict[str, Any]:
+    """Return what a saved file says of itself; nothing in it is imported or built.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Its kind, metric, label names and card, the versions that wrote it, and as `trust` the types
+    that have to be trusted to load it.
+    """
+    file = read_saved(Path(path))
+    return {**file.header, "trust": find_untrusted(file)}
 
 
 def _check_metric(file: SavedFile) -> None:

@@ -33,8 +33,13 @@ OWN_TYPES = (
     "labelsure.ClassifierTrellis",
     "labelsure.EnsembleOfClassifierChains",
     "labelsure.Estimate",
+    "labelsure.JointTemperature",
+    "labelsure.LabelwiseCalibration",
+    "labelsure.LinkTemperature",
     "labelsure.PrecomputedProbabilities",
+    "labelsure.PredictionColumns",
     "labelsure.ProbabilisticClassifierChain",
+    "labelsure.TableColumns",
     "labelsure.accuracy_aware.ModelCard",
     "labelsure.estimation.Dispersion",
     "labelsure.estimation.GroupLevels",
@@ -44,6 +49,7 @@ OWN_TYPES = (
     "labelsure.estimation.PluginModel",
     "labelsure.estimation.RidgeModel",
     "labelsure.estimation.TrainingGain",
+    "labelsure.input_columns.ColumnRole",
 )
 """Every type of this package that a fitted model consists of."""
 
@@ -140,6 +146,21 @@ def check_schema(file: SavedFile, trust: Iterable[str] = ()) -> None:
     trust
         Exact names that are trusted beside those that are known.
     """
+    unknown = find_untrusted(file, trust)
+    if unknown:
+        raise _untrusted(file.name, unknown)
+
+
+def find_untrusted(file: SavedFile, trust: Iterable[str] = ()) -> list[str]:
+    """Return the types that a user has to trust for a file to be loaded; nothing is imported.
+
+    Parameters
+    ----------
+    file
+        What was read. It is refused if it names what is never loaded.
+    trust
+        Exact names that are trusted beside those that are known.
+    """
     protocol = file.schema.get("protocol")
     if type(protocol) is not int or protocol < MIN_PROTOCOL:
         raise damaged(file.name, f"its protocol is {protocol!r}")
@@ -156,8 +177,7 @@ def check_schema(file: SavedFile, trust: Iterable[str] = ()) -> None:
             unknown.add(name)
         else:
             _check_entry(node, loader, name, file)
-    if unknown:
-        raise _untrusted(file.name, sorted(unknown))
+    return sorted(unknown)
 
 
 def _untrusted(name: str, unknown: list[str]) -> DataError:

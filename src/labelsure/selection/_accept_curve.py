@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from labelsure._notebook import count, make_html
 from labelsure._plots import plot_accept_curve
 from labelsure._typing import Floats
-from labelsure.estimation import wilson_interval
+from labelsure.mean_tests import wilson_interval
 from labelsure.metrics import check_level
 from labelsure.selection._scores import check_scored
 

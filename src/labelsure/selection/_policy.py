@@ -146,7 +146,7 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
             (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
             what is proved holds with probability `level` in each group by itself.
         """
-        self._check_parameters()
+        self.check_parameters()
         scores, values = check_scored(score, accuracy)
         MEAN_TESTS[self.outcome].check(values)
         labelled = LabelledScores(scores, values)
@@ -254,7 +254,8 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
             )
         return pd.DataFrame(rows)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an `InputError` if the policy cannot be fitted with these parameters."""
         if (self.target is None) == (self.coverage is None):
             raise InputError(
                 "`target` or `coverage` must be given, and not both, got "
@@ -273,7 +274,7 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _check_loaded(self) -> None:
         """Fit again to what is kept, and compare: the rest follows from it."""
-        self._check_parameters()
+        self.check_parameters()
         again = clone(self)
         again.policies_ = None
         if self.policies_ is None:

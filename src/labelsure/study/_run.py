@@ -8,16 +8,16 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
 from labelsure._notebook import N_ROWS, count, make_html
-from labelsure._processes import count_workers, watched_workers
+from labelsure._processes import watched_workers
+from labelsure._task_pools import check_jobs
 from labelsure._typing import AnyPath
-from labelsure.errors import InputError
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
 from labelsure.study._kept_frames import fingerprint_rows, read_kept, write_frame
 from labelsure.study._plan import Plan
@@ -139,6 +139,7 @@ def run_study(
     *,
     data_dir: AnyPath | None = None,
     n_jobs: int | None = None,
+    scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> StudyRun:
     """Run a study, or what is left of it.
@@ -158,6 +159,9 @@ def run_study(
         The folder that data sets with a name are looked for in.
     n_jobs
         How many cells are computed at a time; None means as many as there are cores.
+    scheduler
+        The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers compute the cells
+        instead. What is written is written here.
     progress
         Called with a `CellEvent` for each cell.
 
@@ -171,14 +175,14 @@ def run_study(
     (6, 480)
     """
     started = time.monotonic()
-    n_jobs = _check_jobs(n_jobs)
+    n_jobs = check_jobs(n_jobs, n_threads())
     folder = out if isinstance(out, RunFolder) else RunFolder(out)
     with folder.locked(), watched_workers():
         sets = {source.key: source.load(data_dir) for source in plan.datasets}
         folder.write_text("plan.toml", tomli_w.dumps(plan.to_dict()))
         manifest = folder.start_manifest(plan, sets, n_jobs, started)
         execution = _Execution(plan, sets, folder, manifest, progress or (lambda event: None))
-        return execution.compute(n_jobs)
+        return execution.compute(n_jobs, scheduler)
 
 
 def open_run(out: AnyPath) -> StudyRun:
@@ -227,12 +231,12 @@ class _Execution:
         self.frames: dict[str, pd.DataFrame] = {}
         self.failures: dict[str, dict[str, str]] = {}
 
-    def compute(self, n_jobs: int) -> StudyRun:
+    def compute(self, n_jobs: int, scheduler: str | None) -> StudyRun:
         missing = self._keep_finished()
         n_kept = len(self.frames)
         # The longest first, so that no core is left with one of them at the end.
         missing.sort(key=lambda cell: -_cost(self.sets[cell.dataset]))
-        for outcome in compute_cells(missing, self.plan, self.sets, n_jobs):
+        for outcome in compute_cells(missing, self.plan, self.sets, n_jobs, scheduler):
             self._store(outcome)
         self.folder.write_json("failures.json", self.failures)
         return self._assemble(n_kept)
@@ -289,12 +293,3 @@ class _Execution:
 def _cost(data: StudyData) -> float:
     """Return a rough measure of how long a data set takes."""
     return data.data.n_samples * 2.0 ** min(data.data.n_labels, MAX_COST_LABELS)
-
-
-def _check_jobs(n_jobs: Any) -> int:
-    if n_jobs is None:
-        return n_threads()
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-        raise InputError(f"`n_jobs` must be a whole number >= 1, got {n_jobs!r}.")
-    count_workers(n_jobs, 1)  # refuses too many
-    return n_jobs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import sys
 import time
@@ -13,12 +12,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, Self
 
 import pandas as pd
-from filelock import FileLock, Timeout
 
+from labelsure._folder_locks import hold_folder, make_folder
 from labelsure._storage import expand_path, remove_leftovers, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
@@ -67,58 +65,30 @@ class RunFolder:
     def __init__(self, path: AnyPath) -> None:
         self.path = expand_path(path)
         self.manifest: Manifest | None = None
-        # Neither blocks nor waits: another run may take hours.
-        self._lock = FileLock(self.path / ".lock", blocking=False)
+        self._is_locked = False
 
     @contextmanager
     def locked(self) -> Iterator[Self]:
         """Keep the folder for this process, or say who has it.
 
         Within it, the same object can be locked again. Leaving the outermost one without an error
-        completes the manifest of the run that was made meanwhile. The lock is the operating
-        system's, which gives it up when a process ends, however it ends.
+        completes the manifest of the run that was made meanwhile.
         """
-        if self._lock.is_locked:
+        if self._is_locked:
             yield self
             return
-        self._create()
-        # Not in the file that is locked, which Windows would let nobody read.
-        owner = self.path / ".owner"
-        lock = self.path / ".lock"
-        if lock.is_symlink():
-            raise InputError(
-                f"The lock of the run folder, {str(lock)!r}, must be a file, but it is a link to "
-                "another place, where nothing must be locked or written. Remove it."
-            )
-        try:
-            self._lock.acquire()
-        except Timeout as error:
-            name = owner.read_text().strip() if owner.is_file() else ""
-            raise InputError(
-                f"Another run (process {name or 'unknown'}) is at work in {str(self.path)!r}. "
-                "Wait until it ends, or choose another folder."
-            ) from error
-        try:
-            write_text(owner, str(os.getpid()))
-            for name in ("", *FOLDERS):
-                remove_leftovers(self.path / name)
-            yield self
-            if self.manifest is not None:
-                self.manifest.complete()
-        finally:
-            self._lock.release()
-
-    def _create(self) -> None:
-        """Make the folder, or say why it cannot be used."""
-        try:
-            self.cells.mkdir(parents=True, exist_ok=True)
-            TemporaryFile(dir=self.cells).close()
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-            reason = getattr(error, "strerror", None) or error
-            raise InputError(
-                f"The run folder {str(self.path)!r} cannot be written to ({reason}). Choose "
-                "another one."
-            ) from error
+        make_folder(self.path, "The run folder")
+        make_folder(self.cells, "The run folder")
+        with hold_folder(self.path, "the run folder"):
+            self._is_locked = True
+            try:
+                for name in ("", *FOLDERS):
+                    remove_leftovers(self.path / name)
+                yield self
+                if self.manifest is not None:
+                    self.manifest.complete()
+            finally:
+                self._is_locked = False
 
     @property
     def cells(self) -> Path:

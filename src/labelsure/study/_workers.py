@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pandas as pd
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from labelsure._kernels.threads import n_threads
+from labelsure._processes import TaskFailure
+from labelsure._task_pools import run_tasks
 from labelsure.study._cells import Cell, score_cell
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
@@ -46,7 +46,11 @@ class Outcome:
 
 
 def compute_cells(
-    cells: list[Cell], plan: Plan, sets: dict[str, StudyData], n_jobs: int
+    cells: list[Cell],
+    plan: Plan,
+    sets: dict[str, StudyData],
+    n_jobs: int,
+    scheduler: str | None = None,
 ) -> Iterator[Outcome]:
     """Yield what comes of each cell, in the order in which they finish.
 
@@ -58,28 +62,20 @@ def compute_cells(
         With which settings, on which data.
     n_jobs
         How many cells at a time; 1 computes them in this process.
+    scheduler
+        The address of a Dask scheduler, whose workers compute them instead.
     """
     n_jobs = min(n_jobs, max(len(cells), 1))
     # Twice as many threads as cores: the last long cells do not leave the others' cores idle.
     threads = max(1, min(n_threads(), 2 * n_threads() // n_jobs))
-    # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", max_nbytes=None)
-    left = {cell.name: cell for cell in cells}
-    try:
-        for outcome in parallel(
-            delayed(_try_cell)(cell, plan, sets[cell.dataset], threads, os.getpid())
-            for cell in cells
-        ):
-            del left[outcome.cell.name]
-            yield outcome
-    except TerminatedWorkerError:
-        reason = (
-            "A worker process was ended from outside, often for lack of memory. Run again with "
-            "fewer jobs: finished cells are kept."
-        )
-        for cell in left.values():
-            failure = {"error": "TerminatedWorkerError", "message": reason, "traceback": ""}
-            yield Outcome(cell, failure=failure)
+    if scheduler is not None:
+        threads = 1  # a worker of the cluster may compute several cells, each in a thread
+    tasks = [(cell, plan, sets[cell.dataset], threads, os.getpid()) for cell in cells]
+    for place, outcome in run_tasks(_try_cell, tasks, n_jobs=n_jobs, scheduler=scheduler):
+        if isinstance(outcome, TaskFailure):
+            failure = {"error": outcome.error, "message": outcome.message, "traceback": ""}
+            outcome = Outcome(cells[place], failure=failure)
+        yield outcome
 
 
 def _try_cell(cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int) -> Outcome:

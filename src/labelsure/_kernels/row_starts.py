@@ -1,0 +1,45 @@
+"""Where the rows of a text file begin, byte by byte: line breaks inside of quotes end no row."""
+
+from __future__ import annotations
+
+from labelsure._kernels.compiling import kernel
+
+ROW_START, FIELD_START, FIELD, QUOTED, QUOTE_IN_QUOTED = 0, 1, 2, 3, 4
+LINE_FEED, CARRIAGE_RETURN = 10, 13
+STATE, N_ROWS, N_STARTS = 0, 1, 2
+
+
+@kernel
+def find_row_starts(block, delimiter, quote, every, counts, starts):
+    """Write the positions in `block` at which each `every`-th row begins into `starts`.
+
+    `counts` goes from one block of a file to the next: the state, the rows so far, and the starts
+    of this block. A quote opens a quoted field only at the beginning of the field, as in Arrow's
+    reader. Empty lines are no rows. `quote` is -1 where no byte quotes.
+    """
+    state = counts[STATE]
+    n_rows = counts[N_ROWS]
+    n_starts = 0
+    for at in range(block.size):
+        byte = block[at]
+        ends_line = byte in (LINE_FEED, CARRIAGE_RETURN)
+        if state == ROW_START and not ends_line:
+            if n_rows % every == 0:
+                starts[n_starts] = at
+                n_starts += 1
+            n_rows += 1
+            state = FIELD_START
+        if state == QUOTED:
+            if byte == quote:
+                state = QUOTE_IN_QUOTED
+        elif ends_line:
+            state = ROW_START
+        elif byte == delimiter:
+            state = FIELD_START
+        elif byte == quote and state != FIELD:  # opens a field, or is the second of two
+            state = QUOTED
+        else:
+            state = FIELD
+    counts[STATE] = state
+    counts[N_ROWS] = n_rows
+    counts[N_STARTS] = n_starts

@@ -1,0 +1,42 @@
+"""The policy of an aware classifier: whether there is one, and what it is fitted to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labelsure.metrics import get_metric
+from labelsure.score_table import ScoreTable
+from labelsure.selection import AcceptPolicy
+
+
+def make_policy(model: Any) -> AcceptPolicy | None:
+    """Return a policy that is not fitted yet, with parameters that are checked; None without one.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier`.
+    """
+    if model.target is None and model.coverage is None:
+        return None
+    outcome = get_metric(model.metric).outcome
+    policy = AcceptPolicy(model.target, model.level, outcome, coverage=model.coverage)
+    policy.check_parameters()
+    return policy
+
+
+def fit_policy(model: Any, table: ScoreTable) -> AcceptPolicy | None:
+    """Return the policy, fitted to predictions whose truth is known; None without one.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier` whose estimator of accuracy is fitted.
+    table
+        Predictions that this estimator was not fitted to, where that is to be guaranteed.
+    """
+    policy = make_policy(model)
+    if policy is None:
+        return None
+    accuracies = table.accuracy(model.metric, model.empty)
+    return policy.fit(model.accuracy_estimator_.predict(table), accuracies)

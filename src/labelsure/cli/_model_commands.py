@@ -1,0 +1,273 @@
+"""``labelsure train``, ``calibrate`` and ``info``: models from files, and what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelsure._storage import expand_path
+from labelsure.cli._console import make_console, on_one_line
+from labelsure.errors import InputError
+
+if TYPE_CHECKING:
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+    from labelsure.file_models import DescribedFile
+
+MAX_SEED = 2**32 - 1
+
+Table = Annotated[
+    list[str],
+    typer.Argument(
+        help="A table: .csv, .tsv, .parquet, .jsonl, .npy or .npz, or a folder of these.",
+        metavar="DATA",
+    ),
+]
+Labels = Annotated[
+    str | None, typer.Option("--labels", help="Label columns, with commas; patterns are allowed.")
+]
+LabelColumn = Annotated[
+    str | None, typer.Option("--label-column", help="A column with the names of labels instead.")
+]
+Separator = Annotated[
+    str | None, typer.Option("--sep", help="What stands between names in that column, e.g. ';'.")
+]
+IdColumn = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
+Drop = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas.")]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option("--role", help="COLUMN=number, category or text, if it looks otherwise."),
+]
+ClassifierName = Annotated[
+    str, typer.Option("--classifier", help="ecc, br, trellis, pcc or forest.", metavar="NAME")
+]
+FoldsOrShare = Annotated[
+    str | None,
+    typer.Option(
+        "--cv",
+        help="Folds, such as 5, or the share to hold out, such as 0.4. With a target 0.4, so that "
+        "it is guaranteed; otherwise 5.",
+        metavar="FOLDS|SHARE",
+    ),
+]
+MetricName = Annotated[
+    str, typer.Option("--metric", help="exact, hamming, jaccard or f1.", metavar="NAME")
+]
+Target = Annotated[
+    float | None,
+    typer.Option("--target", min=0, max=1, help="Mean accuracy that accepted ones shall reach."),
+]
+Coverage = Annotated[
+    float | None,
+    typer.Option("--coverage", min=0, max=1, help="Share of predictions to accept instead."),
+]
+Level = Annotated[
+    float, typer.Option("--level", min=0, max=1, help="The probability with which that holds.")
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of everything that is random.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="The file of the model.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the card as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
+
+
+def train(
+    data: Table,
+    out: Out,
+    labels: Labels = None,
+    label_column: LabelColumn = None,
+    sep: Separator = None,
+    id_column: IdColumn = None,
+    drop: Drop = None,
+    role: Roles = None,
+    classifier: ClassifierName = "ecc",
+    metric: MetricName = "jaccard",
+    target: Target = None,
+    coverage: Coverage = None,
+    cv: FoldsOrShare = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a classifier on a table, and say how accurate it is expected to be.
+
+    [bold]Examples[/bold]
+
+    labelsure train tickets.csv --labels urgent,billing --id ticket --target 0.9 --out tickets.labelsure
+
+    labelsure train tickets.parquet --label-column tags --sep ";" --out tickets.labelsure
+    """  # noqa: E501, a command stands on one line
+    from labelsure.file_models import train_model
+
+    _check_out(out, data)
+    with _notes(quiet or as_json):
+        model = train_model(
+            data,
+            labels=labels,
+            label_column=label_column,
+            sep=sep,
+            id_column=id_column,
+            drop=() if drop is None else drop,
+            roles=_read_roles(role or []),
+            classifier=classifier,
+            metric=metric,
+            target=target,
+            coverage=coverage,
+            cv=_read_cv(cv),
+            level=level,
+            random_state=seed,
+        )
+    _finish(model, out, as_json=as_json, quiet=quiet)
+
+
+def calibrate(
+    predictions: Annotated[
+        str,
+        typer.Argument(
+            help="What another system predicted: a table, or JSONL with labels and scores.",
+            metavar="PREDICTIONS",
+        ),
+    ],
+    truth: Annotated[str, typer.Option("--truth", help="A table of true labels.")],
+    out: Out,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="The labels, with commas, in order.")
+    ] = None,
+    label_column: LabelColumn = None,
+    sep: Separator = None,
+    id_column: IdColumn = None,
+    logits: Annotated[
+        bool, typer.Option("--logits", help="Scores are logits, not probabilities.")
+    ] = False,
+    metric: MetricName = "jaccard",
+    target: Target = None,
+    coverage: Coverage = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say how accurate another system's predictions are, from some whose truth is known.
+
+    [bold]Examples[/bold]
+
+    labelsure calibrate scores.npy --truth truth.csv --target 0.9 --out tagger.labelsure
+
+    labelsure calibrate answers.jsonl --truth truth.csv --id id --out tagger.labelsure
+    """
+    from labelsure.file_models import calibrate_model
+
+    _check_out(out, [predictions, truth])
+    with _notes(quiet or as_json):
+        model = calibrate_model(
+            predictions,
+            truth,
+            labels=labels,
+            label_column=label_column,
+            sep=sep,
+            id_column=id_column,
+            logits=logits,
+            metric=metric,
+            target=target,
+            coverage=coverage,
+            level=level,
+            random_state=seed,
+        )
+    _finish(model, out, as_json=as_json, quiet=quiet)
+
+
+def info(
+    model: Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")],
+    as_json: AsJson = False,
+) -> None:
+    """Say what a saved model is, without loading it: its labels, columns, accuracy and versions.
+
+    [bold]Example[/bold]
+
+    labelsure info tickets.labelsure
+    """
+    from labelsure.file_models import describe_file
+
+    _print_described(describe_file(model), as_json)
+
+
+def _check_out(out: Path, inputs: list[str]) -> None:
+    """Refuse a place that cannot be written before anything is computed."""
+    place = expand_path(out)
+    try:
+        is_folder, has_folder = place.is_dir(), place.parent.is_dir()
+        same = [name for name in inputs if Path(name).exists() and place.exists()]
+        is_input = any(os.path.samefile(place, name) for name in same)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in a name
+        raise InputError(f"The file {str(out)!r} cannot be written: {error}.") from error
+    if is_folder or not has_folder or not os.access(place.parent, os.W_OK):
+        raise InputError(
+            f"`--out` must be a file in a folder that is there and yours, got {str(out)!r}."
+        )
+    if is_input:
+        raise InputError(f"`--out` must not be one of the inputs, got {str(out)!r}.")
+
+
+def _read_roles(given: list[str]) -> dict[str, str]:
+    roles = {}
+    for text in given:
+        name, sign, role = text.rpartition("=")
+        if not sign:
+            raise InputError(f"`--role` must be COLUMN=ROLE, e.g. zip=category, got {text!r}.")
+        roles[name] = role
+    return roles
+
+
+def _read_cv(cv: str | None) -> int | float | None:
+    if cv is None:
+        return None
+    try:
+        return int(cv) if cv.strip().isdecimal() else float(cv)
+    except ValueError as error:
+        raise InputError(
+            f"`--cv` must be a number of folds, such as 5, or a share, such as 0.4, got {cv!r}."
+        ) from error
+
+
+@contextmanager
+def _notes(quiet: bool) -> Iterator[None]:
+    """Print warnings as one line each on stderr, once what they are about has come out."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):
+        print(f"Note: {on_one_line(text)}", file=sys.stderr)
+
+
+def _finish(model: AccuracyAwareClassifier, out: Path, *, as_json: bool, quiet: bool) -> None:
+    from labelsure.file_models import describe_file
+
+    model.save(expand_path(out))
+    if not quiet:
+        _print_described(describe_file(out), as_json)
+
+
+def _print_described(described: DescribedFile, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(described.to_dict(), indent=2))
+        return
+    console = make_console()
+    columns: list[dict[str, Any]] = (described.card and described.card.columns) or []
+    if columns:
+        from rich.table import Table
+
+        table = Table("column", "role", "what is done")
+        for column in columns:
+            table.add_row(*(on_one_line(str(column[key])) for key in ("name", "role", "note")))
+        console.print(table)
+    console.print("\n".join(on_one_line(line) for line in str(described).splitlines()))
+    console.print(f"Model {described.path}")

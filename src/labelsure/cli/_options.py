@@ -1,0 +1,59 @@
+"""Arguments and options that commands share, or that are long: their names and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from labelsure._limits import MAX_JOBS
+
+ModelArgument = Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")]
+InputArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="Files or folders: .csv, .tsv, .parquet, .jsonl, .npy, .npz.", metavar="INPUT..."
+    ),
+]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, max=MAX_JOBS, help="Processes, each on one core; all by default."
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers compute."),
+]
+RowsOption = Annotated[
+    int | None,
+    typer.Option("--rows-per-unit", min=1, help="Rows that a task reads; 2048 by default."),
+]
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option("--trust", help="A type that the model may hold, by its exact name."),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print what came out as JSON, and no progress.")
+]
+OutOption = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        "-o",
+        help="A .csv, .tsv, .jsonl or .parquet file; a folder of parts without a suffix.",
+    ),
+]
+BadRowsOption = Annotated[
+    Path | None,
+    typer.Option("--bad-rows", help="A .jsonl file for rows that cannot be scored."),
+]
+AuditOption = Annotated[
+    int | None,
+    typer.Option("--audit", min=1, help="Rows to choose at random, for labels about all."),
+]
+ToolOption = Annotated[
+    str | None,
+    typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
+]

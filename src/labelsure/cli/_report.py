@@ -1,0 +1,85 @@
+"""``labelsure report``: one HTML file on a model and its predictions, or on a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labelsure.cli._options import RowsOption, TrustOption
+from labelsure.errors import InputError
+
+if TYPE_CHECKING:
+    from labelsure._pages import Page
+
+Subject = Annotated[
+    Path, typer.Argument(help="A saved model, or the folder of a study.", metavar="MODEL_OR_RUN")
+]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(help="Files or folders of rows to predict, for a model.", metavar="[INPUT...]"),
+]
+
+
+def report(
+    subject: Subject,
+    inputs: Inputs = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    truth: Annotated[
+        Path | None, typer.Option("--truth", help="A table of the input's true labels.")
+    ] = None,
+    label_column: Annotated[
+        str | None, typer.Option("--label-column", help="Its column with the names of labels.")
+    ] = None,
+    sep: Annotated[
+        str | None, typer.Option("--sep", help="Between names in that column, e.g. ';'.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The column that names the rows.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Of the page.")] = None,
+    rows_per_unit: RowsOption = None,
+    trust: TrustOption = None,
+) -> None:
+    """Write one HTML file that shows how accurate a model is, or what a study found.
+
+    [bold]Examples[/bold]
+
+    labelsure report tickets.labelsure new.csv --out report.html
+
+    labelsure report tickets.labelsure labelled.csv --truth labelled.csv --out report.html
+
+    labelsure report runs/paper --out study.html
+    """
+    if subject.is_dir():
+        page = _report_study(subject, given=bool(inputs or truth))
+    else:
+        from labelsure.scoring import report_files
+        from labelsure.table_files import UNIT_ROWS
+
+        page = report_files(
+            subject,
+            inputs or [],
+            truth=truth,
+            label_column=label_column,
+            sep=sep,
+            id_column=id_column,
+            title=title,
+            rows_per_unit=rows_per_unit or UNIT_ROWS,
+            trust=trust or (),
+        )
+    print(f"Report {page.save(out)}")
+
+
+def _report_study(folder: Path, *, given: bool) -> Page:
+    from labelsure.paper import make_study_page
+
+    if given:
+        raise InputError(
+            f"The folder {str(folder)!r} is taken for a study, which has no input and no truth. "
+            "Leave them out, or name the file of a model."
+        )
+    return make_study_page(folder)

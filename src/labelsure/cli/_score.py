@@ -1,0 +1,216 @@
+"""``labelsure score`` and ``labelsure estimate``: from files to predictions and their worth."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+
+from labelsure.cli._console import make_console, on_one_line
+from labelsure.cli._options import (
+    AuditOption,
+    BadRowsOption,
+    InputArgument,
+    JobsOption,
+    JsonOption,
+    ModelArgument,
+    OutOption,
+    RowsOption,
+    SchedulerOption,
+    ToolOption,
+    TrustOption,
+)
+
+if TYPE_CHECKING:
+    from labelsure.scoring import ScoreRun, UnitEvent
+
+
+def score(
+    model: ModelArgument,
+    inputs: InputArgument,
+    out: OutOption,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The column that names the rows.")
+    ] = None,
+    jobs: JobsOption = None,
+    scheduler: SchedulerOption = None,
+    bad_rows: BadRowsOption = None,
+    audit: AuditOption = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the audit.")] = 0,
+    to: ToolOption = None,
+    top: Annotated[int, typer.Option("--top", min=0, help="Most probable labelsets to show.")] = 3,
+    no_probabilities: Annotated[
+        bool, typer.Option("--no-probabilities", help="Leave out the columns of single labels.")
+    ] = False,
+    sep: Annotated[str, typer.Option("--sep", help="Between names of labels in CSV.")] = ";",
+    rows_per_unit: RowsOption = None,
+    trust: TrustOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an output that is there.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Predict labels for the rows of files, and say what each prediction is worth.
+
+    Killed at any moment, the same command goes on where it stopped.
+
+    [bold]Examples[/bold]
+
+    labelsure score tickets.labelsure new.csv --out predictions.csv
+
+    labelsure score tickets.labelsure folder --out predictions.parquet --bad-rows bad.jsonl
+
+    labelsure score tickets.labelsure new.csv --to label-studio --audit 200 --out tasks.json
+    """
+    from labelsure.scoring import score_files
+    from labelsure.table_files import UNIT_ROWS
+
+    with RowLines(quiet=as_json or quiet) as lines:
+        run = score_files(
+            model,
+            inputs,
+            out,
+            id_column=id_column,
+            top=top,
+            probabilities=not no_probabilities,
+            sep=sep,
+            tool=to,
+            audit=audit,
+            seed=seed,
+            bad_rows=bad_rows,
+            rows_per_unit=rows_per_unit or UNIT_ROWS,
+            n_jobs=jobs,
+            scheduler=scheduler,
+            trust=trust or (),
+            overwrite=overwrite,
+            progress=lines,
+        )
+    if as_json:
+        print(json.dumps({**asdict(run), "out": str(run.out)}, indent=2))
+    else:
+        _print_summary(run, bad_rows, quiet=quiet)
+
+
+def _print_summary(run: ScoreRun, bad_rows: Path | None, *, quiet: bool) -> None:
+    console = make_console(quiet=quiet)
+    accepted = "no target or coverage was set"
+    if run.n_accepted is not None:
+        accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to refer"
+    mean = f"mean estimated accuracy {run.mean_estimated:.3f}"
+    console.print(f"{run.n_rows:,} predictions, {mean}; {accepted}.")
+    if run.n_audited:
+        console.print(
+            f"{run.n_audited:,} rows were chosen by chance: only their labels say something about "
+            "all rows, those of doubtful ones do not."
+        )
+    if run.n_bad and bad_rows is not None:
+        console.print(f"{run.n_bad:,} bad rows were set aside, see {bad_rows}")
+    console.print(f"Predictions {run.out}")
+
+
+def estimate(
+    model: ModelArgument,
+    inputs: InputArgument,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="The model's own, which is the default."),
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option("--level", help="How often such an interval covers.")
+    ] = None,
+    jobs: JobsOption = None,
+    scheduler: SchedulerOption = None,
+    rows_per_unit: RowsOption = None,
+    trust: TrustOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate the mean accuracy of the predictions for all rows of files, which have no labels.
+
+    [bold]Example[/bold]
+
+    labelsure estimate tickets.labelsure new.csv
+    """
+    from labelsure.scoring import estimate_files
+    from labelsure.table_files import UNIT_ROWS
+
+    found = estimate_files(
+        model,
+        inputs,
+        metric=metric,
+        level=level,
+        rows_per_unit=rows_per_unit or UNIT_ROWS,
+        n_jobs=jobs,
+        scheduler=scheduler,
+        trust=trust or (),
+    )
+    if as_json:
+        print(json.dumps(_without_missing(asdict(found)), indent=2))
+    else:
+        make_console().print(str(found))
+
+
+def _without_missing(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is not a number, for which JSON has no word."""
+    return {name: value for name, value in values.items() if value == value}
+
+
+class RowLines:
+    """Draws how far `score_files` is, how fast, and how long it will take.
+
+    Parameters
+    ----------
+    quiet
+        Draw nothing.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._console = make_console(stderr=True, quiet=quiet)
+        self._bar = Progress(
+            TextColumn("rows"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+            disable=quiet or not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task("rows", total=None, rate="")
+        self._n_kept = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+        if self._n_kept:
+            self._console.print(f"{self._n_kept:,} rows kept from an earlier run")
+
+    def __call__(self, event: UnitEvent) -> None:
+        """Draw one event; what fails gets a line of its own."""
+        if event.state == "kept":
+            self._n_kept += event.n_rows
+        if event.state == "failed":
+            self._console.print(on_one_line(event.message))
+        speed = self._bar.tasks[0].speed
+        rate = f"{speed:,.0f} a second" if speed else ""
+        self._bar.update(self._task, total=event.n_total, completed=event.n_finished, rate=rate)

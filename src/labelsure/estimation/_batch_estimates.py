@@ -1,0 +1,255 @@
+"""The mean accuracy of a batch and its interval: what they follow from, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from labelsure._notebook import count, make_html
+from labelsure._typing import Floats
+from labelsure.mean_tests import dispersion_ratio
+from labelsure.metrics import check_level
+from labelsure.saving import expect, is_count, is_number
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The estimated mean accuracy of a batch and an interval for the mean that will come out.
+
+    Parameters
+    ----------
+    mean
+        The mean of the estimates.
+    low, high
+        The interval, within [0, 1].
+    n_samples
+        The size of the batch.
+    level
+        How often such an interval covers the batch's mean accuracy.
+    spread
+        The standard deviation of the estimates within the batch; NaN for a measure of the whole
+        batch, such as micro-F1, to which instances have no estimates of their own.
+
+    Examples
+    --------
+    `AccuracyEstimator.estimate` returns one; here nothing is fitted.
+
+    >>> from labelsure import AccuracyEstimator, IndependentLabels
+    >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
+    >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist)
+    >>> print(batch)
+    Mean accuracy 0.850, between 0.780 and 0.920 with probability 0.95 (100 instances).
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_samples: int
+    level: float
+    spread: float
+    quantity: str = "mean accuracy"
+
+    def __str__(self) -> str:
+        interval = f"between {self.low:.3f} and {self.high:.3f} with probability {self.level:g}"
+        n_samples = count(self.n_samples, "instance")
+        return f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({n_samples})."
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self))
+
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if these cannot be an estimate."""
+        limits = (self.low, self.mean, self.high)
+        expect(
+            all(is_number(limit, 0, 1) for limit in limits) and list(limits) == sorted(limits),
+            "an estimate must lie within its interval, and that in [0, 1]",
+        )
+        expect(is_count(self.n_samples), "an estimate must be of some instances")
+        expect(isinstance(self.quantity, str), "an estimate must say what is estimated")
+        expect(is_number(self.spread, 0, 1), "the spread of an estimate must lie in [0, 1]")
+        check_level(self.level)
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """How far accuracies scatter around their estimates, relative to a coin's variance p(1 - p).
+
+    Parameters
+    ----------
+    ratio
+        Of the squared residuals to those of coins with the same probabilities.
+    n_samples
+        How many residuals it rests on; infinite where it is assumed.
+    """
+
+    ratio: float = 1.0
+    n_samples: float = np.inf
+
+    @classmethod
+    def of_residuals(cls, estimated: Floats, accuracy: Floats) -> Dispersion:
+        """Measure it on the instances that a model was fitted to."""
+        coins = float((estimated * (1 - estimated)).sum())
+        residuals = float(((accuracy - estimated) ** 2).sum())
+        return cls(float(dispersion_ratio(coins, residuals)), float(len(estimated)))
+
+    def mean_variance(self, coins: float) -> float:
+        """Return the mean variance of accuracies around their estimates.
+
+        An estimate p from n instances is moved off the edges as by one success and one failure
+        more, to (n p + 1) / (n + 2): n successes of n do not prove certainty.
+
+        Parameters
+        ----------
+        coins
+            The mean of p(1 - p).
+        """
+        n = self.n_samples
+        if np.isfinite(n):
+            coins = (n**2 * coins + n + 1) / (n + 2) ** 2
+        return self.ratio * coins
+
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if these cannot be a dispersion."""
+        expect(is_number(self.ratio) and self.ratio > 0, "a dispersion must be above 0")
+        expect(self.n_samples > 0, "a dispersion must rest on some instances")
+
+
+@dataclass(frozen=True)
+class TrainingGain:
+    """How much more accurate predictions are than those that an estimator was fitted to.
+
+    The classifiers of folds learn from fewer instances than the one that predicts in the end. Like
+    a dispersion, the gain of each prediction is relative to a coin's variance p(1 - p): what is
+    certain gains nothing, and the order of predictions stays as it is.
+
+    Parameters
+    ----------
+    mean
+        Of the instances that it was measured on.
+    ratio
+        Of the gain to p(1 - p); from -1 to 1, so that estimates stay in [0, 1].
+    variance
+        Of that ratio: what is not known of it.
+
+    Examples
+    --------
+    >>> from labelsure.estimation import TrainingGain
+    >>> TrainingGain(ratio=0.1).add_to(np.array([0.0, 0.5, 1.0]))
+    array([0.   , 0.525, 1.   ])
+    """
+
+    mean: float = 0.0
+    ratio: float = 0.0
+    variance: float = 0.0
+
+    def add_to(self, estimated: Floats) -> Floats:
+        """Return the estimates with the gain, (n,)."""
+        return estimated + self.ratio * estimated * (1 - estimated)
+
+    def mean_variance(self, coins: float) -> float:
+        """Return the variance that not knowing the gain leaves in the mean of the estimates.
+
+        Parameters
+        ----------
+        coins
+            The mean of p(1 - p) of the estimates p.
+        """
+        return self.variance * coins**2
+
+    def check_loaded(self) -> None:
+        """Raise an `InputError` if these cannot be a gain."""
+        limited = is_number(self.mean, -1, 1) and is_number(self.ratio, -1, 1)
+        expect(limited, "the mean and the ratio of a gain must lie in [-1, 1]")
+        expect(is_number(self.variance, 0), "the variance of a gain must not be below 0")
+
+
+@dataclass(frozen=True)
+class BatchSums:
+    """What the estimate of a batch follows from: sums, so that a batch can be seen in parts.
+
+    Parameters
+    ----------
+    n_samples
+        How many instances.
+    total
+        The sum of their estimates p.
+    coins
+        The sum of p(1 - p).
+    deviations
+        The sum of (p - mean)**2.
+    slopes
+        (m,) what a model of accuracy needs to say how well the mean is known.
+
+    Examples
+    --------
+    >>> whole, none = np.array([0.2, 0.4, 0.9]), np.empty(0)
+    >>> first, last = BatchSums.of(whole[:1], none), BatchSums.of(whole[1:], none)
+    >>> round((first + last).deviations, 6) == round(BatchSums.of(whole, none).deviations, 6)
+    True
+    """
+
+    n_samples: int
+    total: float
+    coins: float
+    deviations: float
+    slopes: Floats
+
+    @classmethod
+    def of(cls, estimated: Floats, slopes: Floats) -> BatchSums:
+        """Sum up the (n,) estimates of some instances."""
+        coins = float((estimated * (1 - estimated)).sum())
+        n_samples, total = len(estimated), float(estimated.sum())
+        deviations = float(((estimated - total / max(n_samples, 1)) ** 2).sum())
+        return cls(n_samples, total, coins, deviations, slopes)
+
+    def __add__(self, other: BatchSums) -> BatchSums:
+        n_samples = self.n_samples + other.n_samples
+        between = 0.0
+        if self.n_samples and other.n_samples:  # the means of the parts differ, too
+            gap = self.total / self.n_samples - other.total / other.n_samples
+            between = gap**2 * self.n_samples * other.n_samples / n_samples
+        return BatchSums(
+            n_samples,
+            self.total + other.total,
+            self.coins + other.coins,
+            self.deviations + other.deviations + between,
+            self.slopes + other.slopes,
+        )
+
+
+def mean_interval(
+    sums: BatchSums,
+    dispersion: Dispersion,
+    fit_variance: float | None,
+    gain: TrainingGain,
+    level: float,
+) -> Estimate:
+    """Return the mean of the estimates with an interval for the batch's mean accuracy.
+
+    Parameters
+    ----------
+    sums
+        Of the batch, which is not empty.
+    dispersion
+        Of accuracies around estimates.
+    fit_variance
+        What fitting leaves in the mean; None where nothing was fitted.
+    gain
+        What the estimates hold because the classifier learned from more instances.
+    level
+        In (0, 1).
+    """
+    check_level(level)
+    n_samples, coins = sums.n_samples, sums.coins / sums.n_samples
+    single = dispersion.mean_variance(coins)
+    variance = single / n_samples + gain.mean_variance(coins)
+    if fit_variance is not None:
+        # A mean cannot be known better than from as many instances as were fitted to.
+        variance += max(fit_variance, single / dispersion.n_samples)
+    mean = sums.total / n_samples
+    margin = float(norm.ppf((1 + level) / 2)) * variance**0.5
+    low, high = max(0.0, mean - margin), min(1.0, mean + margin)
+    spread = (sums.deviations / n_samples) ** 0.5
+    return Estimate(mean, low, high, n_samples, level, spread)

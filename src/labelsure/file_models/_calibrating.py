@@ -1,0 +1,133 @@
+"""`calibrate_model`: what another system's predictions are worth, from these and the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from labelsure._typing import AnyPath
+from labelsure.classifiers import PrecomputedProbabilities
+from labelsure.datasets import ColumnChoice
+from labelsure.file_models._truth_tables import join_truth, read_truth
+from labelsure.input_columns import PredictionColumns, find_layout
+from labelsure.table_files import read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+
+ID = "id"
+"""The column by which two tables are joined if both have it and nothing else is said."""
+
+
+def calibrate_model(
+    predictions: AnyPath | pd.DataFrame,
+    truth: AnyPath | pd.DataFrame,
+    *,
+    labels: Any = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    id_column: str | None = None,
+    logits: bool = False,
+    metric: str = "jaccard",
+    target: float | None = None,
+    coverage: float | None = None,
+    level: float = 0.95,
+    random_state: int | None = 0,
+) -> AccuracyAwareClassifier:
+    r"""Make a model of another system's predictions, from some whose truth is known.
+
+    Nothing is trained: all rows are new to the other system, so that a target is guaranteed.
+
+    Parameters
+    ----------
+    predictions
+        A file that `labelsure.table_files.read_table` reads, or a DataFrame: a column of scores
+        for each label; a cell with all scores, as pairs of label and score or in the order of the
+        labels; or a list of answers, which are votes. See `PredictionColumns`.
+    truth
+        A file or a DataFrame: a column of zeros and ones for each label, or one column with the
+        names of each row's labels, as lists or as text.
+    labels
+        The labels, in a list or with commas. None takes those that the tables name. They name the
+        columns of an array.
+    label_column
+        The column of the truth that holds names of labels; None where it is the only one.
+    sep
+        What stands between the names in a text of it.
+    id_column
+        The column by which rows are joined; None for "id" where both have it, and otherwise rows
+        are taken in their order.
+    logits
+        Whether scores are logits instead of probabilities.
+    metric, target, coverage, level, random_state
+        As of `AccuracyAwareClassifier`.
+
+    Returns
+    -------
+    A fitted `AccuracyAwareClassifier`, whose X is such a table of predictions.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> scores = pd.DataFrame({"cat": [0.9, 0.2, 0.7, 0.1] * 20, "dog": [0.1, 0.8, 0.6, 0.3] * 20})
+    >>> truth = pd.DataFrame({"labels": ["cat", "dog", "cat;dog", ""] * 20})
+    >>> model = calibrate_model(scores, truth, sep=";")
+    >>> model.predict(scores[:2])
+    array([[1, 0],
+           [0, 1]])
+    """
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+
+    ColumnChoice.read(labels, id_column, (), sep)  # checks the types of these
+    names = _split_names(labels)
+    said, known = _load(predictions), _load(truth)
+    if id_column is None and all(ID in table.columns for table in (said, known)):
+        id_column = ID
+    layout = find_layout(said, id_column)
+    found = read_truth(
+        known,
+        _describe(truth, "the truth"),
+        labels=names,
+        predicted=layout,
+        cells=None if layout.column is None else said[layout.column],
+        label_column=label_column,
+        sep=sep,
+        id_column=id_column,
+    )
+    columns = PredictionColumns(
+        found.label_names, layout.name, layout.column, id_column=id_column, logits=logits
+    )
+    where = _describe(predictions, "the predictions")
+    said, Y = join_truth(said, found, id_column, where)
+    columns.fit(said).convert(said, where)  # which names the rows that cannot be read, and the file
+    kind = "votes" if layout.name == "answers" else "logit" if logits else "marginal"
+    fitted = Pipeline([("columns", columns), ("predictions", PrecomputedProbabilities(kind))])
+    model = AccuracyAwareClassifier(
+        FrozenEstimator(fitted.fit(said, Y)),
+        metric,
+        target,
+        level,
+        coverage=coverage,
+        random_state=random_state,
+    )
+    return model.fit(said, Y)
+
+
+def _split_names(labels: Any) -> list[str] | None:
+    if labels is None:
+        return None
+    parts = labels.split(",") if isinstance(labels, str) else labels
+    return [str(part).strip() for part in parts]
+
+
+def _load(table: Any) -> pd.DataFrame:
+    return table if hasattr(table, "iloc") else read_table(table)
+
+
+def _describe(table: Any, otherwise: str) -> str:
+    return otherwise if hasattr(table, "iloc") else repr(Path(table).name)

@@ -1,0 +1,159 @@
+"""`InputTable`: from rows of a file to what a model takes, and the names of the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from labelsure.classifiers import PrecomputedProbabilities
+from labelsure.errors import InputError, RowsError
+from labelsure.input_columns import (
+    ColumnRole,
+    PredictionColumns,
+    TableColumns,
+    refuse_missing_columns,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class InputTable:
+    """What a model needs of a table: which columns, and how rows become instances.
+
+    Parameters
+    ----------
+    model
+        A fitted `AccuracyAwareClassifier`. One of `train_model` or `calibrate_model` knows its
+        columns; another one that was fitted to a DataFrame of numbers knows their names.
+    id_column
+        The column that names the rows; None for the one that the model was made with, if the table
+        has it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance, TableColumns
+    >>> from sklearn.pipeline import make_pipeline
+    >>> frame = pd.DataFrame({"id": range(20), "wind": range(20)}, dtype=str)
+    >>> Y = pd.DataFrame({"storm": [0] * 10 + [1] * 10, "calm": [1] * 8 + [0] * 12})
+    >>> roles = [ColumnRole.of("id", "id"), ColumnRole.of("wind", "number")]
+    >>> pipeline = make_pipeline(TableColumns(roles), BinaryRelevance())
+    >>> model = AccuracyAwareClassifier(pipeline, cv=2, random_state=0).fit(frame, Y)
+    >>> X, ids = InputTable(model).read(pd.DataFrame({"wind": ["3"], "id": ["a7"]}))
+    >>> model.predict(X), list(ids)
+    (array([[0, 1]]), ['a7'])
+    """
+
+    def __init__(self, model: Any, id_column: str | None = None) -> None:
+        self._reader = _find_reader(model)
+        self._id_is_wanted = id_column is not None
+        self.id_column = self._reader.id_column if id_column is None else id_column
+
+    def read(self, frame: pd.DataFrame, where: str = "the table") -> tuple[Any, pd.Index | None]:
+        """Return what the model takes for these rows, with their index, and their names.
+
+        Raises a `RowsError`, whose `reasons` are by row, where some rows cannot be used. The others
+        can be read without them: ``read(frame.drop(index=list(error.reasons)))``.
+
+        Parameters
+        ----------
+        frame
+            As `labelsure.table_files.read_unit` returns it.
+        where
+            What it is, for messages: e.g. the name of the file in quotes.
+        """
+        import pandas as pd
+
+        if self._id_is_wanted:
+            refuse_missing_columns([str(self.id_column)], [str(c) for c in frame.columns], where)
+        X = self._reader.convert(frame, where)
+        has_id = self.id_column is not None and self.id_column in frame.columns
+        return X, pd.Index(frame[self.id_column]) if has_id else None
+
+    def columns_to_read(self, known: list[str]) -> list[str] | None:
+        """Return those of the known columns that are needed; None for all of them.
+
+        Parameters
+        ----------
+        known
+            The columns of the file.
+        """
+        wanted = list(self._reader.columns_read)
+        if not wanted:
+            return None
+        return [name for name in known if name in wanted or name == self.id_column]
+
+
+class _NumberColumns:
+    """The columns of a model that was fitted to numbers: by name, or an array by position."""
+
+    id_column = None
+
+    def __init__(self, model: Any) -> None:
+        names = getattr(model, "feature_names_in_", None)
+        self.columns_read = [] if names is None else [str(name) for name in names]
+        self._n_features = getattr(model, "n_features_in_", None)
+        self._allows_missing = get_tags(model.estimator_).input_tags.allow_nan
+        roles = [ColumnRole.of(name, "number") for name in self.columns_read]
+        self._columns = TableColumns(roles)
+        self._columns.roles_ = roles
+
+    def convert(self, frame: pd.DataFrame, where: str) -> Any:
+        """Return the numbers, a DataFrame if the model knows names."""
+        if not self.columns_read:
+            return self._convert_array(frame, where)
+        numbers = self._columns.convert(frame, where)
+        self._refuse_missing(numbers, where)
+        return numbers
+
+    def _convert_array(self, frame: pd.DataFrame, where: str) -> Any:
+        if not all(isinstance(name, (int, np.integer)) for name in frame.columns):
+            raise InputError(
+                f"The columns of {where} cannot be compared with those of the model, which was "
+                "fitted to an array without names. Save the table as .npy, or fit the model to a "
+                "DataFrame."
+            )
+        if self._n_features is not None and frame.shape[1] != self._n_features:
+            raise InputError(
+                f"The array in {where} must have {self._n_features} columns as in training, got "
+                f"{frame.shape[1]}."
+            )
+        self._refuse_missing(frame, where)
+        return frame.to_numpy()
+
+    def _refuse_missing(self, numbers: pd.DataFrame, where: str) -> None:
+        is_bad = numbers.isna().any(axis=1)
+        if is_bad.any() and not self._allows_missing:
+            reason = "a number is missing, which the model does not allow"
+            raise RowsError(dict.fromkeys(numbers.index[is_bad], reason), where)
+
+
+def _find_reader(model: Any) -> Any:
+    """Return what knows the columns of a model: its first step, or what follows from its names."""
+    estimator = model.estimator_
+    if isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    first = estimator.steps[0][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(first, (TableColumns, PredictionColumns)):
+        return first
+    if isinstance(first, PrecomputedProbabilities):
+        return _read_precomputed(first)
+    return _NumberColumns(model)
+
+
+def _read_precomputed(model: PrecomputedProbabilities) -> PredictionColumns:
+    if model.kind not in ("marginal", "logit"):
+        raise InputError(
+            f"A model of precomputed predictions of kind {model.kind!r} does not say how they "
+            "stand in a file. Make it by `labelsure calibrate`."
+        )
+    layout = "positions" if model.column_names_ is None else "columns"
+    names = model.label_names_
+    columns = PredictionColumns(names, layout, logits=model.kind == "logit")
+    columns.label_names_ = names
+    return columns

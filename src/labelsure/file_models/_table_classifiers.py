@@ -1,0 +1,32 @@
+"""The classifiers that can be trained on a table, by short names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from labelsure.classifiers import (
+    BinaryRelevance,
+    ClassifierTrellis,
+    EnsembleOfClassifierChains,
+    ProbabilisticClassifierChain,
+)
+
+
+def _make_forest(seed: int | None) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed)
+
+
+CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
+    "ecc": lambda seed: EnsembleOfClassifierChains(random_state=seed),
+    "br": lambda seed: BinaryRelevance(random_state=seed),
+    "trellis": lambda seed: ClassifierTrellis(random_state=seed),
+    "pcc": lambda seed: ProbabilisticClassifierChain(random_state=seed),
+    "forest": _make_forest,
+}
+"""Each is made from a seed. A new one is an entry here."""
+
+FOREST_TYPES = ("sklearn.tree._tree.Tree",)
+"""What `load` has to trust in the file of a forest."""

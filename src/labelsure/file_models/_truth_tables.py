@@ -1,0 +1,187 @@
+"""Tables of true labels: how they are read, and joined with predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._typing import Labelsets
+from labelsure.datasets import read_index, read_labels
+from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.input_columns import ANSWERS, Layout, all_labels_in_answers
+from labelsure.labelsets import check_label_names
+from labelsure.named_labelsets import match_labels, read_labelsets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_LISTED = 5
+
+
+@dataclass(frozen=True)
+class TrueLabels:
+    """The truth of some rows.
+
+    Parameters
+    ----------
+    labelsets
+        (n, L) zeros and ones.
+    label_names
+        One for each label.
+    ids
+        The name of each row; None where rows are only counted.
+    where
+        What the table is, for messages.
+    """
+
+    labelsets: Labelsets
+    label_names: tuple[str, ...]
+    ids: pd.Index | None
+    where: str
+
+
+def read_truth(
+    frame: pd.DataFrame,
+    where: str,
+    *,
+    labels: Sequence[str] | None,
+    predicted: Layout | None = None,
+    cells: Any = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    id_column: str | None = None,
+) -> TrueLabels:
+    """Return the truth in a table, with the labels in one order for truth and predictions.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    where
+        What it is, for messages.
+    labels
+        The labels, if somebody says them.
+    predicted
+        How the predictions stand in their table, and which labels that names; None where all
+        labels are given.
+    cells
+        The column of answers, from which labels follow where nothing else names them.
+    label_column, sep, id_column
+        As of `calibrate_model`.
+    """
+    columns = [name for name in frame.columns if str(name) != id_column]
+    if id_column is not None and id_column not in frame.columns:
+        raise unknown_name(f"column of {where}", id_column, [str(name) for name in frame.columns])
+    ids = None if id_column is None else read_index(frame[id_column], where, "the id")
+    if not len(frame) or not columns:
+        raise DataError(f"The table {where} must have labels beside the id, it has none.")
+    own = None if predicted is None else predicted.label_names
+    if predicted is not None and predicted.name == ANSWERS and labels is None:
+        own = all_labels_in_answers(cells)
+    holder = _column_of_names(frame[columns], label_column, sep, where)
+    if holder is not None:
+        names = labels if labels is not None else own
+        read = read_labelsets(_name_lists(frame[holder], where), names, name="truth", sep=sep)
+        known = tuple(read.label_names or ())
+        return TrueLabels(read.rows, known, ids, where)
+    counted = all(isinstance(name, (int, np.integer)) for name in columns)
+    if counted:
+        named = labels if labels is not None else own
+        names = check_label_names(named, len(columns))
+        return TrueLabels(_read_bits(frame[columns], where), names, ids, where)
+    chosen = labels if labels is not None else [str(name) for name in columns]
+    missing = next((name for name in chosen if name not in frame.columns), None)
+    if missing is not None:
+        raise unknown_name(f"column of {where}", missing, [str(name) for name in columns])
+    if own is not None and labels is None:
+        beside = "the predictions (say which with `labels`, `--labels`)"
+        chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
+    return TrueLabels(_read_bits(frame[list(chosen)], where), tuple(chosen), ids, where)
+
+
+def _read_bits(columns: pd.DataFrame, where: str) -> Labelsets:
+    import pandas as pd
+
+    return read_labels(columns.replace("", pd.NA), None, where)[0]
+
+
+def _column_of_names(
+    frame: pd.DataFrame, label_column: str | None, sep: str | None, where: str
+) -> str | None:
+    """Return the column that holds names of labels; None where each label has a column."""
+    if label_column is not None:
+        if label_column not in frame.columns:
+            raise unknown_name(f"column of {where}", label_column, [str(c) for c in frame.columns])
+        return label_column
+    if frame.shape[1] != 1:
+        if sep is None:
+            return None
+        raise InputError(
+            f"`sep` needs one column of {where} that holds names of labels, it has "
+            f"{frame.shape[1]}. Name it with `label_column` (`--label-column`)."
+        )
+    only = frame.columns[0]
+    holds = sep is not None or any(isinstance(value, (list, np.ndarray)) for value in frame[only])
+    return only if holds else None
+
+
+def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
+    """Return the cells as lists or texts; refuse those that are missing."""
+    cells = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    for row, value in enumerate(cells):
+        if not isinstance(value, (str, list, tuple)):
+            raise DataError(
+                f"Column {str(column.name)!r} of {where} must name the labels of every row, got "
+                f"{value!r} in row {row} (rows count from 0). Write an empty list where there are "
+                "none."
+            )
+    return cells
+
+
+def join_truth(
+    predictions: pd.DataFrame, truth: TrueLabels, id_column: str | None, where: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the predictions that have a truth, and this with the same rows.
+
+    Parameters
+    ----------
+    predictions
+        A row for each instance.
+    truth
+        What is known.
+    id_column
+        The column by which both are joined; None to go by position.
+    where
+        What the predictions are, for messages.
+    """
+    import pandas as pd
+
+    Y = pd.DataFrame(truth.labelsets.astype(np.int64), columns=list(truth.label_names))
+    if id_column is None or truth.ids is None:
+        if len(predictions) != len(Y):
+            raise InputError(
+                f"Predictions and truth must have the same rows where no column names them, got "
+                f"{len(predictions)} in {where} and {len(Y)} in {truth.where}. Name a column of "
+                "ids with `id_column` (`--id`)."
+            )
+        return predictions.reset_index(drop=True), Y
+    if id_column not in predictions.columns:
+        known = [str(name) for name in predictions.columns]
+        raise unknown_name(f"column of {where}", id_column, known)
+    ids = read_index(predictions[id_column], where, "the id")
+    wanted = truth.ids
+    if ids.dtype != wanted.dtype:  # whole numbers on one side only
+        ids, wanted = ids.astype(str), wanted.astype(str)
+    places = ids.get_indexer(wanted)
+    if (places < 0).any():
+        missing = [str(entry) for entry in wanted[places < 0]]
+        listed = ", ".join(map(repr, missing[:N_LISTED]))
+        more = len(missing) - N_LISTED
+        raise InputError(
+            f"Each row of {truth.where} must have a prediction in {where}, missing are the ids "
+            f"{listed}{f' and {more} more' if more > 0 else ''}. Predict them, or drop these rows."
+        )
+    return predictions.iloc[places].reset_index(drop=True), Y

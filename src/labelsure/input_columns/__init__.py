@@ -1,0 +1,28 @@
+"""What the columns of a table are for a model: features of any type, or another system's output."""
+
+from labelsure._storage import name_classes_publicly
+from labelsure.input_columns._column_values import refuse_missing_columns
+from labelsure.input_columns._inferred_roles import ROLES, ColumnRole, infer_roles
+from labelsure.input_columns._prediction_columns import PredictionColumns
+from labelsure.input_columns._prediction_layouts import (
+    ANSWERS,
+    Layout,
+    all_labels_in_answers,
+    find_layout,
+)
+from labelsure.input_columns._table_columns import TableColumns
+
+__all__ = [
+    "ANSWERS",
+    "ROLES",
+    "ColumnRole",
+    "Layout",
+    "PredictionColumns",
+    "TableColumns",
+    "all_labels_in_answers",
+    "find_layout",
+    "infer_roles",
+    "refuse_missing_columns",
+]
+
+name_classes_publicly(__name__)

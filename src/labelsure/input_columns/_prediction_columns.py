@@ -1,0 +1,273 @@
+"""`PredictionColumns`: from a table of another system's predictions to an array of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure._typing import Floats
+from labelsure.errors import InputError, unknown_name
+from labelsure.input_columns._column_values import (
+    check_frame,
+    raise_bad_rows,
+    read_numbers,
+    refuse_missing_columns,
+)
+from labelsure.input_columns._inferred_roles import ID, PROBABILITY, ColumnRole
+from labelsure.input_columns._prediction_layouts import (
+    ANSWERS,
+    CELLS,
+    COLUMNS,
+    LABELS,
+    LAYOUTS,
+    LISTS,
+    POSITIONS,
+    SCORES,
+    read_answers,
+    read_cell,
+    read_lists,
+)
+from labelsure.labelsets import check_label_names
+from labelsure.saving import Savable, expect
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VOTES = "answers as zeros and ones"
+"""What `convert` calls the column of arrays that it makes of answers."""
+
+
+class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[misc]
+    """Predictions of another system in a table, as probabilities, logits or votes of the labels.
+
+    It is the first step of a pipeline that ends in `PrecomputedProbabilities`, and saved with it.
+
+    Parameters
+    ----------
+    label_names
+        The labels, in the order in which the model has them.
+    layout
+        How predictions stand in the table:
+
+        - "columns": a column of scores for each label, of its name;
+        - "positions": the same without names, as in an array;
+        - "cells": a cell with all scores: numbers, pairs of label and score, or scores by label;
+        - "lists": a list of labels in "labels", and one of their scores in "scores";
+        - "answers": a cell with a list of answers, each of which is a list of labels.
+    column
+        The column of the cells.
+    id_column
+        The column that names the rows.
+    logits
+        Whether scores are logits. Otherwise they must lie in [0, 1].
+
+    Attributes
+    ----------
+    label_names_
+        As given.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"dog": ["0.2"], "cat": ["0.9"]})
+    >>> PredictionColumns(["cat", "dog"]).fit(frame).transform(frame)
+       cat  dog
+    0  0.9  0.2
+    """
+
+    def __init__(
+        self,
+        label_names: Any = (),
+        layout: str = COLUMNS,
+        column: str | None = None,
+        *,
+        id_column: str | None = None,
+        logits: bool = False,
+    ) -> None:
+        self.label_names = label_names
+        self.layout = layout
+        self.column = column
+        self.id_column = id_column
+        self.logits = logits
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters; nothing is learned.
+
+        Parameters
+        ----------
+        X, y
+            Are not looked at.
+        """
+        if self.layout not in LAYOUTS:
+            raise unknown_name("layout", self.layout, LAYOUTS)
+        if self.layout in (CELLS, ANSWERS) and self.column is None:
+            raise InputError(f"`column` must name the column of the {self.layout}, got None.")
+        names = list(self.label_names)
+        self.label_names_ = check_label_names(names, len(names))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return scores as a DataFrame with a column for each label, or votes as an array.
+
+        Parameters
+        ----------
+        X
+            A DataFrame.
+        """
+        converted = self.convert(X)
+        if self.layout != ANSWERS:
+            return converted
+        cells = list(converted[VOTES])
+        votes = np.full(
+            (len(cells), max(map(len, cells), default=1), len(self.label_names_)), np.nan
+        )
+        for row, cell in enumerate(cells):
+            votes[row, : len(cell)] = cell
+        return votes
+
+    def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
+        """Return scores with a column for each label, or a column with the votes of each row.
+
+        What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
+        that cannot be read.
+
+        Parameters
+        ----------
+        X
+            A DataFrame.
+        where
+            What it is, for messages.
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "label_names_")
+        frame = check_frame(X, where)
+        if self._is_converted(frame):
+            return frame
+        reasons: dict[Any, str] = {}
+        if self.layout == POSITIONS:
+            frame = self._name_positions(frame, where)
+        else:
+            refuse_missing_columns(self.columns_read, list(frame.columns), where)
+        if self.layout == ANSWERS:
+            values = _read_rows(frame, reasons, read_answers, [str(self.column)], self.label_names_)
+            raise_bad_rows(reasons, where)
+            return pd.DataFrame({VOTES: pd.Series(values, frame.index, dtype=object)})
+        scores = self._read_scores(frame, reasons)
+        if not self.logits:
+            _check_range(scores, frame.index, self.label_names_, reasons)
+        raise_bad_rows(dict(sorted(reasons.items())), where)
+        return pd.DataFrame(scores, frame.index, list(self.label_names_))
+
+    def _is_converted(self, frame: pd.DataFrame) -> bool:
+        if self.layout == ANSWERS:
+            return list(frame.columns) == [VOTES]
+        return (
+            self.layout in (CELLS, LISTS)
+            and tuple(frame.columns) == self.label_names_
+            and all(dtype == np.float64 for dtype in frame.dtypes)
+        )
+
+    def _name_positions(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
+        n_labels = len(self.label_names_)
+        if frame.shape[1] != n_labels:
+            raise InputError(
+                f"The array in {where} must have {n_labels} columns, one for each label, got "
+                f"{frame.shape[1]}."
+            )
+        return frame.set_axis(list(self.label_names_), axis=1)
+
+    def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
+        """Return (n, L) scores, and note the rows that have none."""
+        if self.layout in (COLUMNS, POSITIONS):
+            return _read_columns(frame[list(self.label_names_)], reasons)
+        read, columns = read_cell, [str(self.column)]
+        if self.layout == LISTS:
+            read, columns = read_lists, [LABELS, SCORES]  # type: ignore[assignment]
+        rows = _read_rows(frame, reasons, read, columns, self.label_names_)
+        empty = np.full(len(self.label_names_), 0.5)
+        return np.array([empty if row is None else row for row in rows]).reshape(len(frame), -1)
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that a table must have; for an array none has a name."""
+        of_layout: dict[str, list[str]] = {
+            COLUMNS: list(self.label_names_),
+            POSITIONS: [],
+            LISTS: [LABELS, SCORES],
+        }
+        return of_layout.get(self.layout, [str(self.column)])
+
+    def describe_columns(self) -> list[dict[str, str]]:
+        """Return what each column is, as plain values."""
+        roles = [] if self.id_column is None else [ColumnRole.of(self.id_column, ID)]
+        if self.layout == COLUMNS:
+            roles += [ColumnRole.of(name, PROBABILITY) for name in self.label_names_]
+        elif self.layout == POSITIONS:
+            roles += [
+                ColumnRole(str(place), PROBABILITY, f"what the other system says of {name!r}")
+                for place, name in enumerate(self.label_names_)
+            ]
+        else:
+            roles += [
+                ColumnRole(name, PROBABILITY, LAYOUTS[self.layout]) for name in self.columns_read
+            ]
+        return [role.to_dict() for role in roles]
+
+    def _check_loaded(self) -> None:
+        names = self.label_names_
+        expect(self.layout in LAYOUTS, "`layout` must be one that is known")
+        expect(
+            isinstance(names, tuple)
+            and len(set(names)) == len(names) > 0
+            and all(isinstance(name, str) for name in names),
+            "`label_names_` must be distinct names",
+        )
+        texts = (self.column, self.id_column)
+        expect(
+            all(text is None or isinstance(text, str) for text in texts)
+            and (self.column is not None or self.layout not in (CELLS, ANSWERS)),
+            "`column` and `id_column` must be names of columns",
+        )
+        expect(self.logits in (True, False), "`logits` must be true or false")
+
+
+def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
+    scores = np.empty(columns.shape)
+    for j, name in enumerate(columns.columns):
+        scores[:, j], is_bad = read_numbers(columns[name])
+        for at in np.flatnonzero(is_bad | np.isnan(scores[:, j])).tolist():
+            value = columns[name].iloc[at]
+            reason = f"the score of {name!r} must be a finite number, got {value!r}"
+            reasons.setdefault(columns.index[at], reason)
+            scores[at, j] = 0.5
+    return scores
+
+
+def _read_rows(
+    frame: pd.DataFrame, reasons: dict[Any, str], read: Any, columns: list[str], names: Any
+) -> list[Any]:
+    """Return what a reader of cells makes of each row, None where it cannot read it."""
+    values: list[Any] = []
+    cells = zip(frame.index, *(frame[column] for column in columns), strict=True)
+    for row, *parts in cells:
+        try:
+            values.append(read(*parts, names))
+        except ValueError as error:
+            values.append(None)
+            reasons[row] = str(error)
+    return values
+
+
+def _check_range(
+    scores: Floats, index: Any, names: tuple[str, ...], reasons: dict[Any, str]
+) -> None:
+    for at, j in np.argwhere((scores < 0) | (scores > 1)).tolist():
+        reasons.setdefault(
+            index[at],
+            f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
+            "read with `--logits` (in Python logits=True)",
+        )

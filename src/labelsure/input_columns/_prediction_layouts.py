@@ -1,0 +1,269 @@
+"""How another system's predictions stand in a table, and what one cell of it says.
+
+A reader of a cell returns a score for each label, or zeros and ones for each answer, and raises a
+ValueError whose text completes "Row 3 cannot be used: ...".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._typing import Floats
+from labelsure.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS, POSITIONS, CELLS, LISTS, ANSWERS = "columns", "positions", "cells", "lists", "answers"
+LAYOUTS = {
+    COLUMNS: "a column of scores for each label",
+    POSITIONS: "an array with a column of scores for each label, in their order",
+    CELLS: "a cell with the scores of all labels",
+    LISTS: "a list of labels and a list of their scores",
+    ANSWERS: "a list of answers, each of which is a list of labels",
+}
+"""What stands in a row."""
+
+ANSWER_NAMES = ("answers", "votes", "samples")
+SCORE_NAMES = ("scores", "predictions", "probabilities", "logits", "value")
+"""Columns that hold all scores of a row are looked for under these names; the last is what
+`table_files` calls rows without columns."""
+
+LABEL, SCORE, LABELS, SCORES = "label", "score", "labels", "scores"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the predictions of a row are.
+
+    Parameters
+    ----------
+    name
+        One of `LAYOUTS`.
+    column
+        The column that holds them, where it is one.
+    label_names
+        The labels that the table names; None where it counts them.
+    """
+
+    name: str
+    column: str | None = None
+    label_names: tuple[str, ...] | None = None
+
+
+def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
+    """Return how predictions stand in a table, by the names of its columns and the first row.
+
+    Parameters
+    ----------
+    frame
+        Predictions of another system.
+    id_column
+        The column that names the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> find_layout(pd.DataFrame({"id": [7], "cat": [0.9], "dog": [0.2]}), "id").label_names
+    ('cat', 'dog')
+    """
+    others = [name for name in frame.columns if str(name) != id_column]
+    if not others or not len(frame):
+        raise InputError(
+            "Predictions must have a row for each instance and a column beside the id, got "
+            f"{len(frame)} rows and {len(others)} such columns."
+        )
+    if all(isinstance(name, (int, np.integer)) for name in others):
+        return Layout(POSITIONS)
+    first = {str(name): _parse(frame[name].iloc[0]) for name in others}
+    if isinstance(first.get(LABELS), list) and isinstance(first.get(SCORES), list):
+        return Layout(LISTS, label_names=tuple(map(str, first[LABELS])))
+    named = [name for name in (*ANSWER_NAMES, *SCORE_NAMES) if name in first]
+    for name in named or (list(first) if len(first) == 1 else []):
+        value = first[name]
+        if _are_answers(value) or (name in ANSWER_NAMES and isinstance(value, list)):
+            return Layout(ANSWERS, name)
+        if isinstance(value, (list, dict)):
+            return Layout(CELLS, name, _names_in_cell(value))
+    return Layout(COLUMNS, label_names=tuple(first))
+
+
+def _parse(value: Any) -> Any:
+    """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
+    if isinstance(value, np.ndarray):
+        return [_parse(part) for part in value] if value.dtype == object else value.tolist()
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if isinstance(value, (list, tuple)):
+        return [_parse(part) if isinstance(part, np.ndarray) else part for part in value]
+    return value
+
+
+def _are_answers(value: Any) -> bool:
+    """Whether a cell is a list of lists: of names of labels, or of zeros and ones."""
+    return (
+        isinstance(value, list)
+        and all(isinstance(answer, list) for answer in value)
+        and not any(isinstance(label, dict) for answer in value for label in answer)
+        and bool(value)
+    )
+
+
+def _names_in_cell(value: Any) -> tuple[str, ...] | None:
+    try:
+        pairs = _pairs_of(_parse(value))
+    except ValueError:
+        return None
+    return None if pairs is None else tuple(label for label, _ in pairs)
+
+
+def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
+    """Return the scores in one cell, (L,).
+
+    Parameters
+    ----------
+    value
+        Numbers in the order of the labels; a score for each label by name; or pairs
+        ``{"label": ..., "score": ...}``, as pipelines of Hugging Face print them.
+    label_names
+        The labels.
+    """
+    parsed = _parse(value)
+    pairs = _pairs_of(parsed)
+    if pairs is not None:
+        return _scores_by_name(pairs, label_names)
+    if not isinstance(parsed, list):
+        raise ValueError(f"its scores must be a list, got {_shown(value)}")
+    if len(parsed) != len(label_names):
+        raise ValueError(f"it must have {len(label_names)} scores, got {len(parsed)}")
+    return np.array(
+        [_read_score(score, label) for score, label in zip(parsed, label_names, strict=True)]
+    )
+
+
+def _pairs_of(value: Any) -> list[tuple[str, Any]] | None:
+    """Return labels with their scores, None where a cell is no such thing."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]  # as for a batch of one text
+    if isinstance(value, dict):
+        if isinstance(value.get(LABELS), list) and isinstance(value.get(SCORES), list):
+            return pair_lists(value[LABELS], value[SCORES])
+        if set(value) != {LABEL, SCORE}:
+            return [(str(label), score) for label, score in value.items()]
+        value = [value]
+    if not isinstance(value, list) or not any(isinstance(pair, dict) for pair in value):
+        return None
+    for pair in value:
+        if not isinstance(pair, dict) or not {LABEL, SCORE} <= set(pair):
+            raise ValueError(f"each entry must have a label and a score, got {_shown(pair)}")
+    return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
+
+
+def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
+    """Return labels with their scores from two lists, as zero-shot pipelines print them.
+
+    Parameters
+    ----------
+    labels, scores
+        Lists of the same length, or JSON text of these.
+    """
+    labels, scores = _parse(labels), _parse(scores)
+    if not isinstance(labels, list) or not isinstance(scores, list):
+        raise ValueError(f"labels and scores must be lists, got {_shown(labels)}, {_shown(scores)}")
+    if len(labels) != len(scores):
+        raise ValueError(f"it must have a score for each label, got {len(labels)}, {len(scores)}")
+    return [(str(label), score) for label, score in zip(labels, scores, strict=True)]
+
+
+def read_lists(labels: Any, scores: Any, label_names: Sequence[str]) -> Floats:
+    """Return the scores of two lists, (L,); arguments as of `pair_lists` and `read_cell`."""
+    return _scores_by_name(pair_lists(labels, scores), label_names)
+
+
+def _scores_by_name(pairs: list[tuple[str, Any]], label_names: Sequence[str]) -> Floats:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a label has two scores")
+    unknown = next((label for label in found if label not in label_names), None)
+    if unknown is not None:
+        raise ValueError(f"the label {unknown!r} is none of the model's")
+    missing = next((label for label in label_names if label not in found), None)
+    if missing is not None:
+        raise ValueError(
+            f"the label {missing!r} has no score; let the other system print the scores of all "
+            "labels, e.g. by top_k=None"
+        )
+    return np.array([_read_score(found[label], label) for label in label_names])
+
+
+def _read_score(score: Any, label: str) -> float:
+    if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
+        raise ValueError(f"the score of {label!r} must be a finite number, got {_shown(score)}")
+    return float(score)
+
+
+def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
+    """Return the answers of one cell as zeros and ones, (n_answers, L).
+
+    Parameters
+    ----------
+    value
+        A list with one entry for each answer: a list of labels, or of zeros and ones.
+    label_names
+        The labels.
+    """
+    parsed = _parse(value)
+    if not isinstance(parsed, list) or not parsed:
+        raise ValueError(f"it must have at least one answer, got {_shown(value)}")
+    return np.array([_read_answer(answer, label_names) for answer in parsed])
+
+
+def _read_answer(answer: Any, label_names: Sequence[str]) -> list[float]:
+    answer = answer.get(LABELS) if isinstance(answer, dict) else _parse(answer)
+    if not isinstance(answer, list):
+        raise ValueError(f"an answer must be a list of labels, got {_shown(answer)}")
+    if answer and all(isinstance(bit, (int, float)) for bit in answer):
+        if len(answer) != len(label_names) or not set(answer) <= {0, 1}:
+            raise ValueError(
+                f"an answer of numbers must have {len(label_names)} zeros and ones, got "
+                f"{_shown(answer)}"
+            )
+        return [float(bit) for bit in answer]
+    unknown = next((label for label in answer if str(label) not in label_names), None)
+    if unknown is not None:
+        raise ValueError(f"the label {str(unknown)!r} in an answer is none of the model's")
+    chosen = set(map(str, answer))
+    return [float(label in chosen) for label in label_names]
+
+
+def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the labels that occur in answers, sorted; None where these are zeros and ones.
+
+    Parameters
+    ----------
+    values
+        The cells.
+    """
+    found: set[str] = set()
+    for value in values:
+        for answer in _parse(value) if isinstance(_parse(value), list) else []:
+            labels = answer.get(LABELS) if isinstance(answer, dict) else _parse(answer)
+            if isinstance(labels, list):
+                if any(not isinstance(label, str) for label in labels):
+                    return None
+                found |= set(labels)
+    return tuple(sorted(found)) or None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

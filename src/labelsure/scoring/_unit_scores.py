@@ -1,0 +1,330 @@
+"""One unit of rows, from a file to a part: a task that any process on any machine can do."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._kernels.threads import one_thread
+from labelsure._storage import (
+    checksum_bytes,
+    expand_path,
+    first_line,
+    read_bytes,
+    write_text,
+    write_whole,
+)
+from labelsure._typing import AnyPath
+from labelsure.errors import DataError, InputError, LabelsureError, RowsError
+from labelsure.saving import load
+from labelsure.scoring._labelling_tools import write_records
+from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
+from labelsure.table_files import Unit, read_unit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+    from labelsure.file_models import InputTable
+
+IDENTITY = {
+    "id": "the value of the id column; only if there is one",
+    "file": "the input file, as it was named",
+    "row": "the position of the row in that file, from 0; a header is no row",
+    "audit": "whether chance has chosen the row for an audit; only with `--audit`",
+}
+"""Columns before those of the table for people, and what they hold."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A saved model, by which every worker loads the same one.
+
+    Parameters
+    ----------
+    path
+        Of the file, the same for all workers.
+    checksum
+        SHA-256 of its bytes.
+    trust
+        Types that may be built, as for `labelsure.load`.
+    """
+
+    path: str
+    checksum: str
+    trust: tuple[str, ...] = ()
+
+    @classmethod
+    def find(cls, path: Path, trust: tuple[str, ...]) -> ModelFile:
+        """Read the checksum of a file."""
+        return cls(str(path.absolute()), checksum_bytes(read_bytes(path)), trust)
+
+    def load(self) -> AccuracyAwareClassifier:
+        """Return the model, once for each process, if the file still is what it was."""
+        return _load(self)
+
+
+@lru_cache(maxsize=2)
+def _load(file: ModelFile) -> AccuracyAwareClassifier:
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+
+    path = Path(file.path)
+    if checksum_bytes(read_bytes(path)) != file.checksum:
+        raise DataError(
+            f"The model {str(path)!r} must be the same for all workers and stay as it is during a "
+            "run, but this one has another checksum. Copy it again, or start again."
+        )
+    model = load(path, trust=file.trust)
+    if not isinstance(model, AccuracyAwareClassifier):
+        raise InputError(
+            f"The model {path.name!r} must be an AccuracyAwareClassifier, which knows how accurate "
+            f"its predictions are, got a {type(model).__name__}. Fit and save one."
+        )
+    return model
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """What the table of predictions holds.
+
+    Parameters
+    ----------
+    top
+        How many of the most probable labelsets.
+    probabilities
+        Whether each label has a column with its probability.
+    sep
+        Between names of labels in CSV.
+    tool
+        The labelling tool to write for; None for a table.
+    id_column
+        The input's column of identifiers; None for that of the model, if it has one.
+    """
+
+    top: int = 3
+    probabilities: bool = True
+    sep: str = NAME_SEPARATOR
+    tool: str | None = None
+    id_column: str | None = None
+
+
+@dataclass(frozen=True)
+class UnitTask:
+    """All that a worker has to know to score a unit.
+
+    Parameters
+    ----------
+    unit
+        The rows.
+    file
+        The name of its file as the user gave it, for the column `file`.
+    model
+        What scores them.
+    settings
+        Of the table.
+    part, notes
+        Where the rows go, and what is known of them.
+    audited
+        The rows of the unit that chance has chosen, counted from its first; None without an audit.
+    sets_aside
+        Whether bad rows are set aside instead of refused.
+    """
+
+    unit: Unit
+    file: str
+    model: ModelFile
+    settings: TableSettings
+    part: str
+    notes: str
+    audited: tuple[int, ...] | None = None
+    sets_aside: bool = False
+
+
+@dataclass(frozen=True)
+class UnitOutcome:
+    """What came of a unit.
+
+    Parameters
+    ----------
+    number
+        Of the unit.
+    notes
+        `n_rows` and `n_bad`, `n_accepted` (None without a policy), `total_estimated`, `n_bytes` of
+        the part, `bad_rows`; empty where it failed.
+    problem
+        Why it failed, in a sentence.
+    is_of_rows
+        Whether that is about rows of this unit alone, so that others may be fine.
+    """
+
+    number: int
+    notes: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+    is_of_rows: bool = False
+
+
+def score_unit(task: UnitTask) -> UnitOutcome:
+    """Score a unit and write its part; what goes wrong is returned, not raised.
+
+    Parameters
+    ----------
+    task
+        What to do.
+    """
+    number = task.unit.number
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of the model were shown when the run began
+            return UnitOutcome(number, _score(task))
+    except RowsError as error:
+        return UnitOutcome(number, problem=str(error), is_of_rows=True)
+    except LabelsureError as error:
+        return UnitOutcome(number, problem=str(error))
+    except OSError as error:
+        name = "" if error.filename is None else f": {str(error.filename)!r}"
+        return UnitOutcome(number, problem=f"{error.strerror or first_line(error)}{name}.")
+    except Exception as error:  # of whatever model is inside
+        rows = f"rows {task.unit.first_row} to {task.unit.first_row + task.unit.n_rows - 1}"
+        return UnitOutcome(
+            number,
+            problem=f"The model could not score {rows} of {task.file!r} "
+            f"({type(error).__name__}: {first_line(error)}).",
+            is_of_rows=True,
+        )
+
+
+def _score(task: UnitTask) -> dict[str, Any]:
+    model = task.model.load()  # first: BLAS is found where it is loaded
+    frame = read_unit(task.unit)
+    bad: dict[Any, str] = {}
+    try:
+        table = _score_rows(model, frame, task)
+    except RowsError as error:
+        if not task.sets_aside:
+            raise
+        bad = error.reasons
+        table = _score_rows(model, frame.drop(index=list(bad)), task)
+    if len(table):
+        _write_part(task, frame, table)
+    values = plain_records(frame.loc[list(bad)])
+    has_policy = len(table) > 0 and not table["accept"].isna().any()
+    notes = {
+        "n_rows": len(table),
+        "n_bad": len(bad),
+        "n_accepted": int(table["accept"].sum()) if has_policy else None,
+        "total_estimated": float(table["estimated_accuracy"].sum()) if len(table) else 0.0,
+        "n_bytes": Path(task.part).stat().st_size if len(table) else 0,
+        "bad_rows": [
+            {"file": task.file, "row": int(row), "reason": reason, "values": row_values}
+            for (row, reason), row_values in zip(bad.items(), values, strict=True)
+        ],
+    }
+    write_text(Path(task.notes), json.dumps(notes))
+    return notes
+
+
+def _score_rows(
+    model: AccuracyAwareClassifier, frame: pd.DataFrame, task: UnitTask
+) -> pd.DataFrame:
+    """Return the table of some rows of a unit, with the columns that say which they are."""
+    from labelsure.file_models import InputTable
+
+    if frame.empty:
+        return frame
+    chosen = task.settings
+    part_format = FORMATS[Path(task.part).suffix]
+    table = _make_table(
+        InputTable(model, chosen.id_column),
+        frame,
+        model,
+        where=repr(task.file),
+        settings={
+            "k": chosen.top,
+            "probabilities": chosen.probabilities,
+            "sep": None if part_format.has_lists else chosen.sep,
+        },
+    )
+    place = int("id" in table)
+    table.insert(place, "file", task.file)
+    table.insert(place + 1, "row", np.asarray(frame.index, dtype=np.int64))
+    if task.audited is not None:
+        rows = frame.index - task.unit.first_row
+        table.insert(place + 2, "audit", rows.isin(list(task.audited)))
+    return table
+
+
+def _make_table(
+    inputs: InputTable,
+    frame: pd.DataFrame,
+    model: AccuracyAwareClassifier,
+    *,
+    where: str,
+    settings: dict[str, Any],
+) -> pd.DataFrame:
+    X, ids = inputs.read(frame, where)
+    with one_thread():
+        table = model.assess(X).to_frame(**settings)
+    table.index = frame.index
+    if ids is not None:
+        # Of one type in all units: what is no whole number in the file is text.
+        values = ids.to_numpy()
+        table.insert(0, "id", values if values.dtype.kind in "iu" else values.astype(str))
+    return table
+
+
+def _write_part(task: UnitTask, frame: pd.DataFrame, table: pd.DataFrame) -> None:
+    part, tool = Path(task.part), task.settings.tool
+    if tool is None:
+        write_part(table, part)
+        return
+    shown = frame.loc[table.index]
+    write_whole(part, lambda temporary: write_records(tool, shown, table, temporary))
+
+
+def score_frame(
+    frame: pd.DataFrame,
+    model: AnyPath | AccuracyAwareClassifier,
+    *,
+    id_column: str | None = None,
+    top: int = 3,
+    probabilities: bool = True,
+    sep: str | None = None,
+) -> pd.DataFrame:
+    """Return the table of predictions for some rows: for the partitions of a Dask DataFrame.
+
+    Parameters
+    ----------
+    frame
+        Rows as `labelsure.table_files.read_unit` returns them; the table has their index.
+    model
+        An `AccuracyAwareClassifier`, or the file of one, which each process loads once.
+    id_column
+        The column of identifiers; None for that of the model, if it has one.
+    top, probabilities, sep
+        As `k`, `probabilities` and `sep` of `Assessment.to_frame`.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance
+    >>> X = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 2)), columns=["a", "b"])
+    >>> model = AccuracyAwareClassifier(BinaryRelevance(), random_state=0).fit(X, X > 0)
+    >>> score_frame(X[:2], model, probabilities=False)[["predicted", "top_1"]]
+      predicted   top_1
+    0      (a,)    (a,)
+    1    (a, b)  (a, b)
+    """
+    from labelsure.accuracy_aware import AccuracyAwareClassifier
+    from labelsure.file_models import InputTable
+
+    if not isinstance(model, AccuracyAwareClassifier):
+        model = ModelFile.find(expand_path(model), ()).load()
+    settings = {"k": top, "probabilities": probabilities, "sep": sep}
+    inputs = InputTable(model, id_column)
+    return _make_table(inputs, frame, model, where="the table", settings=settings)

@@ -1,0 +1,237 @@
+"""`train`, `calibrate` and `info`: what they print, what they write, and one sentence otherwise."""
+
+import json
+import os
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import labelsure as ls
+from labelsure.cli import main
+from labelsure.file_models import train_model
+
+LABELS = ["odd", "large"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=200).round(3)
+    truth = pd.DataFrame({"id": [f"k{i}" for i in range(200)]})
+    truth["odd"] = (rng.uniform(size=200) < 0.5) * 1
+    truth["large"] = (size + 0.3 * rng.normal(size=200) > 0) * 1
+    table = truth.assign(size=size, colour=np.where(truth["odd"] == 1, "red", "blue"))
+    table.to_csv(folder / "t.csv", index=False)
+    truth.to_csv(folder / "y.csv", index=False)
+    scores = np.clip(truth[LABELS] * 0.8 + 0.1 + 0.1 * rng.normal(size=(200, 2)), 0, 1).round(4)
+    scores.assign(id=truth["id"]).to_csv(folder / "p.csv", index=False)
+    return folder
+
+
+def run(capsys, *words, code=0):
+    assert main([str(word) for word in words]) == code
+    return capsys.readouterr()
+
+
+def refused(capsys, *words):
+    captured = run(capsys, *words, code=2)
+    assert captured.out == ""
+    assert captured.err.startswith("labelsure: ")
+    assert captured.err.endswith(".\n")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def training(files, *more):
+    return ["train", files / "t.csv", "--labels", "odd,large", "--classifier", "br", *more]
+
+
+def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys):
+    out = tmp_path / "m.labelsure"
+    words = training(files, "--id", "id", "--target", 0.5, "--seed", 3, "--out", out)
+    captured = run(capsys, *words)
+    for line in (
+        r"size +│ number +│ scaled; the median where it is missing",
+        r"colour +│ category +│ one column for each value",
+        r"odd +│ label +│ to be predicted",
+        r"id +│ id +│ names the rows",
+        "instances: 120 for training, 40 for the accuracy estimator, 40 for the policy",
+        r"estimated mean accuracy: 0\.\d+, from 0\.\d+ to ",
+        "policy: Accepting scores of .* This is guaranteed: the policy had instances of its own",
+        r"features: 2",
+    ):
+        assert re.search(line, captured.out), line
+    assert captured.out.endswith(f"Model {out}\n")
+    assert captured.err == ""
+    expected = train_model(
+        files / "t.csv", labels=LABELS, id_column="id", classifier="br", target=0.5, random_state=3
+    )
+    table = pd.read_csv(files / "t.csv")
+    np.testing.assert_array_equal(
+        ls.load(out).predict_accuracy(table), expected.predict_accuracy(table)
+    )
+
+
+def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
+    out = tmp_path / "m"
+    words = training(
+        files, "--drop", "id", "--role", "size=category", "--metric", "f1", "--coverage", 0.5,
+        "--cv", "0.5", "--level", 0.8, "--out", out, "--json",
+    )  # fmt: skip
+    printed = json.loads(run(capsys, *words).out)
+    model = ls.load(out)
+    assert (model.metric, model.coverage, model.cv, model.level) == ("f1", 0.5, 0.5, 0.8)
+    assert printed["path"] == str(out)
+    assert printed["trust"] == []
+    assert printed["card"] == model.card_.to_dict()
+    assert {c["name"]: c["role"] for c in printed["card"]["columns"]} == {
+        "id": "left out", "odd": "label", "large": "label", "size": "category",
+        "colour": "category",
+    }  # fmt: skip
+    run(capsys, *training(files, "--cv", "3", "--out", out))
+    assert ls.load(out).cv == 3
+    tags = pd.read_csv(files / "t.csv").drop(columns=LABELS)
+    tags["tags"] = ["odd|large", "odd", "", "large"] * 50
+    tags.to_csv(tmp_path / "tags.csv", index=False)
+    words = ["train", tmp_path / "tags.csv", "--label-column", "tags", "--sep", "|", "--drop", "id"]
+    run(capsys, *words, "--out", out, "--quiet")
+    assert ls.load(out).label_names_ == ("large", "odd")
+    run(capsys, *words, "--out", out, "--quiet", "--classifier", "pcc")
+    assert isinstance(ls.load(out).estimator_[1], ls.ProbabilisticClassifierChain)
+
+
+def test_quiet_says_nothing(files, tmp_path, capsys):
+    out = tmp_path / "m"
+    captured = run(capsys, *training(files, "--out", out, "--quiet", "--target", "0.999"))
+    assert (captured.out, captured.err) == ("", "")
+    assert out.is_file()
+
+
+def test_warnings_are_notes(files, tmp_path, capsys):
+    captured = run(capsys, *training(files, "--out", tmp_path / "m", "--target", "0.999"))
+    assert captured.err.startswith("Note: ")
+    assert captured.err.count("\n") == 1
+    assert captured.err.removeprefix("Note: ").strip() in captured.out
+
+
+def test_a_forest_has_to_be_trusted_and_info_says_so(files, tmp_path, capsys):
+    out = tmp_path / "m"
+    words = ["train", files / "t.csv", "--labels", "odd,large", "--classifier", "forest"]
+    printed = run(capsys, *words, "--cv", "2", "--out", out).out
+    assert "must be trusted to load it: sklearn.tree._tree.Tree\n" in printed
+    assert json.loads(run(capsys, "info", out, "--json").out)["trust"] == [
+        "sklearn.tree._tree.Tree"
+    ]
+
+
+def test_calibrate(files, tmp_path, capsys):
+    out = tmp_path / "m"
+    words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", out]
+    captured = run(capsys, *words, "--target", 0.6)
+    assert "odd    │ probability │ what the other system says of the label" in captured.out
+    assert "instances: 0 for training, 100 for the accuracy estimator, 100 for" in captured.out
+    assert "This is guaranteed" in captured.out
+    run(
+        capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming", "--level",
+        0.9, "--coverage", 0.4, "--seed", 2, "--quiet", "--logits",
+    )  # fmt: skip
+    model = ls.load(out)
+    assert model.label_names_ == ("large", "odd")
+    assert (model.metric, model.level, model.coverage) == ("hamming", 0.9, 0.4)
+    assert model.random_state == 2
+    assert model.estimator_.estimator[1].kind == "logit"
+    names = tmp_path / "names.csv"
+    pd.DataFrame(
+        {"id": ["k1", "k0", "k3", "k2"], "tags": ["odd", "", "odd;large", "large"]}
+    ).to_csv(names, index=False)
+    words = ["calibrate", files / "p.csv", "--truth", names, "--out", out, "--quiet"]
+    run(capsys, *words, "--sep", ";", "--label-column", "tags")
+    assert ls.load(out).card_.n_for_estimator == 4
+
+
+def test_info_of_other_models(tmp_path, capsys):
+    path = tmp_path / "m"
+    ls.BinaryRelevance().fit([[0.0], [1.0]], [[0, 1], [1, 0]]).save(path)
+    printed = run(capsys, "info", path).out
+    assert printed.startswith("model: BinaryRelevance\nwritten by: labelsure ")
+    assert printed.endswith(f"labels: 2 (y0, y1)\nModel {path}\n")
+    found = json.loads(run(capsys, "info", path, "--json").out)
+    assert (found["kind"], found["card"], found["label_names"]) == (
+        "BinaryRelevance", None, ["y0", "y1"]
+    )  # fmt: skip
+    scores = np.random.default_rng(0).uniform(size=500)
+    ls.AcceptPolicy(0.1).fit(scores, np.round(scores)).save(path)
+    assert "labels:" not in run(capsys, "info", path).out
+
+
+def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
+    from saved_files import change_json
+
+    path = tmp_path / "m"
+    run(capsys, *training(files, "--out", path, "--quiet"))
+    content = path.read_bytes()
+    for change in (
+        lambda header: header["card"].update(calibration=3),
+        lambda header: header["card"].pop("metric"),
+        lambda header: header["card"].update(estimated="x"),
+        lambda header: header.pop("kind"),
+        lambda header: header.update(label_names=3, card=None),
+    ):
+        path.write_bytes(change_json(content, "labelsure.json", change))
+        assert "must be as `save` wrote it" in refused(capsys, "info", path)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--labels", "odd", "--cv", "x"], "`--cv` must be a number of folds, such as 5, or a sh"),
+        (["--labels", "odd", "--cv", "1"], "`cv` as a number of folds must be at least 2, got 1"),
+        (["--labels", "odd", "--cv", "1.5"], "`cv` as a share of held-out instances must lie"),
+        (["--labels", "odd", "--role", "size"], "`--role` must be COLUMN=ROLE, e.g. zip=category"),
+        (["--labels", "odd", "--role", "size=x"], "Unknown role of column 'size': 'x'."),
+        (["--labels", "odd", "--target", "2"], "Invalid value for '--target'"),
+        (
+            ["--labels", "odd", "--target", "0.5", "--coverage", "0.5"],
+            "`target` or `coverage` must be given, and",
+        ),
+        (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
+        (["--labels", "odd", "--id", "colour"], "every row to be the id, "),
+        ([], "Which columns are labels must be said in one of two ways"),
+    ],
+)
+def test_mistakes_of_train(files, tmp_path, capsys, words, sentence):
+    out = tmp_path / "m"
+    said = refused(capsys, "train", files / "t.csv", "--out", out, *words)
+    assert sentence in said
+    assert not out.exists()
+
+
+def test_places_where_no_model_can_be(files, tmp_path, capsys, monkeypatch):
+    for out in (tmp_path, tmp_path / "none" / "m"):
+        sentence = "`--out` must be a file in a folder that is there and yours, got "
+        assert sentence in refused(capsys, *training(files, "--out", out))
+    sentence = "`--out` must not be one of the inputs, got "
+    assert sentence in refused(capsys, *training(files, "--out", files / "t.csv"))
+    words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", files / "y.csv"]
+    assert sentence in refused(capsys, *words)
+    assert "null byte" in refused(capsys, *training(files, "--out", "a\0b"))
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "that is there and yours" in refused(capsys, *training(files, "--out", tmp_path / "m"))
+
+
+def test_mistakes_of_calibrate(files, tmp_path, capsys):
+    words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", tmp_path / "m"]
+    both = [*words, "--target", "0.5", "--coverage", "0.5"]
+    assert "`target` or `coverage` must be given, and not both" in refused(capsys, *both)
+    assert "`sep` must be the text between two label names" in refused(capsys, *words, "--sep", "")
+    logits = tmp_path / "logits.csv"
+    pd.read_csv(files / "p.csv").assign(odd=-3).to_csv(logits, index=False)
+    said = refused(capsys, "calibrate", logits, *words[2:])
+    assert (
+        "Row 0 of 'logits.csv' (rows count from 0) cannot be used: the score of 'odd' must" in said
+    )
+    assert "got -3; logits are read with `--logits`" in said
+    assert "(199 more such rows here)" in said

@@ -1,0 +1,88 @@
+"""A batch that is seen in parts: the sums of the parts say what the whole batch says."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import oracles_estimation
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulated_population import random_dist
+
+import labelsure as ls
+from labelsure.estimation import AccuracyEstimator, BatchSums, Dispersion, TrainingGain
+from labelsure.estimation._batch_estimates import mean_interval
+
+DIST = random_dist(300)
+Y = DIST.sample(1, random_state=3)[:, 0]
+MODELS = {
+    "ridge": AccuracyEstimator("jaccard"),
+    "rates": AccuracyEstimator("f1", response="rates"),
+    "isotonic": AccuracyEstimator("exact", model="isotonic"),
+    "plugin": AccuracyEstimator("hamming", model="plugin"),
+}
+FITTED = {name: model.fit(DIST[:200], Y[:200]) for name, model in MODELS.items()}
+NUMBERS = ("mean", "low", "high", "spread")
+
+
+@pytest.mark.parametrize("name", FITTED)
+@given(cuts=st.lists(st.integers(200, 300), max_size=5), level=st.floats(0.5, 0.99))
+def test_parts_say_what_the_whole_says(name, cuts, level):
+    estimator = FITTED[name]
+    estimator.training_gain_ = TrainingGain(0.01, 0.1, 0.02)
+    edges = [200, *sorted(cuts), 300]
+    parts = [estimator.sum_up(DIST[a:b]) for a, b in pairwise(edges)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    found = estimator.estimate_sums(total, level=level)
+    expected = estimator.estimate(DIST[200:], level=level)
+    assert (found.n_samples, found.level) == (100, level)
+    for number in NUMBERS:
+        assert getattr(found, number) == pytest.approx(getattr(expected, number), abs=1e-12)
+
+
+estimates = st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array)
+
+
+@given(
+    parts=st.lists(estimates, min_size=1, max_size=4),
+    ratio=st.floats(0.1, 3),
+    n_fitted=st.sampled_from([2.0, 30.0, np.inf]),
+    fit_variance=st.sampled_from([None, 0.0, 0.01]),
+    gain_variance=st.floats(0, 0.1),
+    level=st.floats(0.5, 0.99),
+)
+def test_the_interval_is_that_of_the_loop(
+    parts, ratio, n_fitted, fit_variance, gain_variance, level
+):
+    sums = BatchSums(0, 0.0, 0.0, 0.0, np.zeros(1))
+    for part in parts:
+        sums = sums + BatchSums.of(part, np.array([part.sum()]))
+    whole = np.concatenate(parts)
+    gain = TrainingGain(variance=gain_variance)
+    found = mean_interval(sums, Dispersion(ratio, n_fitted), fit_variance, gain, level)
+    expected = oracles_estimation.mean_interval(
+        list(whole), ratio, n_fitted, fit_variance, gain_variance, level
+    )
+    assert [found.mean, found.low, found.high] == pytest.approx(expected, abs=1e-12)
+    assert found.spread == pytest.approx(whole.std(), abs=1e-12)
+    assert sums.slopes[0] == pytest.approx(whole.sum(), abs=1e-12)
+
+
+def test_no_instances():
+    sums = FITTED["ridge"].sum_up(DIST[:0])
+    with pytest.raises(ls.InputError, match=re.escape("at least one instance, got none")):
+        FITTED["ridge"].estimate_sums(sums)
+
+
+def test_a_classifier_sums_up_instances():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    classifier = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0)
+    classifier.fit(X[:200], (X[:200] > 0).astype(int))
+    sums = classifier.sum_up(X[200:230]) + classifier.sum_up(X[230:])
+    found = classifier.accuracy_estimator_.estimate_sums(sums)
+    expected = classifier.estimate(X[200:])
+    for number in NUMBERS:
+        assert getattr(found, number) == pytest.approx(getattr(expected, number), abs=1e-12)
