@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from labelsure.cli import main
-from labelsure.paper import Claim, _study_page
+from labelsure.paper import Claim, _comparison, _study_page
 from labelsure.paper._comparison import PaperCheck
 from labelsure.paper._conclusions import SIGN_RULE, Conclusion
 
@@ -77,7 +77,7 @@ def test_verdicts_and_the_papers_numbers_stand_beside_ours(run_folder, monkeypat
         Conclusion("b", "This holds.", SIGN_RULE, (Claim("x", 1, 1.5, 1.0, 2.0),)),
     ]
     found = PaperCheck(conclusions, summaries, numbers, {})
-    monkeypatch.setattr(_study_page, "compare_with_paper", lambda *given: found)
+    monkeypatch.setattr(_comparison, "compare_with_paper", lambda *given: found)
     page = _study_page.make_study_page(run_folder, n_jobs=1)
     assert page.data["verdicts"][0] == ("does not hold", 1)
     titles = [table["title"] for table in page.data["compared"]]

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from labelsure._pages import Page
 from labelsure._typing import AnyPath
-from labelsure.paper._comparison import compare_with_paper
 from labelsure.paper._conclusions import NOT_APPLICABLE, VERDICTS
 from labelsure.report._formats import flatten_settings
 from labelsure.report._left_out import LeftOut
-from labelsure.study import open_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +35,10 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
         Processes for the mixture, unless its fits are in the folder; None means all cores.
     """
     from labelsure import __version__
+    from labelsure.paper._comparison import compare_with_paper
     from labelsure.report.study_files import make_figures  # which load matplotlib
     from labelsure.report.study_tables import make_study_tables
+    from labelsure.study import open_run
 
     run = open_run(run_dir)
     analyses, settings = run.analyses(n_jobs), flatten_settings(run.plan)
