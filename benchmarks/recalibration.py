@@ -24,17 +24,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
+from benchmarks.calibration import SETS
 from labelsure.distributions import LabelsetDistribution
 from labelsure.recalibration import Recalibration
 
-SETS = {
-    "emotions": None,
-    "scene": None,
-    "yeast": None,
-    "stare": None,
-    "enron": "last20",
-    "slashdot": None,
-}
 FURTHER_SETS = ("medical", "flags", "cal500", "digits", "simulated")
 METRICS = ("exact", "hamming", "jaccard", "f1")
 N_SPLITS = 2
