@@ -357,10 +357,12 @@ def sample_rows(start, stop, network, uniforms, draws):
 
 
 @inner
-def _log_odds(log_yes, log_no):
-    """Return the log of a sum of two numbers, given by their logs, and of their quotient."""
+def _add_and_part(log_yes, log_no):
+    """Return the log of a sum of two numbers given by their logs, and the share of the first."""
     largest, least = max(log_yes, log_no), min(log_yes, log_no)
-    return largest + np.log1p(np.exp(least - largest)), log_yes - log_no
+    quotient = np.exp(least - largest)
+    share = 1.0 if log_yes > log_no else quotient
+    return largest + np.log1p(quotient), share / (1.0 + quotient)
 
 
 @kernel
@@ -379,7 +381,6 @@ def power_rows(start, stop, network, power, by_state, log_totals):
                 yes = conditionals[i, j, _find_column(s, shifts[j])]
                 log_yes = power * _log_probability(yes) + after[_next_state(s, 1, n_states)]
                 log_no = power * _log_probability(1.0 - yes) + after[_next_state(s, 0, n_states)]
-                before[s], log_odds = _log_odds(log_yes, log_no)
-                by_state[i, j, s] = 1.0 / (1.0 + np.exp(-log_odds))
+                before[s], by_state[i, j, s] = _add_and_part(log_yes, log_no)
             after, before = before, after
         log_totals[i] = after[0]
