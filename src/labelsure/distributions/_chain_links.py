@@ -60,6 +60,10 @@ class Chain(ABC):
             (m, position) values at the earlier positions.
         """
 
+    @abstractmethod
+    def square_odds(self) -> Chain:
+        """Return the chain whose conditionals have the odds of this one, squared."""
+
     def log_prob(self, Y: Labelsets) -> Floats:
         """Return the log-probability of one labelset for each instance."""
         ordered = Y[:, self.order]
@@ -215,6 +219,10 @@ class LinearChain(Chain):
         taken.base = self.base[rows]
         return taken
 
+    def square_odds(self) -> LinearChain:
+        """Return the chain whose conditionals have the odds of this one, squared."""
+        return LinearChain.from_fitted(self.order, 2 * self.base, 2 * self.weights)
+
     @property
     def odds_are_safe(self) -> bool:
         """Whether no product of odds can overflow, whatever the labels."""
@@ -302,6 +310,15 @@ class PrefixChain(Chain):
         taken = copy(self)
         taken._rows = self._rows[rows]
         return taken
+
+    def square_odds(self) -> PrefixChain:
+        """Return the chain whose conditionals have the odds of this one, squared."""
+
+        def conditional(position: int, rows: Indices, prefixes: Labelsets) -> Floats:
+            p = self.conditional(position, rows, prefixes)
+            return p**2 / (p**2 + (1 - p) ** 2)
+
+        return PrefixChain(self.order, conditional, self.n_samples)
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""

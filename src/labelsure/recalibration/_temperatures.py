@@ -1,6 +1,6 @@
 """`JointTemperature` and `LinkTemperature`: one number that makes distributions flatter or sharper.
 
-Section 8 of `docs/algorithms.md` has the formulas.
+Section 13 of `docs/algorithms.md` has the formulas.
 """
 
 from __future__ import annotations

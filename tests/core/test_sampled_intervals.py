@@ -1,0 +1,169 @@
+"""Intervals of the sampled engine: how often they hold the truth, over many different instances."""
+
+import numpy as np
+import oracles_engines as oracles
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import labelsure as ls
+from labelsure.distributions._enumeration import enumerate_chains
+from labelsure.distributions._sampling import sample_chains
+
+ROUNDING = 1e-10
+
+
+def block_chains(seed, n_blocks, width, n_chains, spread, *, common=0.0, n_samples=150):
+    """Chains whose labels depend on each other within blocks: their collision can be summed.
+
+    `common` is the share of their logits that all chains have in common.
+    """
+    rng = np.random.default_rng(seed)
+    n_labels = n_blocks * width
+    block = np.arange(n_labels) // width
+    shared, *own = spread * rng.normal(-0.5, 1, size=(n_chains + 1, n_samples, n_labels))
+    chains = []
+    for of_chain in own:
+        order = rng.permutation(n_labels)
+        base = common * shared + (1 - common) * of_chain
+        linked = block[order][:, np.newaxis] == block[order]
+        weights = 0.5 * spread * rng.normal(size=linked.shape) * linked
+        chains.append(ls.LinearChain(order, base[:, order], weights))
+    return chains
+
+
+def log_collisions(chains, n_blocks, width):
+    """The truth, at any number of labels."""
+    joints = []
+    for b in range(n_blocks):
+        parts = []
+        for chain in chains:
+            at = np.flatnonzero(chain.order // width == b)
+            weights = chain.weights[np.ix_(at, at)]
+            part = ls.LinearChain(chain.order[at] - b * width, chain.base[:, at], weights)
+            parts.append(part.joint())
+        joints.append(np.stack(parts, axis=1))  # (n, m, 2**width)
+    return np.array(
+        [oracles.log_collision_of_blocks(blocks) for blocks in zip(*joints, strict=True)]
+    )
+
+
+def share_inside(low, truth, high):
+    return ((low <= truth + ROUNDING) & (truth <= high + ROUNDING)).mean()
+
+
+MANY_LABELS = {
+    "flat": {"spread": 0.5},
+    "different chains": {"spread": 1.0},
+    "peaked": {"spread": 3.0, "common": 0.8},
+}
+
+
+@pytest.mark.parametrize("case", MANY_LABELS)
+@pytest.mark.jit_only
+def test_collision_of_174_labels_and_ten_chains(case):
+    chains = block_chains(1, 58, 3, 10, **MANY_LABELS[case])
+    truth = log_collisions(chains, 58, 3)
+    profile = ls.ChainMixture(chains, engine="sampled", budget=600).profile()
+    low, high = profile.low.log_collision, profile.high.log_collision
+    assert share_inside(low, truth, high) >= 0.93
+    assert np.median(high - low) < 0.01 * 174 * np.log(2)  # a hundredth of the scale of CE
+
+
+FEW_LABELS = {
+    "flat": (3, 0.3, 0.0),
+    "ten chains": (10, 1.0, 0.5),
+    "one chain": (1, 2.0, 0.0),
+    "concentrated": (10, 4.0, 0.5),
+    "nearly certain": (2, 9.0, 0.9),
+}
+
+
+@pytest.mark.parametrize("case", FEW_LABELS)
+@pytest.mark.parametrize("engine", ["sampled", "auto"])
+@pytest.mark.jit_only
+def test_entropy_collision_and_expectations_of_twelve_labels(case, engine):
+    """Against all 2**12 probabilities; "auto" enumerates first, as dense is out of reach."""
+    n_chains, spread, common = FEW_LABELS[case]
+    chains = block_chains(2, 1, 12, n_chains, spread, common=common, n_samples=300)
+    dense = ls.ChainMixture(chains, engine="dense")
+    dist = ls.ChainMixture(chains, engine=engine, tolerance=0.0, budget=500, max_exact_labels=1)
+    truth, profile = dense.profile(), dist.profile()
+    for name in ("entropy", "log_collision"):
+        low, value, high = (getattr(p, name) for p in (profile.low, truth, profile.high))
+        assert share_inside(low, value, high) >= 0.93, name
+    drawn = dense.sample(1, random_state=0)[:, 0]
+    for metric in ("hamming", "jaccard", "f1"):
+        for Y in (dense.mode(), drawn):
+            _, low, high = ls.expected_accuracy(dist, Y, metric=metric, return_bounds=True)
+            value = ls.expected_accuracy(dense, Y, metric=metric)
+            assert share_inside(low, value, high) >= 0.93, metric
+
+
+def conditional_of_two(position, prefix):
+    """Certain labels, fair ones and others."""
+    last = prefix[-1] if position else 0
+    return ((0.5, 0.2), (0.9, 1.0), (0.05, 0.6), (0.0, 0.3))[position][last]
+
+
+def as_chain(order, conditional):
+    def of_rows(position, rows, prefixes):
+        return np.array([conditional(position, list(prefix)) for prefix in prefixes])
+
+    return ls.PrefixChain(order, of_rows, 1)
+
+
+def test_squared_odds_against_loops():
+    order = [2, 0, 3, 1]
+    squared = as_chain(order, conditional_of_two).square_odds().joint()[0]
+    conditional = oracles.squared_conditional(conditional_of_two)
+    assert_allclose(squared, oracles.prefix_chain_joint(order, conditional), atol=1e-15)
+    linear = block_chains(3, 1, 5, 1, 1.5, n_samples=3)[0]
+    prefix = ls.PrefixChain(linear.order, linear.conditional, 3)
+    assert_allclose(linear.square_odds().joint(), prefix.square_odds().joint(), atol=1e-15)
+    assert_array_equal(linear.square_odds().order, linear.order)
+
+
+def test_weights_of_squared_draws_sum_to_the_collision():
+    """The identity behind the estimate, by full sums, with and without an enumeration."""
+    orders = [[2, 0, 3, 1], [1, 3, 0, 2]]
+    joints = [oracles.prefix_chain_joint(order, conditional_of_two) for order in orders]
+    squared = oracles.squared_conditional(conditional_of_two)
+    joints_squared = [oracles.prefix_chain_joint(order, squared) for order in orders]
+    P, Q = ([(a + b) / 2 for a, b in zip(*pair, strict=True)] for pair in (joints, joints_squared))
+    assert_allclose(oracles.mean_weight(P, Q), sum(p * p for p in P))
+    chains = [as_chain(order, conditional_of_two) for order in orders]
+    goals = np.array([0.0, 2.0, 0.0, 2.0])
+    for budget in (0, 3):
+        found = enumerate_chains(chains, goals, budget)
+        seen = {int(row @ (1 << np.arange(4))) for row in found.seen.rows}
+        sampled = sample_chains(chains, found, 40_000, np.random.default_rng(0))
+        estimate = sampled.squared.estimate()
+        expected = oracles.mean_weight(P, Q, seen) + sum(P[code] ** 2 for code in seen)
+        assert abs(estimate.value[0] - np.log(expected)) <= 4 * estimate.error[0]
+        assert 0 < estimate.error[0] < 0.02
+        known = [P[code] ** 2 / Q[code] for code in range(16) if code not in seen and Q[code] > 0]
+        weights = sampled.squared.weights * np.exp(sampled.squared.log_scale[0])
+        assert set(np.round(weights[sampled.squared.is_new], 9)) == set(np.round(known, 9))
+
+
+def test_draws_that_are_all_alike_are_not_sure():
+    """A labelset of probability .999: a thousand draws may well see no other."""
+    chain = ls.LinearChain([0, 1, 2], np.full((50, 3), [8.0, 0.0, 0.0]), np.zeros((3, 3)))
+    chain.base[:, 1:] = 8.0
+    dist = ls.ChainMixture([chain], engine="sampled", budget=400)
+    truth = ls.ChainMixture([chain], engine="dense")
+    profile = dist.profile()
+    assert (profile.entropy_error == 0).any()  # some instances saw one labelset
+    assert (profile.high.entropy >= truth.profile().entropy).all()
+    Y = np.zeros((50, 3), dtype=int)  # worth something in the rarest case alone
+    value, _, high = ls.expected_accuracy(dist, Y, metric="jaccard", return_bounds=True)
+    assert (value == 0).any()
+    assert (high >= ls.expected_accuracy(truth, Y, metric="jaccard")).all()
+
+
+def test_weights_too_small_for_a_number_have_a_logarithm():
+    """2,000 fair labels: their collision is 2**-2000."""
+    chain = ls.LinearChain(np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000)))
+    found = enumerate_chains([chain], np.array([0.0, 2.0, 0.0, 2.0]), 0)
+    sampled = sample_chains([chain], found, 200, np.random.default_rng(0))
+    assert_allclose(sampled.squared.estimate().value, -2000 * np.log(2))
