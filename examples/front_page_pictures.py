@@ -46,9 +46,7 @@ def photograph(page, path):
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         saved = page.save(Path(folder) / "report.html")
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=options
-        )
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=options)
         opened = browser.new_page(viewport={"width": 1120, "height": 1330})
         opened.goto(saved.as_uri())
         opened.screenshot(path=path)

@@ -6,6 +6,8 @@ Nothing of the package is imported here.
 import math
 from itertools import product
 
+FLOOR = 2.0**-24
+
 
 def joint_of_network(learners, order, parents, x):
     """All 2**L probabilities in code order of one instance.
@@ -23,7 +25,8 @@ def joint_of_network(learners, order, parents, x):
                 row = [*x, *given]
                 (two,) = learners[j].predict_proba([row])
                 asked[j, given] = dict(zip(learners[j].classes_.tolist(), two, strict=True))
-            probability *= asked[j, given].get(bits[j], 0.0)
+            # Estimates are never quite 0 or 1.
+            probability *= min(max(asked[j, given].get(bits[j], 0.0), FLOOR), 1 - FLOOR)
         code = sum(bit * 2 ** int(label) for bit, label in zip(bits, order, strict=True))
         P[code] = probability
     return P

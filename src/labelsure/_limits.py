@@ -16,6 +16,12 @@ TIE = 1e-12
 """Expectations and log-probabilities closer than this are equal, so that rounding does not pick
 between them: sums of a few thousand terms are off by about a tenth of it."""
 
+PROBABILITY_FLOOR = 2.0**-24
+"""Estimated probabilities are kept this far from 0 and 1. A sigmoid in single precision comes no
+closer to 1, and a learner that says 0 or 1 knows it from far fewer instances; taken as exact, a 0
+would make impossible what may well be true. Nothing is moved that was computed from logits, nor in
+distributions that users make of probabilities themselves."""
+
 CHEAP_DENSE_LABELS = 14
 """Up to here all 2**L probabilities of an instance are written out without asking whether there is
 another way: they take about as long as the search for the likely labelsets, and the transform that

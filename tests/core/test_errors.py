@@ -455,7 +455,7 @@ class TestArrays:
             ls.as_distribution(pairs)
 
     def test_logits(self):
-        with raises(ls.InputError, "`source` must hold logits that are numbers, got NaN in row 1."):
+        with raises(ls.InputError, "`logits` must hold logits that are numbers, got NaN in row 1."):
             ls.as_distribution([[0.0, 2.0], [np.nan, 0.0]], kind="logit")
 
     @pytest.mark.parametrize("kind", ["marginal", "joint", "logit"])

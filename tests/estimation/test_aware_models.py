@@ -618,7 +618,9 @@ def test_constant_labels_are_warned_of_once(cv):
     with pytest.warns(ls.ProbabilityWarning) as caught:
         model = aware(TREE, cv=cv, target=TARGET).fit(X, constant)
     assert len(caught) == 1
-    assert "The probability of 'y1' is exactly 0 or 1 in every row" in str(caught[0].message)
+    assert "The probability of 'y1' is 0 or 1, to seven digits, in every row" in str(
+        caught[0].message
+    )
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ls.ProbabilityWarning)

@@ -51,7 +51,8 @@ def as_distribution(
         Or predicted probabilities, without `X`:
 
         - (n, L) array, DataFrame or tensor of marginals P(y_j = 1), or of logits with
-          ``kind="logit"``;
+          ``kind="logit"``. Marginals are estimates and kept 2**-24 off 0 and 1, those of models
+          too; logits are kept as they are;
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;

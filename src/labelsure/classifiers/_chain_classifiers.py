@@ -21,9 +21,13 @@ from labelsure.classifiers._base_learners import (
     LabelTask,
     find_weight_argument,
     fit_learners,
-    positive_probability,
 )
-from labelsure.classifiers._linear_chains import LinearWeights, expand_chain, read_linear_weights
+from labelsure.classifiers._linear_chains import (
+    LinearWeights,
+    expand_chain,
+    predict_logits,
+    read_linear_weights,
+)
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import (
     ChainMixture,
@@ -90,8 +94,8 @@ class BinaryRelevance(LabelsetClassifier):
 
     def distribution_of_checked(self, X: Features) -> IndependentLabels:
         """Return P(Y|x) of each row of features that are checked already."""
-        marginals = [positive_probability(learner, X) for learner in self.estimators_]
-        return IndependentLabels(np.column_stack(marginals), self.label_names_)
+        logits = [predict_logits(learner, X) for learner in self.estimators_]
+        return IndependentLabels.from_logits(np.column_stack(logits), self.label_names_)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

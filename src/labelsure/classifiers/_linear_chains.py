@@ -29,7 +29,7 @@ from sklearn.preprocessing import (
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import Features, append_labels, positive_probability
-from labelsure.distributions import LinearChain, PrefixChain
+from labelsure.distributions import LinearChain, PrefixChain, clip_certain
 
 TOLERANCE = 1e-12  # of a probability: more than rounding means another function
 N_PROBES = 8  # rows on which a linear form is compared with the learner itself
@@ -67,7 +67,28 @@ class ChainConditional:
             (m, position) values of the earlier positions.
         """
         features = append_labels(self.X[rows], prefixes)
-        return positive_probability(self.learners[position], features)
+        return clip_certain(positive_probability(self.learners[position], features))
+
+
+def predict_logits(learner: Any, X: Features) -> Floats:
+    """Return the logit of P(label = 1), (n,): unrounded where the learner is linear.
+
+    Parameters
+    ----------
+    learner
+        A fitted base learner.
+    X
+        The features.
+    """
+    form = read_linear_form(learner, X[choose_probes(X)])
+    if form is None:
+        return np.asarray(logit(clip_certain(positive_probability(learner, X))))
+    return form.logits(X)
+
+
+def choose_probes(X: Features) -> Indices:
+    """Return a few rows of X, spread over all of them."""
+    return np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
 
 
 def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> LinearWeights | None:
@@ -83,7 +104,7 @@ def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> L
         (n, L) labelsets of the same instances in the order of the chain.
     """
     n_labels, n_features = len(learners), X.shape[1]
-    probes = np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
+    probes = choose_probes(X)
     X, Y = X[probes], Y[probes]
     of_features, of_labels = np.zeros((n_labels, n_features)), np.zeros((n_labels, n_labels))
     intercepts = np.zeros(n_labels)
@@ -129,6 +150,10 @@ class LinearForm:
     weights: Floats
     intercept: float
 
+    def logits(self, features: Features) -> Floats:
+        """Return the linear form of each row, (n,)."""
+        return np.asarray(features @ self.weights) + self.intercept
+
     def after(self, scale: Floats, shift: Floats) -> LinearForm:
         """Return the form in terms of z where the features are ``z * scale + shift``."""
         return LinearForm(
@@ -150,7 +175,7 @@ def read_linear_form(learner: Any, probes: Features) -> LinearForm | None:
     if form is None or form.weights.shape != (probes.shape[1],):
         return None
     probabilities = positive_probability(learner, probes)
-    difference = np.abs(expit(probes @ form.weights + form.intercept) - probabilities)
+    difference = np.abs(expit(form.logits(probes)) - probabilities)
     return form if (difference <= TOLERANCE).all() else None
 
 

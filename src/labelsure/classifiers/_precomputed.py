@@ -46,7 +46,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
     kind
         What X holds:
 
-        - "marginal": (n, L) probabilities P(y_j = 1);
+        - "marginal": (n, L) probabilities P(y_j = 1), kept 2**-24 off 0 and 1;
         - "logit": (n, L) logits of these;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances

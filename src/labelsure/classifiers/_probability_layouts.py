@@ -21,6 +21,7 @@ from labelsure.distributions import (
     ROUNDING,
     IndependentLabels,
     LabelsetDistribution,
+    clip_certain,
     clip_rounding,
 )
 from labelsure.errors import InputError
@@ -91,7 +92,7 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
             ]
         )
     cleaned = _clean(marginals, "marginal", f"The probabilities of {type(model).__name__}")
-    dist = IndependentLabels(cleaned, label_names)
+    dist = IndependentLabels(clip_certain(cleaned), label_names)
     single = [] if classes is None else labels_with_one_class(columns, classes)
     warn_of_suspect_marginals(dist, single)
     return dist
@@ -223,7 +224,8 @@ def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence
     if len(dist) > 1:
         # Two rows clear nearly every label and every matrix; only the others are read as a whole.
         head = dist[:2].marginals()
-        suspects = np.flatnonzero((head[0] == head[1]) & np.isin(head[0], (0, 1)))
+        is_certain = np.isin(clip_certain(head[0]), clip_certain(np.array([0.0, 1.0])))
+        suspects = np.flatnonzero((head[0] == head[1]) & is_certain)
         if suspects.size:
             is_constant = (dist.marginals()[:, suspects] == head[0, suspects]).all(axis=0)
             constant |= set(suspects[is_constant].tolist())
@@ -247,9 +249,10 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
     shown = ", ".join(names[:N_LISTED])
     more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
     warnings.warn(
-        f"The probability of {shown}{more} is exactly 0 or 1 in every row: the label had a single "
+        f"The probability of {shown}{more} is 0 or 1, to seven digits, in every row: the "
+        "label had a single "
         "class in training, or the columns are not what they are taken for. Such a label counts "
-        "as certain; drop it, or smooth its probability.",
+        "as all but certain; drop it, or smooth its probability.",
         ProbabilityWarning,
         stacklevel=2,
     )

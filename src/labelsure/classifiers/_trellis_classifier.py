@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
@@ -19,14 +20,18 @@ from labelsure.classifiers._base_learners import (
     fit_learners,
     positive_probability,
 )
+from labelsure.classifiers._linear_chains import LinearForm, choose_probes, read_linear_form
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions import TrellisDistribution, make_random_state
+from labelsure.distributions import TrellisDistribution, clip_certain, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_label_order, from_codes
 from labelsure.saving import expect, is_count
 
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""
+
+CLOSEST_TO_ONE = float(np.finfo(np.float64).epsneg)  # 2**-53
+"""How close a double comes to 1: what a linear learner's probabilities are kept off 0 and 1."""
 
 MAX_CHOSEN_WIDTH = 12  # exact answers cost 2**width
 
@@ -265,14 +270,25 @@ class ClassifierTrellis(LabelsetClassifier):
 
 
 def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
-    """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents)."""
-    if n_parents == 0:
-        return positive_probability(learner, X)[:, np.newaxis]
+    """Return P(label = 1) for each row of X and each code of the parents, (n, 2**n_parents).
+
+    Never quite 0 or 1: where the learner is linear as close as a double is, elsewhere by the floor.
+    """
     n_states = 2**n_parents
-    states = np.repeat(from_codes(np.arange(n_states), n_parents), X.shape[0], axis=0)
+    states = np.zeros((1, 0), dtype=np.int8)
+    if n_parents:
+        states = from_codes(np.arange(n_states), n_parents)
+    probes = choose_probes(X)
+    form = read_linear_form(learner, append_labels(X[probes], states[probes % n_states]))
+    if form is not None:
+        of_features = LinearForm(form.weights[: X.shape[1]], form.intercept)
+        of_states = states @ form.weights[X.shape[1] :]
+        p = expit(of_features.logits(X)[:, np.newaxis] + of_states)
+        return np.asarray(p.clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE))
     stack = sp.vstack if sp.issparse(X) else np.vstack
-    features = append_labels(stack([X] * n_states), states)
-    return positive_probability(learner, features).reshape(n_states, -1).T.copy()
+    features = append_labels(stack([X] * n_states), np.repeat(states, X.shape[0], axis=0))
+    p = clip_certain(positive_probability(learner, features))
+    return p.reshape(n_states, -1).T.copy()
 
 
 def _check_width(width: Any, n_labels: int) -> int:

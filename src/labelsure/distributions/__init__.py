@@ -15,6 +15,7 @@ from labelsure.distributions._instance_table import make_table
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import (
     ROUNDING,
+    clip_certain,
     clip_rounding,
     make_generator,
     make_random_state,
@@ -42,6 +43,7 @@ __all__ = [
     "TrellisDistribution",
     "as_distribution",
     "check_distribution",
+    "clip_certain",
     "clip_rounding",
     "confidence",
     "make_generator",

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions._probabilities import (
+    as_floats,
+    check_unit_interval,
+    clip_certain,
+)
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import names_in
 
@@ -26,7 +29,9 @@ def as_distribution(
     Parameters
     ----------
     source
-        - (n, L) array or DataFrame of marginals P(y_j = 1), or of logits with ``kind="logit"``;
+        - (n, L) array or DataFrame of marginals P(y_j = 1), or of logits with ``kind="logit"``.
+          Marginals are taken as estimates and kept 2**-24 off 0 and 1, so that no labelset is
+          impossible; for exact ones make `IndependentLabels`;
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
@@ -58,7 +63,7 @@ def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetD
     marginals = as_floats(source, "source")
     if marginals.ndim == 3:
         marginals = _second_of_pairs(marginals)
-    return IndependentLabels(marginals, label_names)
+    return IndependentLabels(clip_certain(marginals), label_names)
 
 
 def _stack_pairs(source: Any) -> Any:
@@ -91,13 +96,7 @@ def _second_of_pairs(pairs: Any) -> Any:
 
 
 def _from_logits(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
-    logits = as_floats(source, "source")
-    if np.isnan(logits).any():
-        row = np.argwhere(np.isnan(logits))[0][0]
-        raise InputError(f"`source` must hold logits that are numbers, got NaN in row {row}.")
-    return IndependentLabels(
-        expit(logits), names_in(source) if label_names is None else label_names
-    )
+    return IndependentLabels.from_logits(source, label_names)
 
 
 _READERS: dict[str, Callable[[Any, Iterable[Any] | None], LabelsetDistribution]] = {

@@ -73,12 +73,49 @@ class IndependentLabels(LabelsetDistribution):
             names_in(marginals) if label_names is None else label_names,
         )
         self._p = array.copy()
+        self._logits: Floats | None = None
         self._index = index_of(marginals)
+
+    @classmethod
+    def from_logits(cls, logits: Any, label_names: Iterable[Any] | None = None) -> Self:
+        """Make the distributions whose marginals have these logits.
+
+        A marginal near 1 is rounded, its logit is not: log-probabilities, the runner-up and `top`
+        come from the logits, so that no labelset is impossible.
+
+        Parameters
+        ----------
+        logits
+            (n, L) log of the odds P(y_j = 1) / P(y_j = 0); a DataFrame brings its label names.
+        label_names
+            One for each label.
+
+        Examples
+        --------
+        >>> dist = IndependentLabels.from_logits([[100.0, -1.0]])
+        >>> dist.marginals().round(3)
+        array([[1.   , 0.269]])
+        >>> dist.log_prob([[0, 0]]).round(3)
+        array([-100.313])
+        """
+        array = as_floats(logits, "logits").astype(np.float64)
+        if np.isnan(array).any():
+            row = np.argwhere(np.isnan(array))[0][0]
+            raise InputError(
+                f"`logits` must hold logits that are numbers, got NaN in row {row}. "
+                "Mend or drop that row."
+            )
+        names = names_in(logits) if label_names is None else label_names
+        new = cls(expit(array), names)
+        new._logits = array
+        new._index = index_of(logits)
+        return new
 
     def _take(self, rows: Rows) -> Self:
         # In one piece, as kernels are compiled for: every other row would compile them anew.
         new = type(self).__new__(type(self))
         new._p = np.ascontiguousarray(self._p[rows])
+        new._logits = None if self._logits is None else self._logits[rows]
         LabelsetDistribution.__init__(new, len(new._p), self.n_labels, self.label_names)
         return new
 
@@ -86,13 +123,23 @@ class IndependentLabels(LabelsetDistribution):
         return self._p.astype(np.float64)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        return _sum_logs(self._p.astype(np.float64, copy=False), Y)
+        return _sum_logs(*self._log_marginals(), Y)
+
+    def _log_marginals(self) -> tuple[Floats, Floats]:
+        """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
+        if self._logits is not None:
+            return -np.logaddexp(0.0, -self._logits), -np.logaddexp(0.0, self._logits)
+        p = self._p.astype(np.float64, copy=False)
+        return log(p), log(1 - p)
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         values = np.empty((len(self), 4))
         for_rows(independent_profile_rows, len(self), self._p, into=[values])
         log_top, flip_odds, entropy, log_collision = values.T.copy()
-        profile = Profile(log_top, log_top + log(flip_odds), entropy, log_collision, self.n_labels)
+        log_flip = log(flip_odds)
+        if self._logits is not None:
+            log_flip = -np.abs(self._logits).min(axis=1)
+        profile = Profile(log_top, log_top + log_flip, entropy, log_collision, self.n_labels)
         mode = self._mode()
         expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
         return Summary.of_mode(profile, mode, expected)
@@ -108,15 +155,15 @@ class IndependentLabels(LabelsetDistribution):
         )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
-        modes, marginals = self._mode(), self._p.astype(np.float64, copy=False)
+        modes, (log_one, log_zero) = self._mode(), self._log_marginals()
         # What flipping a label away from the mode costs, in units of log-probability.
-        costs = np.abs(log(marginals) - log(1 - marginals))
-        for i, (best, p) in enumerate(zip(labelsets, marginals, strict=True)):
+        costs = np.abs(log_one - log_zero)
+        for i, best in enumerate(labelsets):
             codes = _cheapest_codes(costs[i], modes[i], k)
             _write_codes(codes, best)
             fill_with_lowest(best, len(codes))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
-                logs[i, rows] = _sum_logs(p, best[rows])
+                logs[i, rows] = _sum_logs(log_one[i], log_zero[i], best[rows])
         return TopLabelsets(labelsets, np.exp(logs))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
@@ -163,16 +210,18 @@ class IndependentLabels(LabelsetDistribution):
         return P
 
     def _temper(self, power: float) -> Self:
-        return type(self)(expit(power * self._logits()), self.label_names)
+        return type(self).from_logits(power * self._marginal_logits(), self.label_names)
 
     def _temper_links(self, power: float) -> Self:
         return self._temper(power)  # a product to a power is the product of powers
 
     def _link_logits(self, Y: Labelsets) -> Floats:
-        logits = self._logits()
+        logits = self._marginal_logits()
         return np.where(Y == 1, logits, -logits)[:, np.newaxis]
 
-    def _logits(self) -> Floats:
+    def _marginal_logits(self) -> Floats:
+        if self._logits is not None:
+            return self._logits
         return logit(self._p.astype(np.float64, copy=False))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
@@ -193,9 +242,9 @@ class IndependentLabels(LabelsetDistribution):
         return best
 
 
-def _sum_logs(p: Floats, Y: Labelsets) -> Floats:
-    """Return the log-probability of each labelset, (n,); p for each of them or for all."""
-    return log(np.where(Y == 1, p, 1 - p)).sum(axis=1)
+def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:
+    """Return the log-probability of each labelset, (n,); logs for each of them or for all."""
+    return np.where(Y == 1, log_one, log_zero).sum(axis=1)
 
 
 def _cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:

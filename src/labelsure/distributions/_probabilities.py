@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure import _limits
 from labelsure._limits import check_size
 from labelsure._typing import Floats, Integers, RandomState, Rows
 from labelsure.errors import InputError
@@ -159,6 +160,21 @@ def clip_rounding(values: NDArray[Any]) -> NDArray[Any]:
     is_inside = least >= 0 and most <= 1
     is_rounded = least >= -ROUNDING and most <= 1 + ROUNDING  # neither where there is a NaN
     return values.clip(0, 1) if is_rounded and not is_inside else values
+
+
+def clip_certain(values: NDArray[Any]) -> NDArray[Any]:
+    """Return estimated probabilities kept off 0 and 1, by `_limits.PROBABILITY_FLOOR`.
+
+    What is no probability stays, to be refused where it is checked.
+
+    Examples
+    --------
+    >>> clip_certain(np.array([0.0, 0.5, 1.0])).tolist()
+    [5.960464477539063e-08, 0.5, 0.9999999403953552]
+    """
+    values = clip_rounding(values)
+    clipped = values.clip(_limits.PROBABILITY_FLOOR, 1 - _limits.PROBABILITY_FLOOR)
+    return np.where((values >= 0) & (values <= 1), clipped, values)
 
 
 def check_unit_interval(
