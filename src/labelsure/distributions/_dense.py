@@ -119,8 +119,8 @@ class DenseDistribution(LabelsetDistribution):
         codes.sort(axis=1)  # equally probable ones stay in this order
         probabilities = np.take_along_axis(self._P, codes, axis=1).astype(np.float64)
         order = np.argsort(-probabilities, axis=1, kind="stable")
-        codes, probabilities = (np.take_along_axis(a, order, axis=1) for a in (codes, probabilities))
-        return TopLabelsets(self._labelsets_of(codes), probabilities)
+        labelsets = self._labelsets_of(np.take_along_axis(codes, order, axis=1))
+        return TopLabelsets(labelsets, np.take_along_axis(probabilities, order, axis=1))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         codes = np.empty((len(self), size), dtype=np.int64)
