@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -43,6 +43,17 @@ def core_seconds(call: Callable[[], object], repeats: int = 2) -> float:
     """Return the least time that the calling thread had a core, whatever else the machine does."""
     call()
     return min(_once(call, time.thread_time) for _ in range(repeats))
+
+
+def core_seconds_in_turn(calls: Sequence[Callable[[], object]], repeats: int = 5) -> list[float]:
+    """Return the least time that this process had a core in each call, which take turns.
+
+    So that a slow spell of the machine hits all of them. The threads of other libraries count.
+    """
+    for call in calls:
+        call()
+    times = [[_once(call, time.process_time) for call in calls] for _ in range(repeats)]
+    return [min(column) for column in zip(*times, strict=True)]
 
 
 def compete(

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from itertools import islice
 from queue import Empty, Queue
 from typing import Any
+from urllib.parse import urlsplit
 
 from labelsure._processes import TaskFailure
 from labelsure._storage import first_line
 from labelsure.errors import InputError
+
+PROTOCOLS = ("tcp", "tls")
+"""Those of Dask that reach other machines without further packages."""
 
 CONNECT_SECONDS = 10
 """A scheduler that is there answers in a fraction of one."""
@@ -100,9 +104,24 @@ def _result(future: Any) -> Any:
     )
 
 
+def _check_address(address: str) -> None:
+    """Refuse what is no address: Dask would look for it, or fail within its own threads."""
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in PROTOCOLS and parts.hostname and parts.port
+    except ValueError:  # a port that is no number
+        is_address = False
+    if not is_address:
+        raise InputError(
+            "The address of a scheduler must have the form tcp://HOST:PORT or tls://HOST:PORT, as "
+            f"`dask scheduler` prints it, e.g. 'tcp://10.0.0.1:8786', got {address!r}."
+        )
+
+
 @contextmanager
 def _connect(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler, or say in a sentence what is missing."""
+    _check_address(address)
     try:
         from distributed import Client
     except ImportError as error:
@@ -114,7 +133,7 @@ def _connect(address: str) -> Iterator[Any]:
         client: Any = Client(  # type: ignore[no-untyped-call]
             address, timeout=CONNECT_SECONDS, set_as_default=False
         )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except Exception as error:  # of many types: Dask's own, those of sockets, and assertions
         raise InputError(
             f"The scheduler {address!r} must answer within {CONNECT_SECONDS} seconds, it does not "
             f"({first_line(error)}). Check the address, which `dask scheduler` prints, such as "

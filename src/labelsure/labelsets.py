@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -360,7 +361,8 @@ def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tup
     """
     rows = check_labelsets(Y)
     names = check_label_names(label_names, rows.shape[1])
-    return [tuple(names[j] for j in np.flatnonzero(row)) for row in rows]
+    named = iter([names[j] for j in np.nonzero(rows)[1]])  # row by row
+    return [tuple(islice(named, n_set)) for n_set in rows.sum(axis=1)]
 
 
 def to_digits(Y: Labelsets) -> list[str]:

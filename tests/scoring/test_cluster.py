@@ -153,9 +153,34 @@ def test_a_scheduler_without_workers(tmp_path, monkeypatch):
             list(run_tasks(len, [([1],)], scheduler=empty.address))
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "tcp://", "http://x:1", ""])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tls://127.0.0.1:9"])
 def test_a_scheduler_that_does_not_answer(address, monkeypatch):
     monkeypatch.setattr(_cluster, "CONNECT_SECONDS", 1)
     message = f"The scheduler {address!r} must answer within 1 seconds, it does not ("
     with pytest.raises(ls.InputError, match=re.escape(message)):
         list(run_tasks(len, [([1],)], scheduler=address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "tcp://", "tcp://x", "tcp://:1", "tcp://x:y", "tcp://x:99999", "http://x:1", ""],
+)
+def test_what_is_no_address_of_a_scheduler(address):
+    message = (
+        "The address of a scheduler must have the form tcp://HOST:PORT or tls://HOST:PORT, as "
+        f"`dask scheduler` prints it, e.g. 'tcp://10.0.0.1:8786', got {address!r}."
+    )
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        list(run_tasks(len, [([1],)], scheduler=address))
+
+
+@pytest.mark.parametrize("error", [AssertionError("no loop"), RuntimeError("no loop"), OSError()])
+def test_whatever_fails_in_connecting_is_one_sentence(error, monkeypatch):
+    import distributed
+
+    def fail(*arguments, **settings):
+        raise error
+
+    monkeypatch.setattr(distributed, "Client", fail)
+    with pytest.raises(ls.InputError, match=r"^The scheduler 'tcp://x:1' must answer within 10 s"):
+        list(run_tasks(len, [([1],)], scheduler="tcp://x:1"))

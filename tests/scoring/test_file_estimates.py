@@ -55,3 +55,17 @@ def test_rows_that_cannot_be_used(folder):
     message = "The input must have at least one row to estimate from, it has none."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         estimate_files(folder / "model.labelsure", folder / "empty.csv", n_jobs=1)
+
+
+def test_progress_counts_rows(folder):
+    events = []
+    estimate_files(
+        folder / "model.labelsure",
+        folder / "new.csv",
+        rows_per_unit=25,
+        n_jobs=1,
+        progress=events.append,
+    )
+    assert [event.n_rows for event in events] == [25, 25, 10]
+    assert [event.n_finished for event in events] == [25, 50, 60]
+    assert {(event.state, event.n_total) for event in events} == {("done", 60)}

@@ -49,6 +49,45 @@ def marginal_rows(start, stop, P, marginals):
 
 
 @inner
+def _is_less(p, first, second):
+    """Whether a code ranks below another: less probable, or as probable and higher."""
+    return p[first] < p[second] or (p[first] == p[second] and first > second)
+
+
+@inner
+def _sift_down(p, heap, place):
+    """Move a code down a heap until none below ranks lower than it."""
+    while 2 * place + 1 < heap.size:
+        child = 2 * place + 1
+        if child + 1 < heap.size and _is_less(p, heap[child + 1], heap[child]):
+            child += 1
+        if not _is_less(p, heap[child], heap[place]):
+            return
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
+@kernel
+def top_rows(start, stop, P, codes):
+    """Per row: the codes of the most probable labelsets, in no order; of equal ones the lowest.
+
+    They are held as a heap, the one that ranks lowest first: most codes are compared with that one
+    alone.
+    """
+    k = codes.shape[1]
+    for i in range(start, stop):
+        p, heap = P[i], codes[i]
+        for code in range(k):
+            heap[code] = code
+        for place in range(k // 2 - 1, -1, -1):
+            _sift_down(p, heap, place)
+        for code in range(k, p.size):
+            if p[code] > p[heap[0]]:
+                heap[0] = code
+                _sift_down(p, heap, 0)
+
+
+@inner
 def _count_labels(code):
     """Return the number of labels in a code."""
     count = 0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats, Labelsets, Mask
-from labelsure.distributions import LabelsetDistribution, make_table
+from labelsure.distributions import LabelsetDistribution, check_shown, make_table
 from labelsure.estimation import AccuracyEstimator
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
@@ -111,6 +111,7 @@ def assess_predictions(
     Y_pred: Labelsets | None,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    k: int = 0,
 ) -> Assessment:
     """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
 
@@ -124,7 +125,13 @@ def assess_predictions(
         Fitted to predictions that were made in the same way.
     policy
         A fitted one, or None.
+    k
+        How many of the most probable labelsets `to_frame` will be asked for: they and the
+        probability of each label are found in the same sweep. 0 leaves them for later.
     """
+    n_shown = check_shown(k, dist.n_labels)
+    if n_shown:
+        dist = dist.keep_top(n_shown)
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )

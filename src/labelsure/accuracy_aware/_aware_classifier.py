@@ -289,13 +289,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         level = self.level if level is None else level
         return self.accuracy_estimator_.estimate_labels(*self.predict_all(X), level=level)
 
-    def assess(self, X: Any) -> Assessment:
+    def assess(self, X: Any, *, k: int = 0) -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
 
-        `to_frame` of what it returns is a table with the index of X.
+        `to_frame` of what it returns is a table with the index of X. With k >= 1, what that shows
+        of k labelsets and of each label is found in the same sweep.
         """
         dist, decisions = self.predict_all(X)
-        return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_)
+        return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_, k)
 
     def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.

@@ -302,7 +302,7 @@ def _train_halves(
                 "and their intervals narrow. Fit to more instances, or hold some out, e.g. by "
                 "cv=0.4.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
             return None
     share = float(np.mean([len(train) for train, _ in folds])) / len(data.Y)

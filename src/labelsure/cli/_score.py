@@ -138,16 +138,18 @@ def estimate(
     from labelsure.scoring import estimate_files
     from labelsure.table_files import UNIT_ROWS
 
-    found = estimate_files(
-        model,
-        inputs,
-        metric=metric,
-        level=level,
-        rows_per_unit=rows_per_unit or UNIT_ROWS,
-        n_jobs=jobs,
-        scheduler=scheduler,
-        trust=trust or (),
-    )
+    with RowLines(quiet=as_json) as lines:
+        found = estimate_files(
+            model,
+            inputs,
+            metric=metric,
+            level=level,
+            rows_per_unit=rows_per_unit or UNIT_ROWS,
+            n_jobs=jobs,
+            scheduler=scheduler,
+            trust=trust or (),
+            progress=lines,
+        )
     if as_json:
         print(json.dumps(_without_missing(asdict(found)), indent=2))
     else:
@@ -160,7 +162,7 @@ def _without_missing(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class RowLines:
-    """Draws how far `score_files` is, how fast, and how long it will take.
+    """Draws how many rows are finished, how fast, and how long it will take.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._instance_table import make_table
+from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import (
     ROUNDING,
@@ -43,6 +43,7 @@ __all__ = [
     "TrellisDistribution",
     "as_distribution",
     "check_distribution",
+    "check_shown",
     "clip_certain",
     "clip_rounding",
     "confidence",

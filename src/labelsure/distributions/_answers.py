@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.candidates import Profile
+from labelsure.metrics import EXACT, HAMMING, Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
-    from labelsure.metrics import Metric
 
 PRIMITIVES: dict[str, tuple[str, ...]] = {
     "__getitem__": ("_take",),
@@ -33,6 +33,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),
+    "keep_top": ("_keep_top",),
 }
 """Each public question and the primitives that answer it. A new kind implements the abstract ones,
 and those with a default where it has a better way."""
@@ -100,6 +101,13 @@ def expect_hamming(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
     """Return the expected Hamming accuracy: the mean probability that a label is right."""
     marginals = dist._marginals()
     return np.where(Y_pred == 1, marginals, 1 - marginals).mean(axis=1)
+
+
+EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]] = {
+    EXACT: expect_exact,
+    HAMMING: expect_hamming,
+}
+"""Metrics whose expectation every kind has from simpler answers than the counts."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -14,12 +14,11 @@ from labelsure._typing import Floats, Indices, Integers, Labelsets, RandomState,
 from labelsure.candidates import Profile
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
+    EXPECTATIONS,
     Expected,
     Summary,
     Support,
     TopLabelsets,
-    expect_exact,
-    expect_hamming,
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import describe_in_html, plot_instance, tabulate_modes
@@ -30,15 +29,7 @@ from labelsure.labelsets import (
     count_axes,
     given_names,
 )
-from labelsure.metrics import (
-    EXACT,
-    HAMMING,
-    Metric,
-    MetricLike,
-    check_empty,
-    check_metrics,
-    get_metric,
-)
+from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
 
 if TYPE_CHECKING:
@@ -158,6 +149,19 @@ class LabelsetDistribution(ABC):
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
         """Return the same distributions, computed in another way: settings as for `profile`."""
         return self._with_engine(settings)
+
+    def keep_top(self, k: int) -> Self:
+        """Return the same distributions, which keep what a table shows of them.
+
+        Where every question makes all probabilities anew, as in a `ChainMixture` of few labels, the
+        first one also finds the marginals and the k most probable labelsets.
+
+        Parameters
+        ----------
+        k
+            As for `top`.
+        """
+        return self._keep_top(arguments.check_number_of_best(k, len(self), self.n_labels))
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -361,8 +365,8 @@ class LabelsetDistribution(ABC):
         return self._summary([], 1.0).mode
 
     def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        if metric in _EXPECTATIONS:
-            return Expected.exactly(_EXPECTATIONS[metric](self, Y_pred))
+        if metric in EXPECTATIONS:
+            return Expected.exactly(EXPECTATIONS[metric](self, Y_pred))
         return Expected.exactly(self._expected_by_counts(metric, Y_pred, empty))
 
     def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
@@ -392,9 +396,5 @@ class LabelsetDistribution(ABC):
             DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
         return self
 
-
-_EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]] = {
-    EXACT: expect_exact,
-    HAMMING: expect_hamming,
-}
-"""Metrics whose expectation every kind has from simpler answers than the counts."""
+    def _keep_top(self, k: int) -> Self:
+        return self

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from labelsure import _limits
-from labelsure._kernels.chain_joints import joint_rows
-from labelsure._kernels.threads import for_rows, map_rows, n_threads
+from labelsure._kernels.threads import map_rows, n_threads
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.candidates import Profile
@@ -24,10 +23,11 @@ from labelsure.distributions._answers import (
     expect_exact,
 )
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._chain_links import Chain, LinearChain, plan_joint
+from labelsure.distributions._chain_links import Chain, LinearChain, write_joints
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._enumeration import Enumeration, enumerate_chains
+from labelsure.distributions._kept_answers import KeptAnswers
 from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics import EXACT, Metric
@@ -100,6 +100,7 @@ class ChainMixture(LabelsetDistribution):
         self._max_exact_labels = max_exact_labels
         self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
+        self._kept: KeptAnswers | None = None
 
     @property
     def n_chains(self) -> int:
@@ -123,6 +124,14 @@ class ChainMixture(LabelsetDistribution):
     def _copy(self, chains: list[Chain], engine: Engine) -> Self:
         new = copy(self)  # what was checked need not be checked again
         new._chains, new._engine, new._n_samples = chains, engine, chains[0].n_samples
+        new._kept = None
+        return new
+
+    def _keep_top(self, k: int) -> Self:
+        if not (self._is_dense and self._is_affordable):
+            return self
+        new = self._copy(self._chains, self._engine)
+        new._index, new._kept = self._index, KeptAnswers(len(self), self.n_labels, k)
         return new
 
     # What needs no engine.
@@ -259,23 +268,11 @@ class ChainMixture(LabelsetDistribution):
         P = np.empty((step, 2**self.n_labels))
         for first in range(0, len(rows), max(step, 1)):
             some = rows[first : first + step]
-            self._write_joint(some, P[: len(some)])
-            yield some, DenseDistribution.from_trusted(P[: len(some)], self.label_names)
-
-    def _write_joint(self, rows: Indices, P: Floats) -> None:
-        """Write the mean of the chains' joints: linear ones in one kernel, others one by one."""
-        chains = [chain.take(rows) for chain in self._chains]
-        linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-        if linear:
-            bases = np.stack([chain.base for chain in linear], axis=1)
-            for_rows(joint_rows, len(P), bases, plan_joint(linear), into=[P])
-            if len(linear) < len(chains):
-                P *= len(linear) / len(chains)
-        else:
-            P[:] = 0.0
-        for chain in chains:
-            if not isinstance(chain, LinearChain):
-                P += chain.joint() / len(chains)
+            write_joints([chain.take(some) for chain in self._chains], P[: len(some)])
+            dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
+            if self._kept is not None:
+                self._kept.note(some, dense)
+            yield some, dense
 
     def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
         self._check_affordable()
@@ -306,6 +303,8 @@ class ChainMixture(LabelsetDistribution):
         return Summary(Profile.concatenate([], self.n_labels), mode, expected)
 
     def _marginals(self) -> Floats:
+        if self._kept is not None and self._kept.is_complete:
+            return self._kept.marginals.copy()
         marginals = np.empty((len(self), self.n_labels))
         if self._is_affordable and self._engine.name in ("auto", "dense"):
             for rows, dense in self._exact_blocks():
@@ -323,6 +322,8 @@ class ChainMixture(LabelsetDistribution):
         return mode
 
     def _top(self, k: int) -> TopLabelsets:
+        if self._kept is not None and self._kept.is_complete and k <= self._kept.k:
+            return self._kept.top(k)
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
         for rows, view in self._views(self._goals(certain=True), k=k, draw=False):

@@ -115,12 +115,12 @@ class DenseDistribution(LabelsetDistribution):
 
     def _top(self, k: int) -> TopLabelsets:
         codes = np.empty((len(self), k), dtype=np.int64)
-        for best, row in zip(codes, self._P, strict=True):
-            least = np.partition(row, -k)[-k]
-            reaching = np.flatnonzero(row >= least)  # in code order, which the stable sort keeps
-            best[:] = reaching[np.argsort(-row[reaching], kind="stable")[:k]]
+        for_rows(kernels.top_rows, len(self), self._P, into=[codes])
+        codes.sort(axis=1)  # equally probable ones stay in this order
         probabilities = np.take_along_axis(self._P, codes, axis=1).astype(np.float64)
-        return TopLabelsets(self._labelsets_of(codes), probabilities)
+        order = np.argsort(-probabilities, axis=1, kind="stable")
+        labelsets = self._labelsets_of(np.take_along_axis(codes, order, axis=1))
+        return TopLabelsets(labelsets, np.take_along_axis(probabilities, order, axis=1))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         codes = np.empty((len(self), size), dtype=np.int64)

@@ -58,7 +58,7 @@ def tabulate_modes(
     k, probabilities, sep
         As for `make_table`.
     """
-    _check_k(k, dist.n_labels)  # before the profile, which may take a while
+    check_shown(k, dist.n_labels)  # before the profile, which may take a while
     _check_sep(sep, dist.label_names)
     check_candidates(candidates)
     summary = dist.summary([])
@@ -95,7 +95,7 @@ def make_table(
     """
     import pandas as pd
 
-    n_top = _check_k(k, dist.n_labels)
+    n_top = check_shown(k, dist.n_labels)
     _check_sep(sep, dist.label_names)
 
     def named(labelsets: Labelsets) -> list[Any]:
@@ -116,8 +116,21 @@ def make_table(
     return pd.concat([table, pd.DataFrame(dist.marginals(), index, names)], axis=1)
 
 
-def _check_k(k: int, n_labels: int) -> int:
-    """Return how many labelsets to show: not more than there are."""
+def check_shown(k: int, n_labels: int) -> int:
+    """Return how many of the most probable labelsets to show: not more than there are.
+
+    Parameters
+    ----------
+    k
+        How many are asked for.
+    n_labels
+        Of the distributions.
+
+    Examples
+    --------
+    >>> check_shown(10, n_labels=3)
+    8
+    """
     if not isinstance(k, (int, np.integer)) or k < 0:
         raise InputError(f"`k` must be a whole number of labelsets to show, 0 for none, got {k!r}.")
     return min(int(k), 2**n_labels)
@@ -155,7 +168,7 @@ def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None)
     ax
         Where to draw.
     """
-    n_top = _check_k(k, dist.n_labels)
+    n_top = check_shown(k, dist.n_labels)
     if not isinstance(row, (int, np.integer)) or n_top == 0:
         raise InputError(
             "`row` must be the position of one instance and `k` at least 1, got "

@@ -13,6 +13,7 @@ from labelsure._storage import expand_path
 from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath
 from labelsure.errors import DataError, InputError, LabelsureError
+from labelsure.scoring._score_run import Progress, UnitEvent
 from labelsure.scoring._unit_scores import ModelFile
 from labelsure.table_files import UNIT_ROWS, Unit, list_units, read_unit
 
@@ -30,6 +31,7 @@ def estimate_files(
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
+    progress: Progress | None = None,
 ) -> Estimate:
     """Return the mean accuracy of the predictions for all rows, with an interval.
 
@@ -45,7 +47,7 @@ def estimate_files(
         None or the metric that the model was fitted for; another one needs the whole batch at once.
     level
         How often such an interval covers; None for that of the model.
-    rows_per_unit, n_jobs, scheduler, trust
+    rows_per_unit, n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
     n_jobs = check_jobs(n_jobs, n_threads())
@@ -56,6 +58,7 @@ def estimate_files(
     if not units:
         raise DataError("The input must have at least one row to estimate from, it has none.")
     parts: dict[int, BatchSums] = {}
+    n_finished, n_total = 0, sum(unit.n_rows for unit in units)
     tasks = [(replace(unit, path=str(Path(unit.path).absolute())), file) for unit in units]
     with watched_workers():
         for place, found in run_tasks(_sum_unit, tasks, n_jobs=n_jobs, scheduler=scheduler):
@@ -64,6 +67,9 @@ def estimate_files(
             if isinstance(found, LabelsureError):
                 raise found
             parts[place] = found
+            if progress is not None:
+                n_finished += units[place].n_rows
+                progress(UnitEvent("done", units[place].n_rows, n_finished, n_total))
     total = parts[0]
     for place in range(1, len(units)):  # in the order of the rows, whatever finished first
         total = total + parts[place]

@@ -268,8 +268,9 @@ def _make_table(
     settings: dict[str, Any],
 ) -> pd.DataFrame:
     X, ids = inputs.read(frame, where)
+    n_shown = settings["k"] or int(settings["probabilities"])  # labels without labelsets: 1 will do
     with one_thread():
-        table = model.assess(X).to_frame(**settings)
+        table = model.assess(X, k=n_shown).to_frame(**settings)
     table.index = frame.index
     if ids is not None:
         # Of one type in all units: what is no whole number in the file is text.
