@@ -1,4 +1,4 @@
-"""How accurate are the most confident predictions, if they are chosen by different numbers?"""
+"""How accurate the most confident predictions are, if they are chosen by different numbers."""
 
 import sys
 
