@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "accuracy_aware": ["AccuracyAwareClassifier"],

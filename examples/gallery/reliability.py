@@ -1,0 +1,31 @@
+"""Does an estimated accuracy come true? Three ways to estimate it, on predictions never seen."""
+
+import sys
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import labelsure as ls
+
+
+def main(path: str) -> None:
+    """Fit a classifier to a fifth of the digits, estimators to another, and compare on the rest."""
+    train, rest = ls.split_dataset(ls.load_dataset("digits"), 0.8, random_state=0)
+    known, new = ls.split_dataset(rest, 0.7, random_state=0)
+    learner = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
+    model = ls.BinaryRelevance(learner).fit(train.X, train.Y)
+    before, after = model.predict_distribution(known.X), model.predict_distribution(new.X)
+    accuracy = ls.accuracy(new.Y, after.mode(), "jaccard")
+    axes = None
+    for kind in ("plugin", "isotonic", "ridge"):
+        estimator = ls.AccuracyEstimator("jaccard", model=kind).fit(before, known.Y)
+        found = ls.reliability(estimator.predict(after), accuracy, bins=8)
+        error = found.expected_calibration_error
+        axes = found.plot(axes, label=f"{kind}: error {error:.3f}")
+    axes.set_title("Estimated against actual Jaccard")
+    axes.figure.savefig(path, dpi=90)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
