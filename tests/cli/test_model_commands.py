@@ -226,7 +226,8 @@ def test_mistakes_of_calibrate(files, tmp_path, capsys):
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", tmp_path / "m"]
     both = [*words, "--target", "0.5", "--coverage", "0.5"]
     assert "`target` or `coverage` must be given, and not both" in refused(capsys, *both)
-    assert "`--sep` must be the text between two label names" in refused(capsys, *words, "--sep", "")
+    no_sep = [*words, "--sep", ""]
+    assert "`--sep` must be the text between two label names" in refused(capsys, *no_sep)
     logits = tmp_path / "logits.csv"
     pd.read_csv(files / "p.csv").assign(odd=-3).to_csv(logits, index=False)
     said = refused(capsys, "calibrate", logits, *words[2:])
