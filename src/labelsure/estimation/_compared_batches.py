@@ -65,7 +65,7 @@ def shift_test(
                 "`X_reference` and `X_batch` must be None where the reference is an estimator, "
                 "which keeps no features. Compare two batches."
             )
-        known, other = reference._calibration_sample().view, reference.view(batch, Y_pred)
+        known, other = reference._calibration_sample().reference, reference.view(batch, Y_pred)
     else:
         if (X_reference is None) != (X_batch is None):
             raise InputError("`X_reference` and `X_batch` must be given together, got one of them.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -46,6 +46,18 @@ if TYPE_CHECKING:
 
 DECISIONS = ("mode", "best")
 SHIFTS = ("test", "ignore", "weighted", "labels")
+
+
+class BatchSettings(TypedDict, total=False):
+    """Arguments of `AccuracyEstimator.estimate` that others hand on as they are."""
+
+    metric: str | None
+    level: float
+    shift: str
+    Y_true: Any
+    rows: Any
+    inclusion: Any
+    population: bool
 
 
 class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
@@ -156,11 +168,19 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         _, inputs = self._read_batch(dist, Y_pred, None, None)
         return self._sum_inputs(inputs, self._predict_inputs(inputs))
 
-    def view(self, dist: Any, Y_pred: Any = None, *, seed: int = 0) -> View:
-        """Return what a shift test compares of a batch: of at most 2,000 instances, by chance."""
+    def view(self, dist: Any, Y_pred: Any = None, *, rows: Any = None) -> View:
+        """Return what a shift test compares of a batch.
+
+        Parameters
+        ----------
+        dist, Y_pred
+            As for `predict`.
+        rows
+            Positions of the instances to compare; None for all, or 2,000 chosen by chance.
+        """
         dist = keep_marginals(dist)
         table, _ = self._read_batch(dist, Y_pred, None, None)
-        return view_batch(dist, table, seed)
+        return view_batch(dist, table, rows)
 
     def estimate_sums(
         self,
@@ -333,7 +353,7 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         sample = getattr(self, "calibration_sample_", None)
         if view is None or sample is None:
             return found
-        test = compare_views(sample.view, view)
+        test = compare_views(sample.reference, view)
         if test is not None and test.found:
             warn_of_shift(test)
         return replace(found, shift=test)

@@ -104,7 +104,7 @@ def keep_marginals(source: Any) -> Any:
     return source
 
 
-def view_batch(source: Any, table: ScoreTable, seed: int = 0) -> View:
+def view_batch(source: Any, table: ScoreTable, rows: Any = None) -> View:
     """Return what is compared of a batch with others, of at most 2,000 instances.
 
     Parameters
@@ -113,12 +113,12 @@ def view_batch(source: Any, table: ScoreTable, seed: int = 0) -> View:
         What `as_score_table` takes.
     table
         What became of it.
-    seed
-        Of the choice of instances.
+    rows
+        Positions of the instances; None for all, or as many chosen by chance.
     """
-    rows = sample_rows(len(table), seed)
+    rows = sample_rows(len(table)) if rows is None else rows
     if not isinstance(source, LabelsetDistribution) or not len(rows):
-        return View.of_table(table, rows)
+        return View.of_table(table, rows, decisions=not isinstance(source, Profile))
     from labelsure.label_outcomes import calibration_marginals
 
     some = source if len(rows) == len(source) else source[rows]
