@@ -1,13 +1,16 @@
 """Label shift: labels have become more or less frequent, what each looks like has not.
 
-Assumed is that P(x|y_j) stays and that each label's frequency changes. Then the odds of a label
-given x change by one factor, an added logit, which is the one under which the batch is most
-probable: what expectation-maximisation on the batch converges to, here by quasi-Newton steps on the
-same likelihood, each label by itself. From the factors follow the labels' frequencies in the batch.
+Assumed is that P(x|y) stays and that P(y) changes by a factor for each label: P'(y) is in
+proportion to P(y) times the factors of the labels that y has. Then the odds of each label given x
+change by its factor, an added logit, and instances x become more frequent in proportion to
+g(x) = product over labels of (1 - p + p times the factor), where p is the label's probability.
 
-Labelled instances are then weighted so that their labels have these frequencies. Of all such
-weights those are taken that differ least from each other: a product of a tilt for each label that
-the instance has (exponential tilting), as labels that occur together must not count twice.
+The factors are those under which the batch is most probable: sum of log g over the batch, less its
+size times the log of the mean of g over the labelled instances. Expectation-maximisation converges
+to the same where there is one label; here quasi-Newton steps find all of them together, so that
+labels that occur together are not counted twice. As both sides are of the same probabilities,
+nothing is found where nothing has changed, even if labels depend on each other beyond what the
+classifier sees. A labelled instance then counts by the product of the factors of its labels.
 
 The probabilities are calibrated first: by one slope for all labels and an offset for each.
 """
@@ -34,8 +37,6 @@ from labelsure.estimation._weighted_estimates import (
 
 FACTOR_PENALTY = 1.0
 """On the squares of log-factors: as if each were known to be about 1, within a factor of e."""
-
-TILT_PENALTY = 1.0  # likewise on log-tilts, where all labelled instances speak against it
 
 OFFSET_PENALTY = 1.0  # on the squares of the offsets of labels
 LARGEST_LOGIT = 9.0
@@ -83,32 +84,15 @@ def weigh_by_labels(sample: CalibrationSample, batch: View) -> tuple[Weights, La
         slope, offsets = calibrate_logits(reference, truth)
         reference = slope * reference + offsets
         others = slope * _logits(batch.columns(columns)) + offsets
-        before = smooth_rates(truth)
-        log_factors = fit_factors(others, before)
-        now = expit(logit(before) + log_factors)
-        tilts = fit_tilts(truth, now)
-        values = _weigh(truth, tilts)
-        replicates = _replicate(reference, others, truth, log_factors, tilts)
-    return Weights(values, replicates), LabelShift(sample.label_names, before, now)
+        log_factors = fit_factors(others, reference)
+        values = _weigh(truth, log_factors)
+        replicates = _replicate(reference, others, truth, log_factors)
+    now = values @ truth / values.sum()
+    return Weights(values, replicates), LabelShift(sample.label_names, truth.mean(axis=0), now)
 
 
 def _logits(probabilities: Floats) -> Floats:
     return np.clip(logit(probabilities), -LARGEST_LOGIT, LARGEST_LOGIT)
-
-
-def smooth_rates(truth: Floats, counts: Floats | None = None) -> Floats:
-    """Return how frequent labels are, as if half an instance more had each, and half had none.
-
-    Parameters
-    ----------
-    truth
-        (n, L)
-    counts
-        (..., n) how often each instance counts; None for once.
-    """
-    n_true = truth.sum(axis=0) if counts is None else counts @ truth
-    rates: Floats = (n_true + 0.5) / (len(truth) + 1)
-    return rates
 
 
 def calibrate_logits(logits: Floats, truth: Floats) -> tuple[float, Floats]:
@@ -134,81 +118,65 @@ def calibrate_logits(logits: Floats, truth: Floats) -> tuple[float, Floats]:
     return float(found.x[0]), found.x[1:]
 
 
-def fit_factors(logits: Floats, before: Floats) -> Floats:
-    """Return the log of the factor of each label's odds under which a batch is most probable, (L,).
+def fit_factors(batch: Floats, reference: Floats) -> Floats:
+    """Return the log of the factor of each label under which a batch is most probable, (L,).
 
     Parameters
     ----------
-    logits
-        (N, L) of the batch, calibrated.
-    before
-        (L,) how frequent the labels were.
+    batch, reference
+        (N, L) and (n, L) calibrated logits of the batch and of the labelled instances.
     """
-    n_batch, usual = len(logits), logit(before)
-    alone = np.logaddexp(0, logits).sum() - n_batch * np.logaddexp(0, usual).sum()
+    n_batch = len(batch)
 
     def loss(at: Floats) -> tuple[float, Floats]:
-        gained = np.logaddexp(0, logits + at).sum() - n_batch * np.logaddexp(0, usual + at).sum()
-        value = alone - gained + FACTOR_PENALTY / 2 * (at**2).sum()
-        gradient = n_batch * expit(usual + at) - expit(logits + at).sum(axis=0)
-        return float(value), gradient + FACTOR_PENALTY * at
+        shares, log_mean = _shares(reference, at)
+        value = n_batch * log_mean - _log_gains(batch, at).sum()
+        gradient = n_batch * shares @ expit(reference + at) - expit(batch + at).sum(axis=0)
+        return float(value + FACTOR_PENALTY / 2 * (at**2).sum()), gradient + FACTOR_PENALTY * at
 
-    start = np.zeros(logits.shape[1])
+    start = np.zeros(batch.shape[1])
     return minimize(loss, start, jac=True, method="L-BFGS-B").x
 
 
-def fit_tilts(truth: Floats, wanted: Floats) -> Floats:
-    """Return the log-tilt of each label by which weighted instances have the wanted labels, (L,).
-
-    Parameters
-    ----------
-    truth
-        (n, L) of the labelled instances.
-    wanted
-        (L,) how frequent labels shall be.
-    """
-    n_samples = len(truth)
-
-    def loss(at: Floats) -> tuple[float, Floats]:
-        scores = truth @ at
-        largest = scores.max()
-        relative = np.exp(scores - largest)
-        value = n_samples * (largest + np.log(relative.mean()) - at @ wanted)
-        gradient = n_samples * (relative @ truth / relative.sum() - wanted)
-        return float(value + TILT_PENALTY / 2 * (at**2).sum()), gradient + TILT_PENALTY * at
-
-    start = np.zeros(truth.shape[1])
-    return minimize(loss, start, jac=True, method="L-BFGS-B").x
+def _log_gains(logits: Floats, log_factors: Floats) -> Floats:
+    """Return log g of each instance, (n,): how much more frequent such instances become."""
+    gains = np.logaddexp(0, logits + log_factors) - np.logaddexp(0, logits)
+    return gains.sum(axis=1)
 
 
-def _weigh(truth: Floats, tilts: Floats) -> Floats:
-    """Return the product of the tilts of each instance's labels, at most 30 times their mean."""
-    scores = truth @ tilts
+def _shares(reference: Floats, log_factors: Floats) -> tuple[Floats, float]:
+    """Return g of labelled instances, (n,), in proportion to 1 in all, and the log of its mean."""
+    gains = _log_gains(reference, log_factors)
+    largest = gains.max()
+    shares = np.exp(gains - largest)
+    return shares / shares.sum(), float(largest + np.log(shares.mean()))
+
+
+def _weigh(truth: Floats, log_factors: Floats) -> Floats:
+    """Return the product of the factors of each instance's labels, at most 30 times their mean."""
+    scores = truth @ log_factors
     weights = np.exp(scores - scores.max(axis=0))
     weights /= weights.mean(axis=0)
     return np.minimum(weights, LARGEST_WEIGHT)
 
 
-def _replicate(
-    reference: Floats, batch: Floats, truth: Floats, log_factors: Floats, tilts: Floats
-) -> Floats:
-    """Return weights by resampled instances: one Newton step of each fit for each of them."""
+def _replicate(reference: Floats, batch: Floats, truth: Floats, log_factors: Floats) -> Floats:
+    """Return weights by resampled instances: one Newton step from the fitted factors each."""
     left, right = draw_counts(len(reference), len(batch))
-    p, q = expit(reference), expit(batch + log_factors)
-    # More of a label among the labelled instances makes it more probable in the batch as well.
+    n_batch = len(batch)
+    p, q, of_batch = expit(reference), expit(reference + log_factors), expit(batch + log_factors)
+    shares, _ = _shares(reference, log_factors)
+    mean = shares @ q
+    # What resampling does to the gradient, which was 0: by the batch, by the labelled instances,
+    # and by these through the offsets of the calibration.
+    chosen = left * shares
+    moved = chosen @ q / chosen.sum(axis=1, keepdims=True) - mean
     offset_steps = ((left - 1) @ (truth - p)) / ((p * (1 - p)).sum(axis=0) + OFFSET_PENALTY)
-    usual, resampled = logit(smooth_rates(truth)), logit(smooth_rates(truth, left))
-    moved = expit(resampled + log_factors) - expit(usual + log_factors)
-    gradients = (right - 1) @ q + offset_steps * (q * (1 - q)).sum(axis=0) - len(batch) * moved
-    steps = gradients / (len(batch) * q.var(axis=0) + FACTOR_PENALTY)
-    now = expit(resampled + log_factors + steps)
-    weights = _weigh(truth, tilts)
-    means = weights @ truth / weights.sum()
-    covariance = (truth * weights[:, np.newaxis]).T @ truth / weights.sum() - np.outer(means, means)
-    curvature = covariance + TILT_PENALTY / len(truth) * np.eye(len(tilts))
-    chosen = left * weights
-    gaps = (
-        now - chosen @ truth / chosen.sum(axis=1, keepdims=True) - TILT_PENALTY / len(truth) * tilts
-    )
-    tilt_steps = np.linalg.solve(curvature, gaps.T)
-    return _weigh(truth, tilts[:, np.newaxis] + tilt_steps).T * left
+    spread = (of_batch * (1 - of_batch)).sum(axis=0) - n_batch * shares @ (q * (1 - q))
+    mixed = n_batch * ((q - mean) * shares[:, np.newaxis]).T @ (q - p)
+    gradients = (right - 1) @ of_batch - n_batch * moved
+    gradients += offset_steps * spread - offset_steps @ mixed.T
+    centred = of_batch - of_batch.mean(axis=0)
+    curvature = centred.T @ centred + FACTOR_PENALTY * np.eye(len(log_factors))
+    steps = np.linalg.solve(curvature, gradients.T)
+    return _weigh(truth, log_factors[:, np.newaxis] + steps).T * left

@@ -122,7 +122,7 @@ def estimate_files(
     rows_per_unit, n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
-    _check_shift(shift)
+    check_shift(shift)
     found = sum_files(
         model,
         inputs,
@@ -212,7 +212,14 @@ def sum_files(
     return _join_parts(fitted, [parts[place] for place in range(len(units))], known)
 
 
-def _check_shift(shift: str) -> None:
+def check_shift(shift: str) -> None:
+    """Refuse a way to meet a shift that is not known.
+
+    Parameters
+    ----------
+    shift
+        As for `AccuracyEstimator.estimate`.
+    """
     from labelsure.estimation import SHIFTS
 
     if shift not in SHIFTS:

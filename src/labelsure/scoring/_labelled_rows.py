@@ -79,9 +79,9 @@ class LabelledRows:
         named_by = own if id_column is not None or own in frame.columns else None
         if named_by is None and ROW not in frame.columns:
             raise InputError(
-                f"The truth in {where} must say which rows it is about: by a column of ids that the "
-                f"input has as well (name it with `id_column`, `--id`), or by a column {ROW!r} with "
-                "positions in the file from 0, as `labelsure score` writes it."
+                f"The truth in {where} must say which rows it is about: by a column of ids that "
+                "the input has as well (name it with `id_column`, `--id`), or by a column "
+                f"{ROW!r} with positions in the file from 0, as `labelsure score` writes it."
             )
         found = read_truth(
             frame,
@@ -92,7 +92,7 @@ class LabelledRows:
             id_column=named_by,
         )
         by_row = named_by is None
-        names = read_index(frame[ROW], where, "the row") if by_row else found.ids
+        names = read_index(frame[ROW if by_row else named_by], where, "the name of a row")
         files = tuple(map(str, frame[FILE])) if by_row and FILE in frame.columns else None
         entries = np.arange(len(found.labelsets))
         return cls(found.labelsets, entries, names, named_by, files, where)
@@ -105,8 +105,8 @@ class LabelledRows:
         if self.files is None:
             if len(set(map(str, paths))) > 1:
                 raise InputError(
-                    f"The truth in {self.where} must have a column {FILE!r} beside {ROW!r}, because "
-                    "the input has several files."
+                    f"The truth in {self.where} must have a column {FILE!r} beside {ROW!r}: the "
+                    "input has several files."
                 )
             return
         missing = next((name for name in self.files if Path(name).name not in known), None)
@@ -161,13 +161,13 @@ def find_labelled(
     """
     import pandas as pd
 
-    own = positions if known.id_column is None else ids
+    own = positions if known.id_column is None or ids is None else ids
     place_of = pd.Series(np.arange(len(known.names)), known.names.astype(str))
     if not place_of.index.is_unique:
         raise DataError(
             f"The truth in {known.where} must name each row once, some are there twice."
         )
-    places = place_of.reindex(pd.Index(own).astype(str)).to_numpy(dtype=np.float64)
+    places = place_of.reindex(own.astype(str)).to_numpy(dtype=np.float64)
     rows = np.flatnonzero(~np.isnan(places))
     entries = places[rows].astype(np.intp)
     if not len(rows):
