@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from labelsure.errors import InputError
-from labelsure.estimation._fitted_estimator import FittedEstimator
 from labelsure.estimation._inputs import as_score_table, keep_marginals, view_batch
 from labelsure.estimation._shift_test import MIN_ROWS, ShiftTest, View, compare_views, sample_rows
 
@@ -59,13 +58,13 @@ def shift_test(
     if owner is not None:
         batch, Y_pred = reference.predict_all(batch)
         reference = owner
-    if isinstance(reference, FittedEstimator):
+    if hasattr(reference, "labelled_sample"):
         if X_reference is not None or X_batch is not None:
             raise InputError(
                 "`X_reference` and `X_batch` must be None where the reference is an estimator, "
                 "which keeps no features. Compare two batches."
             )
-        known, other = reference._calibration_sample().reference, reference.view(batch, Y_pred)
+        known, other = reference.labelled_sample().view, reference.view(batch, Y_pred)
     else:
         if (X_reference is None) != (X_batch is None):
             raise InputError("`X_reference` and `X_batch` must be given together, got one of them.")

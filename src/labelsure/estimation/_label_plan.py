@@ -34,6 +34,15 @@ class LabelPlan:
         About how wide the interval of `estimate` with these labels will be, from low to high.
     level
         How often it will cover.
+
+    Examples
+    --------
+    `plan_labels` returns one.
+
+    >>> plan = LabelPlan(np.array([3, 8, 20]), n_samples=40, width=0.25, level=0.95)
+    >>> print(plan)
+    Label 3 instances of 40, drawn at random: the interval will be about 0.250 wide, with
+    probability 0.95, whatever has changed.
     """
 
     rows: Indices
