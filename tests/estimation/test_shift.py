@@ -357,6 +357,16 @@ def test_an_estimator_that_was_saved_compares_as_before(tmp_path):
     assert (tmp_path / "estimator.labelsure").stat().st_size < 120_000
 
 
+def test_the_estimates_that_are_kept_are_by_models_of_others():
+    folds = ESTIMATOR._make_folds(800) % 5
+    expected = np.empty(800)
+    for fold in range(5):
+        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        others = ls.AccuracyEstimator("jaccard", penalty=0.01).fit(DIST[train], Y[train])
+        expected[test] = others.predict(DIST[test])
+    assert_allclose(ESTIMATOR.calibration_sample_.estimated, expected, rtol=1e-8)
+
+
 def test_at_most_2000_instances_and_64_labels_are_kept():
     rng = np.random.default_rng(17)
     P = rng.uniform(0.05, 0.2, size=(2300, 70))

@@ -164,18 +164,13 @@ def _replicate(reference: Floats, batch: Floats, truth: Floats, log_factors: Flo
     """Return weights by resampled instances: one Newton step from the fitted factors each."""
     left, right = draw_counts(len(reference), len(batch))
     n_batch = len(batch)
-    p, q, of_batch = expit(reference), expit(reference + log_factors), expit(batch + log_factors)
+    q, of_batch = expit(reference + log_factors), expit(batch + log_factors)
     shares, _ = _shares(reference, log_factors)
-    mean = shares @ q
-    # What resampling does to the gradient, which was 0: by the batch, by the labelled instances,
-    # and by these through the offsets of the calibration.
     chosen = left * shares
-    moved = chosen @ q / chosen.sum(axis=1, keepdims=True) - mean
-    offset_steps = ((left - 1) @ (truth - p)) / ((p * (1 - p)).sum(axis=0) + OFFSET_PENALTY)
-    spread = (of_batch * (1 - of_batch)).sum(axis=0) - n_batch * shares @ (q * (1 - q))
-    mixed = n_batch * ((q - mean) * shares[:, np.newaxis]).T @ (q - p)
+    # What resampling does to the gradient, which was 0. The calibration is left as it is: both
+    # sides have it, and it hardly matters.
+    moved = chosen @ q / chosen.sum(axis=1, keepdims=True) - shares @ q
     gradients = (right - 1) @ of_batch - n_batch * moved
-    gradients += offset_steps * spread - offset_steps @ mixed.T
     centred = of_batch - of_batch.mean(axis=0)
     curvature = centred.T @ centred + FACTOR_PENALTY * np.eye(len(log_factors))
     steps = np.linalg.solve(curvature, gradients.T)
