@@ -31,6 +31,7 @@ from labelsure.labelsets import (
 )
 from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
+from labelsure.named_rows import pick_rows, wrong_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,7 @@ class LabelsetDistribution(ShownInstances, ABC):
     def with_index(self, index: pd.Index | None) -> Self:
         """Return the same distributions with names for their rows; None takes them away."""
         if index is not None and len(index) != len(self):
-            raise arguments.wrong_index(index, len(self))
+            raise wrong_index(index, len(self))
         new = copy(self)
         new._index = index
         return new
@@ -94,7 +95,7 @@ class LabelsetDistribution(ShownInstances, ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken = arguments.pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self))
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -306,7 +307,6 @@ class LabelsetDistribution(ShownInstances, ABC):
         return self._probabilities()
 
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
-
     @abstractmethod
     def _take(self, rows: Rows) -> Self: ...
 

@@ -18,6 +18,7 @@ from labelsure._typing import Labelsets
 from labelsure.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
 from labelsure.labelsets import to_names
+from labelsure.named_labelsets import check_sep, write_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def tabulate_modes(
         As for `make_table`.
     """
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
-    _check_sep(sep, dist.label_names)
+    check_sep(sep, dist.label_names)
     check_candidates(candidates)
     summary = dist.summary([])
     confidences = confidence_of_profile(summary.profile, candidates)
@@ -96,11 +97,10 @@ def make_table(
     import pandas as pd
 
     n_top = check_shown(k, dist.n_labels)
-    _check_sep(sep, dist.label_names)
+    check_sep(sep, dist.label_names)
 
     def named(labelsets: Labelsets) -> list[Any]:
-        names = to_names(labelsets, dist.label_names)
-        return names if sep is None else [sep.join(labels) for labels in names]
+        return write_names(labelsets, dist.label_names, sep)
 
     columns = {"predicted": named(Y_pred), "probability": np.exp(dist.log_prob(Y_pred)), **known}
     if n_top:
@@ -134,24 +134,6 @@ def check_shown(k: int, n_labels: int) -> int:
     if not isinstance(k, (int, np.integer)) or k < 0:
         raise InputError(f"`k` must be a whole number of labelsets to show, 0 for none, got {k!r}.")
     return min(int(k), 2**n_labels)
-
-
-def _check_sep(sep: str | None, label_names: Sequence[str]) -> None:
-    """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
-    if sep is None:
-        return
-    if not isinstance(sep, str) or not sep:
-        raise InputError(
-            f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
-            f"names, got {sep!r}."
-        )
-    for name in label_names:
-        if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
-            raise InputError(
-                f"`sep` must stand between names of labels that can be told apart again: not "
-                f"empty, without spaces around and without {sep!r}, got the label {name!r}. Choose "
-                "another `sep`, rename the label, or leave `sep` out for tuples of names."
-            )
 
 
 def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None) -> Axes:
