@@ -30,6 +30,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "probabilities": ("_probabilities",),
     "best": ("_best",),
     "support": ("_support",),
+    "members": ("_members",),
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),

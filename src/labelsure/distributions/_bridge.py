@@ -21,7 +21,7 @@ from labelsure.distributions._answers import (
     TopLabelsets,
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
-from labelsure.distributions._instance_table import describe_in_html, plot_instance, tabulate_modes
+from labelsure.distributions._instance_table import ShownInstances
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -35,10 +35,9 @@ from labelsure.named_rows import pick_rows, wrong_index
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
-class LabelsetDistribution(ABC):
+class LabelsetDistribution(ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -241,6 +240,14 @@ class LabelsetDistribution(ABC):
         """
         return self._support()
 
+    def members(self) -> list[LabelsetDistribution] | None:
+        """Return the distributions whose mixture this is, each a batch of the same instances.
+
+        None where this kind is no mixture. What all members agree on does not rest on how they
+        are weighted: `labelsure.decide` with `skeptical=True` answers that.
+        """
+        return self._members()
+
     def summary(
         self,
         metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard"),
@@ -299,36 +306,6 @@ class LabelsetDistribution(ABC):
         arguments.check_all_probabilities(len(self), self.n_labels, max_bytes)
         return self._probabilities()
 
-    def to_frame(
-        self,
-        k: int = 3,
-        *,
-        candidates: str | Sequence[str] | None = None,
-        probabilities: bool = True,
-        sep: str | None = None,
-    ) -> pd.DataFrame:
-        """Return the mode and what is known of it as a table, see `docs/table.md`.
-
-        Parameters
-        ----------
-        k
-            How many of the most probable labelsets to add; not more than there are.
-        candidates
-            As for `labelsure.confidence`; [] for none.
-        probabilities
-            Whether to add a column for each label.
-        sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
-        """
-        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
-
-    def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw the k most probable labelsets of one instance, by its position, as bars."""
-        return plot_instance(self, row, k, ax)
-
-    def _repr_html_(self) -> str:
-        return describe_in_html(self)
-
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
     @abstractmethod
     def _take(self, rows: Rows) -> Self: ...
@@ -380,6 +357,9 @@ class LabelsetDistribution(ABC):
         return None
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
+        return None
+
+    def _members(self) -> list[LabelsetDistribution] | None:
         return None
 
     def _temper(self, power: float) -> LabelsetDistribution:

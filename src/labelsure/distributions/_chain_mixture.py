@@ -134,6 +134,9 @@ class ChainMixture(LabelsetDistribution):
         new._index, new._kept = self._index, KeptAnswers(len(self), self.n_labels, k)
         return new
 
+    def _members(self) -> list[LabelsetDistribution]:
+        return [self._copy([chain], self._engine) for chain in self._chains]
+
     # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:

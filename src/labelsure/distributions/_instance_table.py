@@ -168,3 +168,37 @@ def describe_in_html(dist: LabelsetDistribution) -> str:
     """Return what a notebook shows: sizes and names, for which nothing has to be computed."""
     sizes = f"{count(len(dist), 'instance')}, {count(dist.n_labels, 'label')}"
     return make_html(f"{type(dist).__name__}: {sizes} ({list_names(dist.label_names)}).")
+
+
+class ShownInstances:
+    """The part of a `LabelsetDistribution` that shows its instances to people."""
+
+    def to_frame(
+        self: Any,
+        k: int = 3,
+        *,
+        candidates: str | Sequence[str] | None = None,
+        probabilities: bool = True,
+        sep: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the mode and what is known of it as a table, see `docs/table.md`.
+
+        Parameters
+        ----------
+        k
+            How many of the most probable labelsets to add; not more than there are.
+        candidates
+            As for `labelsure.confidence`; [] for none.
+        probabilities
+            Whether to add a column for each label.
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
+
+    def plot(self: Any, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
+        """Draw the k most probable labelsets of one instance, by its position, as bars."""
+        return plot_instance(self, row, k, ax)
+
+    def _repr_html_(self: Any) -> str:
+        return describe_in_html(self)
