@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
+    from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
@@ -108,6 +109,7 @@ _HOMES = {
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
+    "partial_labelsets": ["PartialLabelsets"],
     "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
@@ -138,6 +140,7 @@ __all__ = [
     "LinearChain",
     "LinkTemperature",
     "NamedLabelsets",
+    "PartialLabelsets",
     "PrecomputedProbabilities",
     "PredictionColumns",
     "PrefixChain",

@@ -20,7 +20,8 @@ from labelsure.classifiers import read_label_names, read_targets, without_probab
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names, given_names, index_of, names_in, refuse_masked
-from labelsure.named_labelsets import align_rows, match_labels, read_labelsets
+from labelsure.named_labelsets import match_labels, read_labelsets
+from labelsure.named_rows import align_rows
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
