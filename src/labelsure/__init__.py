@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
+        BlockProduct,
         ChainMixture,
         DenseDistribution,
         IndependentLabels,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         LinearChain,
         PrefixChain,
         Profile,
+        SmoothedTable,
         TrellisDistribution,
         confidence,
     )
@@ -84,6 +86,7 @@ _HOMES = {
     ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
+        "BlockProduct",
         "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
@@ -92,6 +95,7 @@ _HOMES = {
         "LinearChain",
         "PrefixChain",
         "Profile",
+        "SmoothedTable",
         "TrellisDistribution",
         "confidence",
     ],
@@ -123,6 +127,7 @@ __all__ = [
     "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "BinaryRelevance",
+    "BlockProduct",
     "ChainMixture",
     "ClassifierTrellis",
     "DataError",
@@ -150,6 +155,7 @@ __all__ = [
     "Reliability",
     "RowsError",
     "ScoreTable",
+    "SmoothedTable",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",

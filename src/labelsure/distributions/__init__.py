@@ -4,6 +4,7 @@ from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution, check_distribution
+from labelsure.distributions._block_product import BlockProduct
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
@@ -20,11 +21,13 @@ from labelsure.distributions._probabilities import (
     make_generator,
     make_random_state,
 )
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "ROUNDING",
+    "BlockProduct",
     "ChainMixture",
     "DenseDistribution",
     "Engine",
@@ -37,6 +40,7 @@ __all__ = [
     "MaxMarginals",
     "PrefixChain",
     "Profile",
+    "SmoothedTable",
     "Summary",
     "Support",
     "TemperedTrellis",
