@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
 from labelsure import _limits
+from labelsure.distributions._chain_views import Question
 
 
 def chains(n_labels, n_chains=3, spread=1.0, n_samples=6, seed=0):
@@ -48,9 +49,8 @@ def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     seen = {}
     for log_at_least in (-2.0, -6.0):
-        goals = dist._goals(width=-2.0)
-        goals[-1] = np.exp(log_at_least)
-        found = dist._search(np.arange(len(dist)), goals, 2**9)
+        question = Question(width=-2.0, largest_unseen=float(np.exp(log_at_least)))
+        found = dist._views.search(np.arange(len(dist)), question.goals(None), 2**9)
         seen[log_at_least] = found.seen.lengths
         assert (found.largest_unseen < np.exp(log_at_least)).all()
     assert (seen[-2.0] < seen[-6.0]).all()
