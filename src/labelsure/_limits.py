@@ -32,7 +32,7 @@ EXACT_OPERATIONS = 2**28
 fifth of a second, which is 22 labels and twelve chains. Where all 2**L probabilities cost more,
 "auto" answers with an interval."""
 
-FIRST_SEARCH = 512
+FIRST_SEARCH = 256
 """Labelsets that "auto" searches for before it draws: where these do not do, a thousand draws
 nearly always cost less than a longer search."""
 
