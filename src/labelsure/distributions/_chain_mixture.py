@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 
 from labelsure import _limits
 from labelsure._kernels.threads import map_rows, n_threads
-from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
@@ -268,15 +267,11 @@ class ChainMixture(LabelsetDistribution):
         return self._engine.name == "certified" or not exact
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        return self._enumerated_blocks() if self._goes_by_support else None
+        if not self._goes_by_support:
+            return None
+        from labelsure.distributions._decision_support import support_blocks
 
-    def _enumerated_blocks(self) -> Iterator[tuple[Indices, Support]]:
-        views, budget = self._views, self._engine.budget
-        goals = Question(unseen=self._engine.tolerance, certain=True).goals(self._engine.mass)
-        bytes_each = max(1, budget) * (8 * self.n_labels + 32)
-        for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
-            rows = np.arange(len(self))[some]
-            yield rows, views.search(rows, goals, budget).support(self.label_names)
+        return support_blocks(self._views)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))

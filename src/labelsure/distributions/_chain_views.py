@@ -164,10 +164,14 @@ class ChainViews:
         if not question.phases:
             yield rows, found
             return
-        chains = [chain.take(rows) for chain in self.chains]
-        start = Sampled(found, chains, DrawStreams(self.random_state, rows))
+        start = self.sampled(rows, found)
         limits = [phase.limit(n_draws, self.engine.name == "auto") for phase in question.phases]
         yield from draw_in_phases(rows, start, question.phases, limits)
+
+    def sampled(self, rows: Indices, found: Enumeration) -> Sampled:
+        """Return what was found of some instances, to be drawn beside."""
+        chains = [chain.take(rows) for chain in self.chains]
+        return Sampled(found, chains, DrawStreams(self.random_state, rows))
 
     @property
     def is_dense(self) -> bool:
