@@ -107,7 +107,7 @@ class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
         precision: float | None = None,
         score: str = "probability",
         level: float = 0.95,
-        independent_share: float = 0.1,
+        independent_share: float = 0.03,
         random_state: int = 0,
     ) -> None:
         self.coverage = coverage
