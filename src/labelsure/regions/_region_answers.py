@@ -196,8 +196,7 @@ def _find_open(source: Source, log_thresholds: Floats) -> Mask:
     is no need of a search, which takes longest just where probabilities are flat.
     """
     is_open = np.zeros(len(source), dtype=bool)
-    is_searched = isinstance(source, ChainMixture) and source.n_labels > _limits.CHEAP_DENSE_LABELS
-    if not is_searched:
+    if not isinstance(source, ChainMixture) or source.n_labels <= _limits.CHEAP_DENSE_LABELS:
         return is_open
     likely = source.with_engine(engine="certified", budget=FIRST_SEEN).mode()
     rows = np.flatnonzero(source.log_prob(likely) >= log_thresholds)
