@@ -268,6 +268,11 @@ class ScoreTable:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
 
+    @property
+    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
+        """The distributions that the table was made from, with the truth; none of a DataFrame."""
+        return list(self._compared)
+
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
         if self.decisions is None or not self._compared:
