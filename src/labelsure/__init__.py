@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
+    from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
@@ -121,6 +122,7 @@ _HOMES = {
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "partial_labelsets": ["PartialLabelsets"],
     "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
+    "regions": ["LabelsetRegion"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
@@ -146,6 +148,7 @@ __all__ = [
     "JointTemperature",
     "LabelPowerset",
     "LabelsetDistribution",
+    "LabelsetRegion",
     "LabelsetTable",
     "LabelsureError",
     "LabelwiseCalibration",

@@ -1,8 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-This module owns its columns (`COLUMNS`, and for each metric `METRIC_COLUMNS`), makes the table from
-a distribution, and answers what is asked of it: candidates, and the accuracy and the expected
-accuracy of the decisions.
+This module makes the table from a distribution, with the columns of `score_columns`, and answers
+what is asked of it: candidates, and the accuracy and the expected accuracy of the decisions.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -12,7 +11,7 @@ is 0/0 there. So one table serves every value of `empty`. No other module knows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,59 +21,31 @@ from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import InputError
+from labelsure.errors import InputError, unknown_name
 from labelsure.label_outcomes import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
+from labelsure.score_columns import (
+    CELL,
+    COLUMNS,
+    DECISION_RULE,
+    METRIC_COLUMNS,
+    REGION_COLUMNS,
+    TRUE_P_EMPTY,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
-
-
-CELL = ["dataset", "classifier", "repeat"]
-"""What names a cell of a study: one classifier on one split of one data set. A list, by which
-pandas groups rows."""
-
-COLUMNS: dict[str, str] = {
-    "dataset": "name of the data set, in studies",
-    "classifier": "name of the classifier, in studies",
-    "repeat": "number of the split, from 0, in studies",
-    "instance": "row of the data set that the instance is, in studies",
-    "n_labels": "number of labels; rows may differ",
-    "decision": "the labelset predicted, a digit for each label",
-    "n_predicted": "labels in the decision; tp + fp where the column is missing",
-    "method": "the engine that gave the profile",
-    "top": "probability of the most probable labelset",
-    "runner_up": "probability of the second most probable labelset",
-    "entropy": "Shannon entropy in nats",
-    "collision": "sum of the squared probabilities",
-    "log_top": "logarithm of top, read instead of it where both are there",
-    "log_runner_up": "logarithm of runner_up, likewise",
-    "log_collision": "logarithm of collision, likewise",
-    "tp": "labels predicted and true",
-    "fp": "labels predicted but not true",
-    "fn": "labels true but not predicted",
-    "tn": "labels neither predicted nor true",
-    "p_empty": "probability of the empty labelset",
-}
-"""Columns and what they hold, in the order in which they are written."""
-
-METRIC_COLUMNS: dict[str, str] = {
-    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
-    "best_{}_decision": "the labelset with the highest expected accuracy",
-    "best_{}_gap": "how far its expected accuracy may be below the highest",
-    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
-}
-"""Columns of each metric, whose name takes the place of the braces."""
-
-DECISION_RULE = "decision_rule"
-"""Where a frame says how its decisions were made: an entry of its `attrs`."""
-
-TRUE_P_EMPTY = "true_p_empty"
-"""p_empty under the true distribution; it comes after the columns of the metrics."""
+__all__ = [
+    "CELL",
+    "COLUMNS",
+    "DECISION_RULE",
+    "METRIC_COLUMNS",
+    "REGION_COLUMNS",
+    "TRUE_P_EMPTY",
+    "ScoreTable",
+]
 
 
 class ScoreTable:
@@ -238,6 +209,13 @@ class ScoreTable:
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
         return self._with_columns(added)
 
+    def with_region(self, known: Mapping[str, Any]) -> Self:
+        """Return the table with what regions say of the instances: columns of `REGION_COLUMNS`."""
+        unknown = [name for name in known if name not in REGION_COLUMNS]
+        if unknown:
+            raise unknown_name("column of regions", unknown[0], REGION_COLUMNS)
+        return self._with_columns(dict(known))
+
     def _with_columns(self, added: dict[str, Any]) -> Self:
         columns = {**self._columns, **added}
         rule, index = self.decision_rule, self.index
@@ -289,6 +267,11 @@ class ScoreTable:
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
+
+    @property
+    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
+        """The distributions that the table was made from, with the truth; none of a DataFrame."""
+        return list(self._compared)
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""

@@ -109,6 +109,7 @@
     const parts = [
       make("h3", {}, instance.id), tags(instance),
       make("p", {}, `Estimated accuracy ${share(instance.estimated)}; ${instance.advice}${instance.reason ? `: ${instance.reason}` : ""}.`),
+      ...(instance.possible ? [make("p", {}, `Certain: ${listed(instance.certain)}. Possible beside them: ${listed(instance.possible)}.`)] : []),
       make("h3", {}, "Most probable labelsets"), make("table", {}, head, body),
       make("h3", {}, "Probability of each label"), bars,
     ];

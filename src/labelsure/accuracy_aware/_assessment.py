@@ -12,6 +12,7 @@ from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions import LabelsetDistribution, check_shown, make_table
 from labelsure.estimation import AccuracyEstimator
+from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 
@@ -37,6 +38,8 @@ class Assessment:
         (n,) whether the policy accepts each; None without a target.
     reason
         (n,) why, in a few words.
+    region
+        Certain and possible labels, where the model has a region.
     """
 
     distribution: LabelsetDistribution
@@ -45,6 +48,7 @@ class Assessment:
     expected: Floats
     accepted: Mask | None
     reason: NDArray[Any]
+    region: RegionLabelsets | None = None
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -59,6 +63,7 @@ class Assessment:
             self.expected[taken],
             None if self.accepted is None else self.accepted[taken],
             self.reason[taken],
+            None if self.region is None else self.region[taken],
         )
 
     def to_frame(
@@ -85,6 +90,9 @@ class Assessment:
             "accept": pd.array(accepted, dtype="boolean"),
             "reason": self.reason,
         }
+        if self.region is not None:
+            names = self.region.to_frame(sep=sep, count=False)
+            known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
         return make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
@@ -111,6 +119,7 @@ def assess_predictions(
     Y_pred: Labelsets | None,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
     k: int = 0,
 ) -> Assessment:
     """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
@@ -123,8 +132,8 @@ def assess_predictions(
         (n, L) what is predicted; None for the mode.
     estimator
         Fitted to predictions that were made in the same way.
-    policy
-        A fitted one, or None.
+    policy, region
+        Fitted ones, or None.
     k
         How many of the most probable labelsets `to_frame` will be asked for: they and the
         probability of each label are found in the same sweep. 0 leaves them for later.
@@ -135,7 +144,7 @@ def assess_predictions(
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )
-    return assess_table(dist, table, estimator, policy)
+    return assess_table(dist, table, estimator, policy, region)
 
 
 def assess_table(
@@ -143,6 +152,7 @@ def assess_table(
     table: ScoreTable,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
 ) -> Assessment:
     """Return what a fitted estimator and a policy say of predictions in a score table.
 
@@ -152,7 +162,7 @@ def assess_table(
         A batch of distributions.
     table
         Made from them.
-    estimator, policy
+    estimator, policy, region
         As for `assess_predictions`.
     """
     estimated = estimator.predict(table)
@@ -164,6 +174,7 @@ def assess_table(
         table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
+        None if region is None else region.predict(dist),
     )
 
 

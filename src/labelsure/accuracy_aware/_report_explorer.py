@@ -100,6 +100,9 @@ class InstanceSample:
                 "n_more": dist.n_labels - len(probable[i]),
                 "best": best[i],
             }
+            if found.region is not None:
+                instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
+                instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
             if truth is not None:
                 instance["truth"] = np.flatnonzero(truth[i]).tolist()
                 instance["is_exact"] = bool((truth[i] == found.Y_pred[i]).all())

@@ -148,8 +148,8 @@ class LabelsetTable(LabelsetDistribution):
         return new
 
     @property
-    def weighted(self) -> WeightedLabelsets:
-        """The labelsets that have a probability, and these."""
+    def labelsets(self) -> WeightedLabelsets:
+        """The labelsets of each instance with their probabilities, as ragged rows."""
         return self._seen
 
     def _take(self, rows: Rows) -> Self:

@@ -109,7 +109,7 @@ class SmoothedTable(LabelsetDistribution):
 
     def _listed(self) -> tuple[WeightedLabelsets, Floats]:
         """Return the labelsets of the table with their probabilities, and those of the rest."""
-        seen = self._table.weighted
+        seen = self._table.labelsets
         of_rest = np.exp(self._rest._take(seen.instance)._log_prob(seen.rows))
         share = self._share[seen.instance]
         weights = (1 - share) * seen.weights + share * of_rest

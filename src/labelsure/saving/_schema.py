@@ -35,6 +35,7 @@ OWN_TYPES = (
     "labelsure.Estimate",
     "labelsure.JointTemperature",
     "labelsure.LabelPowerset",
+    "labelsure.LabelsetRegion",
     "labelsure.LabelwiseCalibration",
     "labelsure.LinkTemperature",
     "labelsure.PrecomputedProbabilities",
