@@ -212,9 +212,9 @@ class LabelsetDistribution(ABC):
             return self._expected_of_guesses(metric, guesses, empty)
         return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
-    def expected_steps(self) -> Integers:
-        """Return about how many additions one expected accuracy takes, (n,); for budgets."""
-        return self._expected_steps()
+    def expected_steps(self, *, flips: bool = False) -> Integers:
+        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
+        return self._expected_steps(flips)
 
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
@@ -373,8 +373,8 @@ class LabelsetDistribution(ABC):
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self) -> Integers:
-        return np.full(len(self), self.n_labels**2)
+    def _expected_steps(self, flips: bool) -> Integers:
+        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
