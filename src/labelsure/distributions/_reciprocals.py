@@ -63,7 +63,7 @@ def _find_sum(first: int, last: int) -> tuple[Floats, Floats]:
         stretch, before = 1.0, np.inf
         while (error := _error_at(some, n_terms, first, stretch)) < before:
             if error <= LARGEST_ERROR:
-                everywhere = np.arange(first, last + 1)
+                everywhere = np.arange(first, last + 1.0)
                 if _error_at(everywhere, n_terms, first, stretch) <= LARGEST_ERROR:
                     return _stretched_rule(n_terms, first, stretch)
             before, stretch = error, stretch * STRETCH_STEP
