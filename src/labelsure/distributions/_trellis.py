@@ -14,6 +14,7 @@ from scipy.special import expit, logit
 
 from labelsure import _limits
 from labelsure._kernels import frontier_counts as counting
+from labelsure._kernels import frontier_sums as summing
 from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._limits import check_size
@@ -165,7 +166,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _sums(self) -> tuple[Floats, Floats]:
         """Return the marginals and, as columns, entropy and log collision."""
         marginals, values = np.empty((len(self), self.n_labels)), np.empty((len(self), 2))
-        for_rows(kernels.sum_rows, len(self), self._network, into=[marginals, values])
+        for_rows(summing.sum_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:

@@ -200,6 +200,21 @@ def linear_predictors(block: Block, coefficients: Floats) -> Floats:
     return block.values @ local
 
 
+def class_rates(block: Block, coefficients: Floats) -> Floats:
+    """Return the rates of the classes that have a linear predictor, (n_free, rows, fits)."""
+    rates = linear_predictors(block, coefficients)
+    if len(rates) == 1:  # 1 / (1 + exp(-x)), without an overflow and faster
+        rates *= 0.5
+        np.tanh(rates, out=rates)
+        rates += 1.0
+        rates *= 0.5
+        return rates
+    rates -= rates.max(axis=0)
+    np.exp(rates, out=rates)
+    rates /= rates.sum(axis=0)
+    return rates
+
+
 def log_rates(block: Block, coefficients: Floats, n_classes: int) -> Floats:
     """Return the log of each class's rate, (K, rows, fits), of several fits' coefficients."""
     n_fits, n_free, _ = coefficients.shape
