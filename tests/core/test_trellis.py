@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import labelsure as ls
 from labelsure import _limits
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, with_flips
 from labelsure.labelsets import from_codes, to_codes
 
 
@@ -138,6 +138,20 @@ def test_expected_accuracy(given_trellis, metric, empty, data):
         P = brute_force(*given_trellis, row)
         by_hand = oracles.expected(P, METRICS[metric], code, dist.n_labels, empty)
         assert values[row] == pytest.approx(by_hand, abs=1e-13)
+
+
+@given(any_trellis(), st.sampled_from([0.0, 0.3, 1.0]), st.data())
+def test_expected_jaccard_of_all_flips(given_trellis, empty, data):
+    """One sweep in both directions gives those of a labelset and of all that differ by a label."""
+    dist = ls.TrellisDistribution(*given_trellis)
+    codes = [data.draw(st.integers(0, 2**dist.n_labels - 1)) for _ in range(2)]
+    guesses = with_flips(from_codes(codes, dist.n_labels))
+    values = dist.expected("jaccard", guesses, empty=empty).value
+    for row, code in enumerate(codes):
+        P = brute_force(*given_trellis, row)
+        flipped = [code, *(code ^ 1 << j for j in range(dist.n_labels))]
+        by_hand = [oracles.expected(P, oracles.jaccard, c, dist.n_labels, empty) for c in flipped]
+        np.testing.assert_allclose(values[row], by_hand, atol=1e-13)
 
 
 @given(any_trellis())
@@ -328,6 +342,27 @@ def test_single_precision_is_taken_as_it_is():
 
 
 # Sizes where brute force ends.
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize("n_set", [0, 1, 2, 20, 59, 60])
+def test_flips_of_sixty_labels_are_worth_what_each_alone_is(n_set):
+    dist = large_trellis(60, 4, 2, n_samples=1)
+    Y = np.zeros((1, 60), dtype=np.int8)
+    Y[0, np.random.default_rng(0).permutation(60)[:n_set]] = 1
+    flips = with_flips(Y)
+    together = dist.expected("jaccard", flips, empty=0.7).value[0]
+    alone = dist[[0] * 61].expected("jaccard", flips[0], empty=0.7).value
+    np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
+def test_guesses_that_are_not_flips_are_evaluated_one_by_one():
+    dist = ls.TrellisDistribution(*random_trellis(5, 3, 2, density=1))
+    guesses = with_flips(np.zeros((2, 3), dtype=np.int8))
+    guesses[1, 2] = 1
+    values = dist.expected("jaccard", guesses).value
+    for g in range(4):
+        np.testing.assert_array_equal(values[:, g], dist.expected("jaccard", guesses[:, g]).value)
 
 
 @pytest.mark.jit_only

@@ -18,7 +18,7 @@ CURVE = "a curve must rise within"
 CHAINS = "`chains_` must hold `n_chains` chains of the ensemble's labels"
 ESTIMATE = "an estimate must lie within its interval, and that in"
 PARENTS = "`parents_` must hold earlier places for each place"
-WEIGHTS = "the weights of a linear chain must be finite, one for each input"
+WEIGHTS = "the weights of linear learners must be finite, one for each input"
 BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and decisions"
 CARD = "the calibration of a card must have the columns of `reliability`"
 LABELS = "a calibration of labels must have numbers for each label and each replicate"
@@ -102,6 +102,12 @@ CHANGES = [
     ("ClassifierTrellis", "parents_", ((), (0,), (-1,)), PARENTS),
     ("ClassifierTrellis", "parents_", ((), (0,)), PARENTS),
     ("ClassifierTrellis", "order_", np.array([0, 1, 1]), "`order_` must"),
+    (
+        "ClassifierTrellis",
+        "_linear_weights",
+        (linear_weights()[0] * np.nan, *linear_weights()[1:]),
+        WEIGHTS,
+    ),
     ("ProbabilisticClassifierChain", "order_", np.array([0, 1, 3]), "`order_` must"),
     ("ProbabilisticClassifierChain", "order_", np.array([0.0, 1.0, 2.0]), "`order_` must"),
     ("ProbabilisticClassifierChain", "estimators_", [], LEARNERS),

@@ -11,6 +11,7 @@ from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -55,6 +56,7 @@ __all__ = [
     "make_generator",
     "make_random_state",
     "make_table",
+    "with_flips",
 ]
 
 name_classes_publicly(__name__)

@@ -226,9 +226,9 @@ class LabelsetDistribution(ShownInstances, ABC):
         """
         return self._max_marginals(arguments.check_log_probability(log_at_least))
 
-    def expected_steps(self) -> Integers:
-        """Return about how many additions one expected accuracy takes, (n,); for budgets."""
-        return self._expected_steps()
+    def expected_steps(self, *, flips: bool = False) -> Integers:
+        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
+        return self._expected_steps(flips)
 
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
@@ -367,8 +367,8 @@ class LabelsetDistribution(ShownInstances, ABC):
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self) -> Integers:
-        return np.full(len(self), self.n_labels**2)
+    def _expected_steps(self, flips: bool) -> Integers:
+        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None

@@ -213,8 +213,9 @@ class LabelsetTable(LabelsetDistribution):
         for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
         return Expected.exactly(values)
 
-    def _expected_steps(self) -> Integers:
-        return 4 * self._seen.lengths  # of a guess one flip away from another, as most of them are
+    def _expected_steps(self, flips: bool) -> Integers:
+        # 4 for each labelset, of a guess one flip away from another, as most of them are.
+        return 4 * self._seen.lengths * (1 + self.n_labels * flips)
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

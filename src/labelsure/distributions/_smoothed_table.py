@@ -87,8 +87,8 @@ class SmoothedTable(LabelsetDistribution):
         values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
         return Expected.exactly(self._mix(*values))
 
-    def _expected_steps(self) -> Integers:
-        return self._table._expected_steps() + self._rest._expected_steps()
+    def _expected_steps(self, flips: bool) -> Integers:
+        return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(self._table._size_marginals(), self._rest._size_marginals())
