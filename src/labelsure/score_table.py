@@ -22,7 +22,6 @@ from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.label_outcomes import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 from labelsure.score_columns import (
@@ -36,6 +35,8 @@ from labelsure.score_columns import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.label_outcomes import LabelOutcomes
 
 __all__ = [
     "CELL",
@@ -128,8 +129,7 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        if decision_rule is None:
-            decision_rule = "mode" if Y_pred is None else "given"
+        decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
         table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
@@ -275,6 +275,8 @@ class ScoreTable:
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        from labelsure.label_outcomes import LabelOutcomes
+
         if self.decisions is None or not self._compared:
             return None
         return LabelOutcomes.join(self._compared, self.decisions)
