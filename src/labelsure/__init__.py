@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Profile,
         TrellisDistribution,
         confidence,
+        watch_progress,
     )
     from labelsure.errors import (
         DataError,
@@ -93,6 +94,7 @@ _HOMES = {
         "Profile",
         "TrellisDistribution",
         "confidence",
+        "watch_progress",
     ],
     "errors": [
         "DataError",
@@ -169,6 +171,7 @@ __all__ = [
     "read_labelsets",
     "reliability",
     "split_dataset",
+    "watch_progress",
 ]
 
 

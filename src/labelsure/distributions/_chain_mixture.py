@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from labelsure import _limits
 from labelsure._kernels.threads import map_rows, n_threads
+from labelsure._progress import Progress
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import (
@@ -165,7 +166,10 @@ class ChainMixture(LabelsetDistribution):
 
     def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
         self._views.check_affordable()
-        yield from self._views.dense_views(np.arange(len(self)))
+        progress = Progress(len(self))
+        for rows, dense in self._views.dense_views(np.arange(len(self))):
+            yield rows, dense
+            progress.add(len(rows))
 
     # Answers, put together from those of the views.
 
@@ -173,15 +177,19 @@ class ChainMixture(LabelsetDistribution):
         def summarise(views: Views) -> list[tuple[Indices, Summary]]:
             return [(rows, view.summary(metrics, empty)) for rows, view in views]
 
+        def summarise_dense(start: int, stop: int) -> list[tuple[Indices, Summary]]:
+            parts = summarise(views.dense_views(np.arange(start, stop)))
+            progress.add(stop - start)
+            return parts
+
         views = self._views
         linear = all(isinstance(chain, LinearChain) for chain in self._chains)
         if views.is_dense and linear and views.n_joints == n_threads():
             # Each thread makes joints and sums them up while they are in its cache. Not so with
             # base learners of any kind: they need not bear being asked by several threads.
             views.check_affordable()
-            blocks = map_rows(
-                lambda start, stop: summarise(views.dense_views(np.arange(start, stop))), len(self)
-            )
+            progress = Progress(len(self))
+            blocks = map_rows(summarise_dense, len(self))
             parts = [part for block in blocks for part in block]
         else:
             tolerance, sampled = self._engine.tolerance, self._engine.sampled_tolerance

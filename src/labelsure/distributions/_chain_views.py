@@ -11,6 +11,7 @@ import numpy as np
 from labelsure import _limits
 from labelsure._kernels.threads import n_threads
 from labelsure._limits import cut_rows
+from labelsure._progress import Progress
 from labelsure._typing import Floats, Indices
 from labelsure.distributions import _engine_costs as costs
 from labelsure.distributions._answers import View
@@ -103,6 +104,12 @@ class ChainViews:
 
     def answering(self, question: Question) -> Views:
         """Yield all instances, some at a time, with what answers until the next are due."""
+        progress = Progress(len(self))
+        for rows, view in self._choose_views(question):
+            yield rows, view
+            progress.add(len(rows))
+
+    def _choose_views(self, question: Question) -> Views:
         budget, goals = self.engine.budget, question.goals(self.engine.mass)
         if self.is_dense:
             self.check_affordable()

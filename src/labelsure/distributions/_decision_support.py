@@ -12,6 +12,7 @@ import numpy as np
 
 from labelsure import _limits
 from labelsure._limits import cut_rows
+from labelsure._progress import Progress
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.candidates import log
 from labelsure.distributions._answers import Support, TopLabelsets
@@ -82,6 +83,7 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
     n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
     goals = Question(unseen=tolerance, certain=True).goals(views.engine.mass)
     bytes_each = max(1, n_searched + n_drawn) * (8 * views.n_labels + 32)
+    progress = Progress(len(views))
     for some in cut_rows(len(views), bytes_each, _limits.DECISION_BYTES):
         rows = np.arange(len(views))[some]
         found = views.search(rows, goals, n_searched)
@@ -90,6 +92,7 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
             yield rows[good], found[np.flatnonzero(good)].support(views.label_names)
         if not good.all():
             yield rows[~good], _draw_rest(views, rows[~good], found[np.flatnonzero(~good)], n_drawn)
+        progress.add(len(rows))
 
 
 def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: int) -> Support:
