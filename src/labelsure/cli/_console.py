@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from labelsure._progress import watch_progress
+from labelsure._kernels.progress import watch_progress
 from labelsure._storage import first_line
 
 if TYPE_CHECKING:

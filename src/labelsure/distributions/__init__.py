@@ -1,6 +1,6 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
-from labelsure._progress import watch_progress
+from labelsure._kernels.progress import watch_progress
 from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
