@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         SmoothedTable,
         TrellisDistribution,
         confidence,
+        watch_progress,
     )
     from labelsure.errors import (
         DataError,
@@ -116,6 +117,7 @@ _HOMES = {
         "SmoothedTable",
         "TrellisDistribution",
         "confidence",
+        "watch_progress",
     ],
     "errors": [
         "DataError",
@@ -218,6 +220,7 @@ __all__ = [
     "reliability",
     "shift_test",
     "split_dataset",
+    "watch_progress",
 ]
 
 

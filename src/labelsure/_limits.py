@@ -40,8 +40,8 @@ FIRST_DRAWS = 256
 """Draws of the first round, from which the number that is needed can be told."""
 
 DECISION_DRAWS = 2000
-"""Draws that decisions go by beside what was enumerated: with these, decisions under Hamming, F1 and
-Jaccard are within a few thousandths of the best, and more gain little."""
+"""Draws that decisions go by beside what was enumerated: with these, decisions under Hamming, F1
+and Jaccard are within a few thousandths of the best, and more gain little."""
 
 ALL_PAIRS_LABELS = 12
 """Up to here the best labelset under any metric is found from all 4**L pairs of labelsets, in some

@@ -115,14 +115,14 @@ def draw_from_each(
     stack = LinearStack.of(chains, 2 if squared else 1)
     if stack is not None:
         links = (stack.odds, stack.logits, stack.factors, stack.terms, stack.orders)
-        into = [draws, log_own, excess]
-        for_rows(chain_paths.draw_rows, n_samples, links, uniforms, into=into)
-        return PathDraws(draws, log_own, excess)
+        drawn = PathDraws(draws, log_own, excess)
+        for_rows(chain_paths.draw_rows, n_samples, links, uniforms, into=drawn)
+        return drawn
     rows = np.repeat(np.arange(n_samples), size)
     for m, given in enumerate(chains):
         chain = given.square_odds() if squared else given
-        drawn, own, above = chain.draw_paths(rows, uniforms[:, m].reshape(-1, n_labels))
-        draws[:, m] = drawn.reshape(n_samples, size, n_labels)
+        flat, own, above = chain.draw_paths(rows, uniforms[:, m].reshape(-1, n_labels))
+        draws[:, m] = flat.reshape(n_samples, size, n_labels)
         log_own[:, m], excess[:, m] = (each.reshape(n_samples, size) for each in (own, above))
     return PathDraws(draws, log_own, excess)
 

@@ -1,4 +1,4 @@
-"""What decisions go by where not all labelsets can be seen: those enumerated, and draws for the rest.
+"""What decisions go by where not all labelsets can be seen: those enumerated, draws for the rest.
 
 Section 6 of `docs/algorithms.md` says how far from the best a decision can be that goes by them.
 """
@@ -6,67 +6,19 @@ Section 6 of `docs/algorithms.md` says how far from the best a decision can be t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
 
 import numpy as np
 
 from labelsure import _limits
+from labelsure._kernels.progress import Progress
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.candidates import log
-from labelsure.distributions._answers import Support, TopLabelsets
+from labelsure._typing import Indices, Labelsets
+from labelsure.distributions._answers import Support
 from labelsure.distributions._chain_views import ChainViews, Question
 from labelsure.distributions._engine_costs import draw_operations, note_operations
 from labelsure.distributions._enumeration import Enumeration, add_greedy
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.weighted_labelsets import WeightedLabelsets
-
-
-class EnumeratedAndDrawn(LabelsetTable):
-    """Enumerated labelsets with their own probabilities, and draws that share what is left.
-
-    Expectations go by both. A draw says little of the probability of its own labelset, so that
-    `log_prob`, `mode` and `top` go by what was enumerated alone.
-    """
-
-    _known: WeightedLabelsets
-
-    @classmethod
-    def of(
-        cls, found: Enumeration, draws: Labelsets, label_names: tuple[str, ...]
-    ) -> EnumeratedAndDrawn:
-        """Put both together.
-
-        Parameters
-        ----------
-        found
-            What was enumerated of n instances.
-        draws
-            (n, size, L) of the whole distribution: those enumerated are left out.
-        label_names
-            One for each label.
-        """
-        known = found.seen
-        instance, place = np.nonzero(~known.contains(draws))
-        n_new = np.bincount(instance, minlength=len(known))
-        rest = np.maximum(1.0 - known.totals(), 0.0)
-        shares = (rest / np.maximum(n_new, 1))[instance]
-        drawn = WeightedLabelsets.merge(draws[instance, place], shares, instance, len(known))
-        new = cls.from_weighted(known.join(drawn).normalise(), label_names)
-        new._known = known
-        return new
-
-    def _take(self, rows: Rows) -> Self:
-        new = super()._take(rows)
-        new._known = self._known.take(rows)
-        return new
-
-    def _log_prob(self, Y: Labelsets) -> Floats:
-        same = (self._known.rows == Y[self._known.instance]).all(axis=1)
-        return log(self._known.sum(self._known.weights * same))
-
-    def _top(self, k: int) -> TopLabelsets:
-        return TopLabelsets(*self._known.top(k))
 
 
 def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
@@ -82,6 +34,7 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
     n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
     goals = Question(unseen=tolerance, certain=True).goals(views.engine.mass)
     bytes_each = max(1, n_searched + n_drawn) * (8 * views.n_labels + 32)
+    progress = Progress(len(views))
     for some in cut_rows(len(views), bytes_each, _limits.DECISION_BYTES):
         rows = np.arange(len(views))[some]
         found = views.search(rows, goals, n_searched)
@@ -90,6 +43,7 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
             yield rows[good], found[np.flatnonzero(good)].support(views.label_names)
         if not good.all():
             yield rows[~good], _draw_rest(views, rows[~good], found[np.flatnonzero(~good)], n_drawn)
+        progress.add(len(rows))
 
 
 def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: int) -> Support:
@@ -104,6 +58,22 @@ def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: in
     note_operations(draw_operations(chains, len(rows) * size * len(chains)))
     sampled = views.sampled(rows, found).draw_more(size)
     draws = sampled.draws.reshape(len(rows), -1, views.n_labels)
-    table = EnumeratedAndDrawn.of(found, draws, views.label_names)
+    table = _share_rest(found, draws, views.label_names)
     elsewhere = np.minimum(2 * found.unseen_mass, 1.0)
     return Support(table, np.ones(len(rows)), elsewhere, found.largest_unseen)
+
+
+def _share_rest(
+    found: Enumeration, draws: Labelsets, label_names: tuple[str, ...]
+) -> LabelsetTable:
+    """Return enumerated labelsets with their own probabilities, and draws that share what is left.
+
+    A draw says little of the probability of its own labelset: the mode is one of those enumerated.
+    """
+    known = found.seen
+    instance, place = np.nonzero(~known.contains(draws))
+    n_new = np.bincount(instance, minlength=len(known))
+    rest = np.maximum(1.0 - known.totals(), 0.0)
+    shares = (rest / np.maximum(n_new, 1))[instance]
+    drawn = WeightedLabelsets.merge(draws[instance, place], shares, instance, len(known))
+    return LabelsetTable.from_weighted(known.join(drawn).normalise(), label_names, known)
