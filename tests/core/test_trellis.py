@@ -397,6 +397,21 @@ def test_jaccard_decisions_beyond_dense_keep_their_certificate():
         ls.decide(dist, weighted)
 
 
+@pytest.mark.jit_only
+@pytest.mark.parametrize(("a", "b"), [(0.3, 1.0), (0.15, 2.0), (2.0, 3.0)])
+def test_jaccard_decisions_of_many_labels_are_near_the_optimum(a, b):
+    """Independent labels in a trellis that does not know it: their optimum is known."""
+    p = np.random.default_rng(1).beta(a, b, size=(3, 60))
+    parents = grid_parents(60, 6, 1)
+    tables = [np.repeat(p[:, [j]], 2 ** len(some), axis=1) for j, some in enumerate(parents)]
+    dist, simple = ls.TrellisDistribution(tables, parents, range(60)), ls.IndependentLabels(p)
+    decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+    reached = simple.expected("jaccard", decision).value
+    possible = simple.expected("jaccard", ls.decide(simple, "jaccard")).value
+    assert (reached >= possible - 0.002).all()
+    assert (reached + gap >= possible - 1e-12).all()
+
+
 def large_trellis(n_labels, width, density, n_samples=2, seed=0):
     rng = np.random.default_rng(seed)
     parents = grid_parents(n_labels, width, density)
