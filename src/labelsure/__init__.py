@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.thresholds import LabelThresholds, rank_labels, ranking_measures
 
 __version__ = "0.1.0"
 
@@ -114,6 +115,7 @@ _HOMES = {
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
+    "thresholds": ["LabelThresholds", "rank_labels", "ranking_measures"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -133,6 +135,7 @@ __all__ = [
     "IndependentLabels",
     "InputError",
     "JointTemperature",
+    "LabelThresholds",
     "LabelsetDistribution",
     "LabelsetTable",
     "LabelsureError",
@@ -168,6 +171,8 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "monitor",
+    "rank_labels",
+    "ranking_measures",
     "read_dataset",
     "read_labelsets",
     "reliability",
