@@ -90,7 +90,7 @@ class LabelThresholds(BaseEstimator):  # type: ignore[misc]
         labelled = _Labelled(dist.marginals(), true, metric, empty)
         chosen = RULES[self.rule](labelled)
         self.label_names_ = dist.label_names
-        self.thresholds_: Floats | None = None if isinstance(chosen, int) else chosen
+        self.thresholds_: Any = None if isinstance(chosen, int) else chosen
         self.k_: int | None = chosen if isinstance(chosen, int) else None
         self.accuracy_ = float(labelled.values(self.predict(dist)).mean())
         return self
