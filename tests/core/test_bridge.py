@@ -23,6 +23,7 @@ REQUIRED = {
     "_expected_by_counts",
     "_size_marginals",
     "_probabilities",
+    "_max_marginals",
 }
 SIZES = {
     "n_samples",

@@ -132,7 +132,7 @@ def test_weights_of_squared_draws_sum_to_the_collision():
     P, Q = ([(a + b) / 2 for a, b in zip(*pair, strict=True)] for pair in (joints, joints_squared))
     assert_allclose(oracles.mean_weight(P, Q), sum(p * p for p in P))
     chains = [as_chain(order, conditional_of_two) for order in orders]
-    goals = np.array([0.0, 2.0, 0.0, 2.0])
+    goals = np.array([0.0, 2.0, 0.0, 2.0, 0.0])
     for budget in (0, 3):
         found = enumerate_chains(chains, goals, budget)
         seen = {int(row @ (1 << np.arange(4))) for row in found.seen.rows}

@@ -2,7 +2,7 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
-from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution, check_distribution
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
@@ -34,6 +34,7 @@ __all__ = [
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",
+    "MaxMarginals",
     "PrefixChain",
     "Profile",
     "Summary",

@@ -16,6 +16,7 @@ from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     EXPECTATIONS,
     Expected,
+    MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
@@ -212,6 +213,19 @@ class LabelsetDistribution(ShownInstances, ABC):
             return self._expected_of_guesses(metric, guesses, empty)
         return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
+    def max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        """Return the largest probability of a labelset in which a label has a value: (n, L, 2).
+
+        `labelsure.LabelsetRegion` finds the certain and the possible labels by it.
+
+        Parameters
+        ----------
+        log_at_least
+            The log of a probability; what is less probable need not be told apart, so that a
+            `ChainMixture` can stop its search there.
+        """
+        return self._max_marginals(arguments.check_log_probability(log_at_least))
+
     def expected_steps(self) -> Integers:
         """Return about how many additions one expected accuracy takes, (n,); for budgets."""
         return self._expected_steps()
@@ -335,6 +349,9 @@ class LabelsetDistribution(ShownInstances, ABC):
 
     @abstractmethod
     def _probabilities(self) -> Floats: ...
+
+    @abstractmethod
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals: ...
 
     # What has a default, for kinds that have no better way.
 

@@ -13,9 +13,9 @@ from labelsure import _limits
 from labelsure._kernels.threads import map_rows, n_threads
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.candidates import Profile
 from labelsure.distributions._answers import (
     Expected,
+    MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
@@ -37,7 +37,6 @@ DENSE_PER_ENUMERATED = 256
 
 
 Views = Iterator[tuple[Indices, View]]
-
 ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
 
 
@@ -177,7 +176,7 @@ class ChainMixture(LabelsetDistribution):
         """
         width = self._engine.tolerance if width is None else width
         mass = ANY if self._engine.mass is None else self._engine.mass
-        return np.array([width, unseen, float(certain), mass])
+        return np.array([width, unseen, float(certain), mass, 0.0])
 
     def _views(self, goals: Floats, *, k: int = 1, draw: bool = True) -> Views:
         """Yield all instances, some at a time, with what answers for them until the next are due.
@@ -298,12 +297,7 @@ class ChainMixture(LabelsetDistribution):
         else:
             goals = self._goals(unseen=self._engine.tolerance if metrics else ANY, certain=True)
             parts = summarise(self._views(goals))
-        return Summary.assemble(parts) if parts else self._summary_of_nothing(metrics)
-
-    def _summary_of_nothing(self, metrics: list[Metric]) -> Summary:
-        mode = np.empty((0, self.n_labels), dtype=np.int8)
-        expected = {metric.name: np.empty(0) for metric in metrics}
-        return Summary(Profile.concatenate([], self.n_labels), mode, expected)
+        return Summary.assemble(parts) if parts else Summary.of_nothing(metrics, self.n_labels)
 
     def _marginals(self) -> Floats:
         if self._kept is not None and self._kept.is_complete:
@@ -317,6 +311,12 @@ class ChainMixture(LabelsetDistribution):
         for rows, view in self._views(goals):
             marginals[rows] = view.marginals()
         return marginals
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        goals = self._goals(width=-ANY)  # never narrow enough: it stops where no unseen one has
+        goals[-1] = np.exp(log_at_least)  # as much as this
+        parts = [(rows, view.max_marginals()) for rows, view in self._views(goals, draw=False)]
+        return MaxMarginals.assemble(parts, self.n_labels)
 
     def _mode(self) -> Labelsets:
         mode = np.empty((len(self), self.n_labels), dtype=np.int8)

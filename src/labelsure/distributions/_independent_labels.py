@@ -17,7 +17,7 @@ from labelsure._kernels.threads import for_rows
 from labelsure._limits import check_size, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Summary, TopLabelsets
+from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
@@ -124,6 +124,13 @@ class IndependentLabels(LabelsetDistribution):
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return _sum_logs(*self._log_marginals(), Y)
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        # The value itself, and the most probable value of every other label.
+        logs = np.stack(self._log_marginals()[::-1], axis=2)
+        best = logs.max(axis=2)
+        logs += (best.sum(axis=1, keepdims=True) - best)[:, :, np.newaxis]
+        return MaxMarginals.exactly(logs)
 
     def _log_marginals(self) -> tuple[Floats, Floats]:
         """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels.guess_values import jaccard_rows
+from labelsure._kernels.maximum_sweeps import listed_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, Summary, TopLabelsets
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
@@ -154,6 +155,9 @@ class LabelsetTable(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return np.minimum(self._seen.marginals(), 1.0)
 
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        return MaxMarginals.exactly(find_maxima(self._seen))
+
     def _log_prob(self, Y: Labelsets) -> Floats:
         same = (self._seen.rows == Y[self._seen.instance]).all(axis=1)
         return log(self._seen.sum(self._seen.weights * same))
@@ -228,6 +232,14 @@ class LabelsetTable(LabelsetDistribution):
         P = np.zeros((len(self), 2**self.n_labels))
         P[self._seen.instance, codes_of(self._seen.rows)] = self._seen.weights
         return P
+
+
+def find_maxima(seen: WeightedLabelsets) -> Floats:
+    """Return the largest log weight of a labelset in which each label has each value, (n, L, 2)."""
+    maxima = np.empty((len(seen), seen.n_labels, 2))
+    inputs = (seen.rows, np.log(seen.weights), seen.starts)
+    for_rows(listed_rows, len(seen), *inputs, into=[maxima])
+    return maxima
 
 
 def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:

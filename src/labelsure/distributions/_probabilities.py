@@ -84,6 +84,16 @@ def without_links(dist: object) -> InputError:
     )
 
 
+def check_log_probability(value: Any) -> float:
+    """Return the log of a probability, -inf included, or say what is wrong with it."""
+    if not isinstance(value, (int, float, np.number)) or not value <= 0:
+        raise InputError(
+            "`log_at_least` must be the log of a probability, a number <= 0 or -inf, got "
+            f"{value!r}."
+        )
+    return float(value)
+
+
 def check_power(power: Any) -> float:
     """Return the power of a temperature, a finite number above 0."""
     is_number = isinstance(power, (int, float, np.number)) and not isinstance(power, bool)

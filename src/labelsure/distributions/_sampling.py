@@ -24,7 +24,7 @@ from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Integers, Labelsets, Mask
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, TopLabelsets, View
+from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets, View
 from labelsure.distributions._chain_links import Chain, LinearStack
 from labelsure.distributions._enumeration import Enumeration, metric_range
 from labelsure.distributions._labelset_table import expect_over
@@ -296,6 +296,10 @@ class Sampled(View):
         left, right = np.maximum(ends[0], certain[0]), np.minimum(ends[1], certain[1])
         usable = (left <= right) & (n_new >= MIN_NEW_DRAWS)
         return np.where(usable, left, certain[0]), np.where(usable, right, certain[1])
+
+    def max_marginals(self) -> MaxMarginals:
+        """Return what the labelsets enumerated and drawn say."""
+        return self.with_draws.max_marginals()
 
     def _method(self) -> NDArray[np.str_]:
         some = self.enumeration.seen.lengths > 0

@@ -10,7 +10,7 @@ import numpy as np
 from labelsure import _limits
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import Summary, TopLabelsets
+from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.metrics import Metric
@@ -72,6 +72,10 @@ class TemperedTrellis(LabelsetDistribution):
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return self._power * self._trellis._log_prob(Y) - self._log_totals()
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        before = self._trellis._max_marginals(-np.inf).logs
+        return MaxMarginals.exactly(self._power * before - self._log_totals()[:, None, None])
 
     def _mode(self) -> Labelsets:
         return self._trellis._mode()

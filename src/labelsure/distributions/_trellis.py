@@ -17,11 +17,12 @@ from labelsure import _limits
 from labelsure._kernels import frontier_counts as counting
 from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels import unit_interval
+from labelsure._kernels.maximum_sweeps import frontier_rows
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._limits import check_size
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, Summary, TopLabelsets
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, TooLargeError
@@ -135,6 +136,13 @@ class TrellisDistribution(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         return self._sums()[0]
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        maxima = np.empty((len(self), self.n_labels, 2))
+        for_rows(frontier_rows, len(self), self._network, into=[maxima])
+        by_label = np.empty_like(maxima)
+        by_label[:, self._order] = maxima
+        return MaxMarginals.exactly(by_label)
 
     def _mode(self) -> Labelsets:
         return self._maxima()[0]
