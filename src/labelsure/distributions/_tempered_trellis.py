@@ -10,7 +10,7 @@ import numpy as np
 from labelsure import _limits
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.metrics import Metric
@@ -101,6 +101,12 @@ class TemperedTrellis(LabelsetDistribution):
         for rows, trellis, _ in self._blocks():
             expected[rows] = trellis._expected_by_counts(metric, Y_pred[rows], empty)
         return expected
+
+    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
+        value = np.empty(answers.shape[:2])
+        for rows, trellis, _ in self._blocks():
+            value[rows] = trellis._expected_hidden(metric, answers[rows], empty).value
+        return Expected.exactly(value)
 
     def _expected_steps(self) -> Integers:
         return self._trellis._expected_steps()

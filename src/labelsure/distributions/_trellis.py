@@ -222,8 +222,9 @@ class TrellisDistribution(LabelsetDistribution):
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        """Return the mean of a function of the counts; a label that is -1, open, is in none."""
         expected = np.empty(len(self))
-        n_predicted = Y_pred.sum(axis=1)
+        n_predicted = (Y_pred == 1).sum(axis=1)
         for k in np.unique(n_predicted).tolist():
             rows = np.flatnonzero(n_predicted == k)
             some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
@@ -232,6 +233,11 @@ class TrellisDistribution(LabelsetDistribution):
             for_rows(counting.expected_rows, len(rows), *inputs, into=[values])
             expected[rows] = values
         return expected
+
+    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
+        columns = np.swapaxes(answers, 0, 1)
+        values = [self._expected_by_counts(metric, answer, empty) for answer in columns]
+        return Expected.exactly(np.column_stack(values))
 
     def _expected_steps(self) -> Integers:
         # At each node of the integral all states move back over all labels; a move takes as long as
@@ -266,7 +272,8 @@ class TrellisDistribution(LabelsetDistribution):
 
 
 Points = tuple[Floats, Floats]
-"""Weights (q, 2, 3) of a false negative and a true positive at each point, coefficients (q, 2)."""
+"""Weights (q, 3, 3) of a false negative, a true positive and an open label that is true at each
+point, the last only from `_points_of`; coefficients (q, 2)."""
 
 
 def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:
@@ -275,10 +282,14 @@ def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:
     Its value at weights (w, z) is E[w**fn z**tp], for a prediction of k labels.
     """
     if metric not in _QUOTIENTS:
-        return _roots_of_unity(metric.table(n_labels, k, empty=empty))
-    if k == 0:  # worth `empty` where no label is missed
-        return np.zeros((1, 2, 3)), np.array([[empty, 0.0]])
-    return _QUOTIENTS[metric](n_labels, k)
+        weights, coefficients = _roots_of_unity(metric.table(n_labels, k, empty=empty))
+    elif k == 0:  # worth `empty` where no label is missed
+        weights, coefficients = np.zeros((1, 2, 3)), np.array([[empty, 0.0]])
+    else:
+        weights, coefficients = _QUOTIENTS[metric](n_labels, k)
+    # Whether an open label is true changes nothing. Its value, -1, is the index of this last row.
+    one = np.broadcast_to([1.0, 0.0, 0.0], (len(weights), 1, 3))
+    return np.concatenate([weights, one], axis=1), coefficients
 
 
 def _jaccard_points(n_labels: int, k: int) -> Points:
