@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
+    from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
@@ -112,6 +113,7 @@ _HOMES = {
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "partial_labelsets": ["PartialLabelsets"],
     "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
+    "regions": ["LabelsetRegion"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
@@ -137,6 +139,7 @@ __all__ = [
     "JointTemperature",
     "LabelThresholds",
     "LabelsetDistribution",
+    "LabelsetRegion",
     "LabelsetTable",
     "LabelsureError",
     "LabelwiseCalibration",

@@ -46,7 +46,38 @@ def estimate(**changed):
     return ls.Estimate(**{**values, **changed})
 
 
+def calibration(kind, **changed):
+    groups = sf.fitted(kind).calibration_
+    return {name: {**kept, **changed} for name, kept in groups.items()}
+
+
 CHANGES = [
+    ("LabelsetRegion", "quantile_", 0.0, "`quantile_` must be what follows from the labelled"),
+    ("LabelsetRegion", "message_", "All is well.", "`message_` must be what follows"),
+    ("LabelsetRegion", "coverage", 1.5, "`coverage` must be a number between 0 and 1"),
+    ("LabelsetRegion", "has_groups_", 1, "`has_groups_` must be True or False"),
+    ("LabelsetRegion", "calibration_", {"x": {}}, "without groups there is one, 'all'"),
+    ("LabelsetRegion", "calibration_", {"all": {}}, "`calibration_` must hold scores"),
+    (
+        "LabelsetRegion",
+        "calibration_",
+        calibration("LabelsetRegion", scores=np.array([np.nan])),
+        "`scores` must have numbers for each instance",
+    ),
+    ("region with groups", "calibration_", {1: {}}, "must have an entry for each group"),
+    (
+        "region with groups",
+        "calibration_",
+        calibration("region with groups", truth=np.full((100, 3), 2)),
+        "`truth` must contain only 0 and 1",
+    ),
+    (
+        "region with groups",
+        "calibration_",
+        calibration("region with groups", maxima=np.zeros((7, 3))),
+        "`maxima` must have numbers for each instance",
+    ),
+    ("region with groups", "certain_from_", {"a": 0.1, "b": 0.1}, "`certain_from_` must be what"),
     ("BinaryRelevance", "label_names_", ("a", "a", "b"), "`label_names_` must be distinct names"),
     ("BinaryRelevance", "label_names_", (), "`label_names_` must be distinct names"),
     ("BinaryRelevance", "label_names_", ["a", "b", "c"], "`label_names_` must be distinct names"),

@@ -148,6 +148,11 @@ class LabelsetTable(LabelsetDistribution):
         new._estimator, new._n_draws = estimator, size
         return new
 
+    @property
+    def labelsets(self) -> WeightedLabelsets:
+        """The labelsets of each instance with their probabilities, as ragged rows."""
+        return self._seen
+
     def _take(self, rows: Rows) -> Self:
         new = self.from_weighted(self._seen.take(rows), self.label_names)
         new._estimator, new._n_draws = self._estimator, self._n_draws

@@ -34,6 +34,7 @@ OWN_TYPES = (
     "labelsure.EnsembleOfClassifierChains",
     "labelsure.Estimate",
     "labelsure.JointTemperature",
+    "labelsure.LabelsetRegion",
     "labelsure.LabelwiseCalibration",
     "labelsure.LinkTemperature",
     "labelsure.PrecomputedProbabilities",
