@@ -22,15 +22,11 @@ from labelsure.labelsets import OPEN
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 from labelsure.partial_labelsets import PartialLabelsets
 
-OpenCost = float | Callable[[float], float]
-"""What it costs to leave all labels open, a share of them costing that share of it; or a concave
-function of the share."""
-
 SHAPE_ROUNDING = 1e-9  # how far costs may be from rising, or from concave
 
 
 def decide_partially(
-    dist: LabelsetDistribution, metric: Metric, empty: float, open_cost: OpenCost
+    dist: LabelsetDistribution, metric: Metric, empty: float, open_cost: Any
 ) -> PartialLabelsets:
     """Return the answers that are worth most, with how far below the best they can be.
 

@@ -14,8 +14,6 @@ from labelsure import _limits
 from labelsure._limits import TIE, cut_rows
 from labelsure._typing import Floats, Labelsets
 from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
-from labelsure.decisions._partial_rules import OpenCost, decide_partially
-from labelsure.decisions._skeptical import decide_skeptically
 from labelsure.distributions import (
     DenseDistribution,
     EngineSettings,
@@ -35,6 +33,10 @@ from labelsure.metrics import (
     get_metric,
 )
 from labelsure.partial_labelsets import PartialLabelsets
+
+OpenCost = float | Callable[[float], float]
+"""What it costs to leave all labels open, a share of them costing that share of it; or a concave
+function of the share."""
 
 
 class FittedChange(Protocol):
@@ -228,7 +230,11 @@ def decide(
                 "several. What it returns with the first two has its `gap`."
             )
         if open_cost is not None:
+            from labelsure.decisions._partial_rules import decide_partially  # few need it
+
             return decide_partially(dist, metric, empty, open_cost)
+        from labelsure.decisions._skeptical import decide_skeptically  # fewer still
+
         return decide_skeptically(
             dist, metric, empty, lambda other: _decide_with_gaps(other, metric, empty)
         )

@@ -24,19 +24,18 @@ from labelsure.estimation._batch_estimates import (
 from labelsure.estimation._design import Inputs, check_penalty, check_values, choose_response
 from labelsure.estimation._inputs import (
     GroupLevels,
-    as_score_table,
     check_features,
     check_groups,
     check_n_samples,
     check_same_decisions,
     feature_matrix,
+    read_table,
 )
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._label_estimates import LabelBatch, check_labels_are_known
 from labelsure.estimation._loaded_estimator import check_loaded_estimator
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
-    EXPECTED,
     FitSettings,
     Model,
     Outcomes,
@@ -66,10 +65,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty"; several of
-        these; "mix" (HP, TG, SE, CE, ME and CS together, the paper's) or "full" (all of those
-        before). None means "full" for `ridge`, the sharpest, also on data that did not choose it,
-        and calibrated nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
+        far apart the members of a mixture are about that accuracy); several of these; "mix" (HP,
+        TG, SE, CE, ME and CS together, the paper's) or "full" (that with the next three). None
+        means "full" for `ridge`, the sharpest, also on data that did not choose it, and calibrated
+        nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
@@ -92,8 +92,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
+        leaves labels open. What is estimated later must have been decided in the same way.
     penalty_
         The ridge's, chosen or given; None for other models.
     reference_
@@ -154,7 +154,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
-            (n, L) what was predicted; None means the mode, or what the table was made for.
+            (n, L) what was predicted, or `PartialLabelsets`, of which the decided labels are
+            judged; None means the mode, or what the table was made for.
         slope_groups
             (n,) groups (e.g. data sets) with slopes and an offset of their own, or the name of a
             column of the table.
@@ -357,14 +358,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _read_table(
         self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str
     ) -> ScoreTable:
-        """Return what is known of each prediction; without `Y_pred` decisions follow the rule."""
-        metrics: list[MetricLike] = [self.metric] if EXPECTED in names else []
-        if Y_pred is None and rule == "best" and isinstance(dist, LabelsetDistribution):
-            Y_pred = decide(dist, self.metric, empty=self.empty)
-            return ScoreTable.from_distribution(
-                dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
-            )
-        return as_score_table(dist, Y_true, Y_pred, metrics=metrics)
+        metric, empty = self.metric, self.empty
+        return read_table(dist, Y_true, Y_pred, rule=rule, metric=metric, empty=empty, names=names)
 
     def _check_decision(self) -> str:
         if self.decision not in DECISIONS:
