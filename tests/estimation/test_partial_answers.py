@@ -116,7 +116,7 @@ def test_the_spread_of_what_is_no_mixture_is_refused():
     Y = dist.sample(1, random_state=0)[:, 0]
     estimator = ls.AccuracyEstimator("f1", ["spread"])
     with pytest.raises(
-        ls.InputError, match="'spread' needs whole labelsets.* got IndependentLabel"
+        ls.InputError, match=r"'spread' needs whole labelsets.* got IndependentLabel"
     ):
         estimator.fit(ls.IndependentLabels(dist.marginals()), Y)
     with pytest.raises(ls.InputError, match="got ChainMixture and answers with open labels"):

@@ -26,7 +26,7 @@ from labelsure.accuracy_aware._model_card import (
     describe_policy,
     make_card,
 )
-from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy
+from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     align_truth,
@@ -45,7 +45,7 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import unknown_name
 from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from labelsure._pages import Page
 
 DECISIONS = ("mode", "best", "predict")
+DEFAULT_TITLE = "How accurate is it?"
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -264,13 +265,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def accept(self, X: Any) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
-        check_is_fitted(self, "accuracy_estimator_")
-        if self.policy_ is None:
-            raise InputError(
-                "`accept` needs a target or a coverage, got neither when fitting. Fit with e.g. "
-                "target=0.9."
-            )
-        return self.policy_.accept(self.predict_accuracy(X))
+        return require_policy(self).accept(self.predict_accuracy(X))
 
     def estimate(
         self, X: Any, *, metric: str | None = None, level: float | None = None
@@ -297,7 +292,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         dist, decisions = self.predict_all(X)
         return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_, k)
 
-    def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
+    def report(
+        self,
+        X: Any = None,
+        Y: Any = None,
+        *,
+        title: str = "How accurate is it?",
+        open_cost: Any = None,
+    ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
         Parameters
@@ -306,6 +308,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Instances, and their truth where it is known; without X a page on the model alone.
         title
             Of the page.
+        open_cost
+            As of `labelsure.decide`: each prediction shows which labels are better left open.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 
@@ -314,14 +318,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return make_model_report(self, [], title)
         dist, decisions = self.predict_all(X)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, X, name="Y")
-        return make_model_report(self, [(dist, decisions, truth)], title)
+        return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean accuracy under the metric, once the truth is known.
-
-        The columns of a DataFrame `y` are compared with the labels by name, its rows with those of
-        X by index.
-        """
+        """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
         dist, decisions = self.predict_all(X)
         Y_pred = dist.mode() if decisions is None else decisions
         truth = align_truth(self.classes_, y, dist, X)

@@ -33,6 +33,8 @@ COLUMNS: dict[str, str] = {
     "expected_accuracy": "mean accuracy under the distribution; from `assess`",
     "accept": "whether the policy accepts it, missing without a policy; from `assess`",
     "reason": "why, in a few words; from `assess`",
+    "certain": "names of the labels that are set where labels may stay open; with `open_cost`",
+    "open": "names of the labels that are better left open; with `open_cost`",
     "top_{}": "names of the labels of the most probable labelset (1), the second (2), ...",
     "top_{}_probability": "probability of that labelset",
     "probability_{}": "probability of the label whose name takes the place of the braces",
