@@ -20,6 +20,7 @@ from benchmarks import (
     estimation,
     first_use,
     partial_answers,
+    regions,
     scoring,
     trellis,
 )
@@ -34,6 +35,7 @@ MODULES = (
     estimation,
     first_use,
     partial_answers,
+    regions,
     scoring,
 )
 BENCHMARKS: dict[str, Benchmark] = {

@@ -1,4 +1,4 @@
-"""The columns of the score table, by name."""
+"""The columns of the score table, and what each holds; `docs/score_table.md` lists the same."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ METRIC_COLUMNS: dict[str, str] = {
 """Columns of each metric, whose name takes the place of the braces."""
 
 SPREAD = "spread_{}"
+
 DECISION_RULE = "decision_rule"
 """Where a frame says how its decisions were made: an entry of its `attrs`."""
 
@@ -49,3 +50,13 @@ PARTIAL = "partial"
 
 TRUE_P_EMPTY = "true_p_empty"
 """p_empty under the true distribution; it comes after the columns of the metrics."""
+
+REGION_COLUMNS: dict[str, str] = {
+    "log_prob_true": "logarithm of the probability of the truth",
+    "region_covers": "whether the truth is in the region of this instance, in studies",
+    "region_agrees": "whether it has all certain labels and none but possible ones",
+    "region_certain": "labels that all labelsets of the region have",
+    "region_possible": "labels that some labelset of the region has",
+    "region_labelsets": "labelsets in the region; missing beyond 14 labels",
+}
+"""Columns about regions of coverage 0.9, set by the other half of the same test part."""

@@ -1,8 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-This module makes the table from a distribution (its columns are those of `score_columns`), and
-answers what is asked of it: candidates, and the accuracy and the expected accuracy of the
-decisions.
+This module makes the table from a distribution, with the columns of `score_columns`, and answers
+what is asked of it: candidates, and the accuracy and the expected accuracy of the decisions.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -12,7 +11,7 @@ is 0/0 there. So one table serves every value of `empty`. No other module knows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import InputError
+from labelsure.errors import InputError, unknown_name
 from labelsure.label_outcomes import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
@@ -32,6 +31,7 @@ from labelsure.score_columns import (
     DECISION_RULE,
     METRIC_COLUMNS,
     PARTIAL,
+    REGION_COLUMNS,
     SPREAD,
     TRUE_P_EMPTY,
 )
@@ -45,6 +45,7 @@ __all__ = [
     "DECISION_RULE",
     "METRIC_COLUMNS",
     "PARTIAL",
+    "REGION_COLUMNS",
     "SPREAD",
     "TRUE_P_EMPTY",
     "ScoreTable",
@@ -215,6 +216,13 @@ class ScoreTable:
     def with_column(self, name: str, values: Floats) -> Self:
         """Return the table with one more column."""
         return self._with_columns({name: values})
+
+    def with_region(self, known: Mapping[str, Any]) -> Self:
+        """Return the table with what regions say of the instances: columns of `REGION_COLUMNS`."""
+        unknown = [name for name in known if name not in REGION_COLUMNS]
+        if unknown:
+            raise unknown_name("column of regions", unknown[0], REGION_COLUMNS)
+        return self._with_columns(dict(known))
 
     def _with_columns(self, added: dict[str, Any]) -> Self:
         columns = {**self._columns, **added}

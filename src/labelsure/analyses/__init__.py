@@ -17,6 +17,7 @@ from labelsure.analyses._mixture_intervals import (
     mixture,
     mixture_replicates,
 )
+from labelsure.analyses._region_sizes import region_sizes
 
 __all__ = [
     "Analyses",
@@ -33,6 +34,7 @@ __all__ = [
     "mixture_replicates",
     "optimal_decisions",
     "pearson",
+    "region_sizes",
     "robustness",
     "run_analyses",
     "spread",

@@ -135,10 +135,10 @@ class IndependentLabels(LabelsetDistribution):
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         # The value itself, and the most probable value of every other label.
-        logs = np.stack(self._log_marginals()[::-1], axis=2)
-        best = logs.max(axis=2)
-        logs += (best.sum(axis=1, keepdims=True) - best)[:, :, np.newaxis]
-        return MaxMarginals.exactly(logs)
+        log_one, log_zero = self._log_marginals()
+        best = np.maximum(log_one, log_zero)
+        others = best.sum(axis=1, keepdims=True) - best
+        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
 
     def _log_marginals(self) -> tuple[Floats, Floats]:
         """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""

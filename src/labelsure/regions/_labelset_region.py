@@ -107,7 +107,7 @@ class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
         precision: float | None = None,
         score: str = "probability",
         level: float = 0.95,
-        independent_share: float = 0.1,
+        independent_share: float = 0.03,
         random_state: int = 0,
     ) -> None:
         self.coverage = coverage
@@ -301,8 +301,9 @@ class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
         return values if self.has_groups_ else values[ALL]
 
     def _for_each(self, values: Any, names: NDArray[np.str_]) -> Floats:
-        by_name = values if self.has_groups_ else {ALL: values}
-        return np.array([by_name[name] for name in names], dtype=np.float64)
+        if not self.has_groups_:
+            return np.full(len(names), values, dtype=np.float64)
+        return np.array([values[name] for name in names], dtype=np.float64)
 
     def _threshold(self, kept: dict[str, Any]) -> float:
         if self.coverage is not None:

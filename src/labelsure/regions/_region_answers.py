@@ -10,6 +10,7 @@ import numpy as np
 
 from labelsure import _limits
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure.distributions import ChainMixture
 from labelsure.errors import InputError
 from labelsure.partial_labelsets import OPEN, PartialLabelsets
 from labelsure.regions._mixed_votes import Source
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 COUNTED = 1000  # labelsets of an instance that are counted one by one where there is no other way
 LEAST_LOG = -700.0  # of a probability that is a number above 0
+FIRST_SEEN = 64  # labelsets among which a likely one is found
 FIRST_LISTED = 16  # each further round lists four times as many
 
 
@@ -175,25 +177,44 @@ def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask
     """
     values = np.full((len(source), source.n_labels), OPEN, dtype=np.int8)
     is_empty = log_thresholds == np.inf
-    for rows in _alike(log_thresholds):
+    is_known = np.isinf(log_thresholds) | _find_open(source, log_thresholds)
+    for rows in _alike(log_thresholds, np.flatnonzero(~is_known)):
         least = float(min(log_thresholds[rows].min(), 0.0))
         high = source[rows].max_marginals(least).high
         reached = high >= log_thresholds[rows, np.newaxis, np.newaxis]
         without, having = reached[:, :, 0], reached[:, :, 1]
         values[rows] = np.where(without & having, OPEN, having)
-        is_empty[rows] = ~reached.any(axis=(1, 2))
+        is_empty[rows] = ~(without | having).any(axis=1)
     values[is_empty] = OPEN
     return values, is_empty
 
 
-def _alike(log_thresholds: Floats) -> list[Indices]:
-    """Cut instances into groups with thresholds within a factor of about e, infinite ones aside.
+def _find_open(source: Source, log_thresholds: Floats) -> Mask:
+    """Say of which instances one likely labelset shows that all labels are open, (n,).
+
+    It is in the region, and so is each labelset that differs from it in a single label. Then there
+    is no need of a search, which takes longest just where probabilities are flat.
+    """
+    is_open = np.zeros(len(source), dtype=bool)
+    if not isinstance(source, ChainMixture) or source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return is_open
+    likely = source.with_engine(engine="certified", budget=FIRST_SEEN).mode()
+    rows = np.flatnonzero(source.log_prob(likely) >= log_thresholds)
+    for j in range(source.n_labels):
+        flipped = likely[rows]
+        flipped[:, j] ^= 1
+        rows = rows[source[rows].log_prob(flipped) >= log_thresholds[rows]]
+    is_open[rows] = True
+    return is_open
+
+
+def _alike(log_thresholds: Floats, rows: Indices) -> list[Indices]:
+    """Cut these instances into groups with thresholds within a factor of about e.
 
     One search serves a group: it goes down to the lowest threshold there.
     """
-    finite = np.flatnonzero(np.isfinite(log_thresholds))
-    steps = np.floor(log_thresholds[finite])
-    return [finite[steps == step] for step in np.unique(steps)]
+    steps = np.floor(log_thresholds[rows])
+    return [rows[steps == step] for step in np.unique(steps)]
 
 
 def _list_down_to(source: Source, log_thresholds: Floats, limit: int) -> ListedLabelsets:

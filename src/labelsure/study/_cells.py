@@ -20,8 +20,9 @@ from labelsure.metrics import METRICS
 from labelsure.score_table import ScoreTable
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
+from labelsure.study._region_columns import region_columns
 
-CELL_FORMAT = 3
+CELL_FORMAT = 4
 """Raised when cells of an older version must be computed again."""
 
 EXPECTED_METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -217,7 +218,7 @@ def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
 
 
 def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
-    """Return the score table of the test part: the mode, the best decisions, the truth if known."""
+    """Return the score table of the test part: mode, best decisions, regions, truth if known."""
     Y = data.data.Y[test]
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y)
     if dist.n_labels > plan.best_labels:
@@ -225,5 +226,6 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     for metric in _best_metrics(plan, dist.n_labels):
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
         table = table.with_best(metric, best, gap, Y)
+    table = table.with_region(region_columns(dist, Y))
     truth = None if data.truth is None else data.truth[test]
     return table.with_true_distribution(truth, _true_metrics(plan))
