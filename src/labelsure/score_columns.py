@@ -60,3 +60,12 @@ REGION_COLUMNS: dict[str, str] = {
     "region_labelsets": "labelsets in the region; missing beyond 14 labels",
 }
 """Columns about regions of coverage 0.9, set by the other half of the same test part."""
+
+OPEN_COLUMNS: dict[str, str] = {
+    "open_labels": "labels that Hamming's best answer leaves open at a cost of 0.2, in studies",
+    "open_tp": "labels that this answer sets and that are true,",
+    "open_fp": "that it sets and that are not true,",
+    "open_fn": "that it denies and that are true,",
+    "open_tn": "that it denies and that are not true",
+}
+"""Columns about answers that leave labels open."""

@@ -30,7 +30,7 @@ from labelsure.score_columns import (
     COLUMNS,
     DECISION_RULE,
     METRIC_COLUMNS,
-    PARTIAL,
+    OPEN_COLUMNS,
     REGION_COLUMNS,
     SPREAD,
     TRUE_P_EMPTY,
@@ -39,12 +39,14 @@ from labelsure.score_columns import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from labelsure.partial_labelsets import PartialLabelsets
+
 __all__ = [
     "CELL",
     "COLUMNS",
     "DECISION_RULE",
     "METRIC_COLUMNS",
-    "PARTIAL",
+    "OPEN_COLUMNS",
     "REGION_COLUMNS",
     "SPREAD",
     "TRUE_P_EMPTY",
@@ -223,6 +225,11 @@ class ScoreTable:
         if unknown:
             raise unknown_name("column of regions", unknown[0], REGION_COLUMNS)
         return self._with_columns(dict(known))
+
+    def with_open_labels(self, answers: PartialLabelsets, Y_true: Any) -> Self:
+        """Return the table with what answers leave open and decide: `OPEN_COLUMNS`."""
+        numbers = (answers.n_open, *answers.counts(Y_true))
+        return self._with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
 
     def _with_columns(self, added: dict[str, Any]) -> Self:
         columns = {**self._columns, **added}

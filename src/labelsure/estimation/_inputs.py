@@ -16,7 +16,8 @@ from labelsure.estimation._models import EXPECTED
 from labelsure.metrics import Metric, MetricLike, get_metric
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
-from labelsure.score_table import DECISION_RULE, PARTIAL, ScoreTable
+from labelsure.score_columns import DECISION_RULE, PARTIAL
+from labelsure.score_table import ScoreTable
 
 
 def check_n_samples(n_samples: int) -> None:

@@ -12,7 +12,8 @@ from labelsure.errors import InputError
 from labelsure.labelsets import OPEN
 from labelsure.metrics import COUNTS, EXACT, Metric, MetricLike, get_metric
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.score_table import DECISION_RULE, PARTIAL, SPREAD, ScoreTable
+from labelsure.score_columns import DECISION_RULE, PARTIAL, SPREAD
+from labelsure.score_table import ScoreTable
 
 
 def score_answers(
