@@ -102,6 +102,7 @@ MAKERS = {
         ls.IndependentLabels(P), TRUTH
     ),
     "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
+    "with a region": lambda: fit_aware(region=0.8),
     "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
         ls.IndependentLabels(P), TRUTH, GROUPS
     ),

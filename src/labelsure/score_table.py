@@ -48,7 +48,6 @@ __all__ = [
     "METRIC_COLUMNS",
     "OPEN_COLUMNS",
     "REGION_COLUMNS",
-    "SPREAD",
     "TRUE_P_EMPTY",
     "ScoreTable",
 ]
@@ -196,7 +195,7 @@ class ScoreTable:
         found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
         added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
         added |= {f"{prefix}{name}": values for name, values in found}
-        return self._with_columns(added)
+        return self.with_columns(added)
 
     def with_true_distribution(
         self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
@@ -213,25 +212,22 @@ class ScoreTable:
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
-        return self._with_columns(added)
-
-    def with_column(self, name: str, values: Floats) -> Self:
-        """Return the table with one more column."""
-        return self._with_columns({name: values})
+        return self.with_columns(added)
 
     def with_region(self, known: Mapping[str, Any]) -> Self:
         """Return the table with what regions say of the instances: columns of `REGION_COLUMNS`."""
         unknown = [name for name in known if name not in REGION_COLUMNS]
         if unknown:
             raise unknown_name("column of regions", unknown[0], REGION_COLUMNS)
-        return self._with_columns(dict(known))
+        return self.with_columns(dict(known))
 
     def with_open_labels(self, answers: PartialLabelsets, Y_true: Any) -> Self:
         """Return the table with what answers leave open and decide: `OPEN_COLUMNS`."""
         numbers = (answers.n_open, *answers.counts(Y_true))
-        return self._with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
+        return self.with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
 
-    def _with_columns(self, added: dict[str, Any]) -> Self:
+    def with_columns(self, added: dict[str, Any]) -> Self:
+        """Return the table with more columns, by name."""
         columns = {**self._columns, **added}
         rule, index = self.decision_rule, self.index
         new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
@@ -284,6 +280,11 @@ class ScoreTable:
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
+
+    @property
+    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
+        """The distributions that the table was made from, with the truth; none of a DataFrame."""
+        return list(self._compared)
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""

@@ -278,7 +278,7 @@ def test_the_explorer_says_which_labels_are_better_left_open(model, batch):
     assert [one["open"] for one in shown] == [
         np.flatnonzero(row).tolist() for row in answers.is_open
     ]
-    assert [one["certain"] for one in shown] == [
+    assert [one["decided"] for one in shown] == [
         np.flatnonzero(row).tolist() for row in answers.is_certain
     ]
     assert "open" not in model.report(P).data["explorer"]["instances"][0]

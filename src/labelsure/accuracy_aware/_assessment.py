@@ -15,6 +15,7 @@ from labelsure.distributions import LabelsetDistribution, check_shown, make_tabl
 from labelsure.estimation import AccuracyEstimator
 from labelsure.metrics import MetricLike
 from labelsure.partial_labelsets import PartialLabelsets
+from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 
@@ -40,6 +41,8 @@ class Assessment:
         (n,) whether the policy accepts each; None without a target.
     reason
         (n,) why, in a few words.
+    region
+        Certain and possible labels, where the model has a region.
     metric, empty
         What the accuracies are of.
     """
@@ -52,6 +55,7 @@ class Assessment:
     reason: NDArray[Any]
     metric: MetricLike = "jaccard"
     empty: float = 1.0
+    region: RegionLabelsets | None = None
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -67,6 +71,7 @@ class Assessment:
             expected=self.expected[taken],
             accepted=None if self.accepted is None else self.accepted[taken],
             reason=self.reason[taken],
+            region=None if self.region is None else self.region[taken],
         )
 
     def leave_open(self, open_cost: Any) -> PartialLabelsets:
@@ -110,9 +115,12 @@ class Assessment:
             "accept": pd.array(accepted, dtype="boolean"),
             "reason": self.reason,
         }
+        if self.region is not None:
+            names = self.region.to_frame(sep=sep, count=False)
+            known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
         if open_cost is not None:
             answers = self.leave_open(open_cost).to_frame(sep=sep)
-            known |= {name: answers[name].to_numpy() for name in ("certain", "open")}
+            known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
         return make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
@@ -139,6 +147,7 @@ def assess_predictions(
     Y_pred: Labelsets | None,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
     k: int = 0,
 ) -> Assessment:
     """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
@@ -151,8 +160,8 @@ def assess_predictions(
         (n, L) what is predicted; None for the mode.
     estimator
         Fitted to predictions that were made in the same way.
-    policy
-        A fitted one, or None.
+    policy, region
+        Fitted ones, or None.
     k
         How many of the most probable labelsets `to_frame` will be asked for: they and the
         probability of each label are found in the same sweep. 0 leaves them for later.
@@ -163,7 +172,7 @@ def assess_predictions(
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )
-    return assess_table(dist, table, estimator, policy)
+    return assess_table(dist, table, estimator, policy, region)
 
 
 def assess_table(
@@ -171,6 +180,7 @@ def assess_table(
     table: ScoreTable,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
 ) -> Assessment:
     """Return what a fitted estimator and a policy say of predictions in a score table.
 
@@ -180,7 +190,7 @@ def assess_table(
         A batch of distributions.
     table
         Made from them.
-    estimator, policy
+    estimator, policy, region
         As for `assess_predictions`.
     """
     estimated = estimator.predict(table)
@@ -194,6 +204,7 @@ def assess_table(
         _give_reasons(policy, accepted, len(dist)),
         estimator.metric,
         estimator.empty,
+        None if region is None else region.predict(dist),
     )
 
 

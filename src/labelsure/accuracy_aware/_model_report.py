@@ -95,7 +95,7 @@ class _Batches:
         table = ScoreTable.from_distribution(
             dist, Y_true, Y_pred, metrics=self.metrics, decision_rule=estimator.decision_
         )
-        found = assess_table(dist, table, estimator, policy)
+        found = assess_table(dist, table, estimator, policy, model.region_)
         if self.totals is None:
             threshold = model.card_.threshold
             self.totals = BatchTotals(

@@ -110,7 +110,10 @@ class InstanceSample:
             }
             if answers is not None:
                 instance["open"] = np.flatnonzero(answers.is_open[i]).tolist()
-                instance["certain"] = np.flatnonzero(answers.is_certain[i]).tolist()
+                instance["decided"] = np.flatnonzero(answers.is_certain[i]).tolist()
+            if found.region is not None:
+                instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
+                instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
             if truth is not None:
                 instance["truth"] = np.flatnonzero(truth[i]).tolist()
                 instance["is_exact"] = bool((truth[i] == found.Y_pred[i]).all())

@@ -86,4 +86,4 @@ def add_spread(
 
     decisions = np.asarray(table.decisions)
     spread = spread_over(members, decisions, metric, empty)
-    return table.with_column(SPREAD.format(metric.name), spread)
+    return table.with_columns({SPREAD.format(metric.name): spread})

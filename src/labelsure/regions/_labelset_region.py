@@ -15,7 +15,7 @@ from labelsure._notebook import make_html
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution, LabelsetTable, check_distribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names, check_labelsets, index_of
+from labelsure.labelsets import check_label_names, check_labelsets, given_names, index_of
 from labelsure.named_rows import align_rows
 from labelsure.partial_labelsets import OPEN
 from labelsure.regions._conformal_ranks import (
@@ -165,7 +165,8 @@ class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         source = self._source(check_distribution(dist))
-        if tuple(dist.label_names) != self.label_names_:
+        known, here = given_names(self.label_names_), given_names(dist.label_names)
+        if dist.n_labels != len(self.label_names_) or (known and here and known != here):
             raise InputError(
                 "The labels of `dist` must be those that the region was fitted to, in the same "
                 f"order: {self.label_names_[:5]} and so on, got {tuple(dist.label_names)[:5]}."
