@@ -212,6 +212,14 @@ def test_recall_and_precision(score):
     assert not plain.predict(truth[1500:]).is_certain.any()
 
 
+def test_a_low_recall_leaves_instances_without_possible_labels():
+    dist = ls.IndependentLabels([[0.9, 0.1]] * 20 + [[0.6, 0.6]] * 20)
+    region = ls.LabelsetRegion(recall=0.3).fit(dist, [[1, 0]] * 20 + [[1, 1]] * 20)
+    answer = region.predict(dist)
+    assert answer.possible == [("y0",)] * 20 + [()] * 20
+    assert answer.n_labelsets.tolist() == [1] * 20 + [0] * 20
+
+
 def test_groups_have_thresholds_of_their_own():
     rng = np.random.default_rng(0)
     p = rng.random((400, 3))

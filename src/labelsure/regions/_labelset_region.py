@@ -193,8 +193,9 @@ class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
             is_possible, listed = marginals >= thresholds[:, np.newaxis], None
         else:
             thresholds = lower_by_rounding(thresholds)
-            marked, _ = mark_labels(source, thresholds)
-            is_possible, listed = marked != 0, source
+            marked, is_empty = mark_labels(source, thresholds)
+            # Of a region without labelsets no label is possible: so its misses were counted.
+            is_possible, listed = (marked != 0) & ~is_empty[:, np.newaxis], source
         values = np.where(is_certain, 1, np.where(is_possible, OPEN, 0)).astype(np.int8)
         nothing = np.zeros(len(source), dtype=bool)
         return self._answer(values, source, thresholds, nothing, listed)

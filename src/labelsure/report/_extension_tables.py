@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from labelsure.analyses import (
-    Analyses,
-    decided_labels,
-    optimal_decisions,
-    region_sizes,
-    true_accuracy,
-)
+from labelsure.analyses._beyond_paper import optimal_decisions, true_accuracy
+from labelsure.analyses._decided_labels import decided_labels
+from labelsure.analyses._region_sizes import region_sizes
 from labelsure.report._formats import PrintedTable, print_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.analyses import Analyses
 
 
 def tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
