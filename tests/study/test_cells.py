@@ -78,16 +78,22 @@ def counted(y, decision):
     return tuple(int(f.sum()) for f in found)
 
 
+def fit_again(quick, cell):
+    """The data of a cell, its rows, its test instances, and their distributions, made by hand."""
+    plan, sets, tables = quick
+    data, scores = sets[cell.dataset].data, tables[cell]
+    test = scores["instance"].to_numpy()
+    train = np.setdiff1d(np.arange(len(data)), test)
+    model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
+    model.fit(data.X.iloc[train], data.Y[train])
+    return data, scores, test, model.predict_distribution(data.X.iloc[test])
+
+
 @pytest.mark.parametrize("classifier", ["Indep", "CT", "ECC"])
 def test_rows_against_brute_force(quick, classifier):
     """Fit again by hand, write out all labelsets, and count."""
-    plan, sets, tables = quick
-    cell = Cell("dependent", classifier, 0)
-    data, scores = sets["dependent"].data, tables[cell]
-    test = scores["instance"].to_numpy()
-    train = np.setdiff1d(np.arange(len(data)), test)
-    model = plan.classifier(classifier, seed_of(plan.seed, cell.name))
-    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    plan, sets, _ = quick
+    data, scores, test, dist = fit_again(quick, Cell("dependent", classifier, 0))
     everything = [labelset[::-1] for labelset in product([0, 1], repeat=4)]  # in order of codes
     true = sets["dependent"].truth[test].probabilities()
     for i, (row, P) in enumerate(zip(scores.itertuples(), dist.probabilities(), strict=True)):
@@ -118,13 +124,7 @@ def test_rows_against_brute_force(quick, classifier):
 @pytest.mark.parametrize("classifier", ["Indep", "ECC"])
 def test_regions_against_loops(quick, classifier):
     """Each half of the test part sets the threshold of the other: 0.9 of its scores, and one."""
-    plan, sets, tables = quick
-    cell = Cell("dependent", classifier, 0)
-    data, scores = sets["dependent"].data, tables[cell]
-    test = scores["instance"].to_numpy()
-    train = np.setdiff1d(np.arange(len(data)), test)
-    model = plan.classifier(classifier, seed_of(plan.seed, cell.name))
-    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    data, scores, test, dist = fit_again(quick, Cell("dependent", classifier, 0))
     P = dist.probabilities()
     codes = [oracles.code_of(y) for y in data.Y[test].tolist()]
     of_truth = [-np.log(row[code]) for row, code in zip(P, codes, strict=True)]
@@ -166,13 +166,7 @@ def test_open_labels_against_loops(quick):
 
 
 def test_both_conventions_of_empty_come_from_the_table(quick):
-    plan, sets, tables = quick
-    cell = Cell("independent", "ECC", 0)
-    scores, data = tables[cell], sets["independent"].data
-    test = scores["instance"].to_numpy()
-    train = np.setdiff1d(np.arange(len(data)), test)
-    model = plan.classifier("ECC", seed_of(plan.seed, cell.name))
-    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    _, scores, _, dist = fit_again(quick, Cell("independent", "ECC", 0))
     nothing = (scores["tp"] + scores["fp"] == 0).to_numpy()
     assert nothing.any()
     for metric in ("jaccard", "f1"):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._notebook import make_html
+from labelsure._notebook import ShownBySentence
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution, LabelsetTable, check_distribution
 from labelsure.errors import InputError, unknown_name
@@ -36,7 +36,7 @@ MARGINAL = "marginal"
 ALL = "all"  # the name of the only group where there are no groups
 
 
-class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
+class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
     """Sets of labelsets with a stated coverage, or sets of labels with a stated recall.
 
     With a `coverage`, the region of a new instance holds its true labelset with at least that
@@ -332,17 +332,6 @@ class LabelsetRegion(Savable, BaseEstimator):  # type: ignore[misc]
         if self.precision is None:
             return f"{said}."
         return f"{said}; {say_precision(self.precision, certain_from, self.level)}."
-
-    def __str__(self) -> str:
-        """Say what holds, in a sentence; the parameters before there is anything."""
-        return getattr(self, "message_", repr(self))
-
-    def _repr_html_(self) -> str:
-        return make_html(str(self))
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        # scikit-learn's would show the parameters only.
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def _check_loaded(self) -> None:
         """Work out again what follows from what is kept, and compare."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._notebook import make_html
+from labelsure._notebook import ShownBySentence
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import OPEN
@@ -46,7 +46,7 @@ class TargetWarning(UserWarning):
     """No threshold is proved to reach the target."""
 
 
-class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
+class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
     """Accept predictions whose score is high enough, for a target or for a capacity.
 
     With a `target`, as many are accepted as are proved to reach it: with probability `level` over
@@ -233,17 +233,6 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
         if self.policies_ is None:
             return math.isfinite(self.threshold_)
         return all(policy.reached_ for policy in self.policies_.values())
-
-    def __str__(self) -> str:
-        """Say what was found, in a sentence; the parameters before there is anything."""
-        return getattr(self, "message_", repr(self))
-
-    def _repr_html_(self) -> str:
-        return make_html(str(self))
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        # scikit-learn's would show the parameters only.
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def table(self, values: ArrayLike | None = None) -> pd.DataFrame:
         """Return what other targets, or other coverages, would mean: one row for each.
