@@ -1,4 +1,4 @@
-"""Kernels for answers that leave labels open. Section 13."""
+"""Kernels for answers that leave labels open. Section 15."""
 
 from __future__ import annotations
 

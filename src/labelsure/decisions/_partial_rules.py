@@ -1,4 +1,4 @@
-"""Decisions that may leave labels open: each open label costs something, so few are. Section 13.
+"""Decisions that may leave labels open: each open label costs something, so few are. Section 15.
 
 What an answer is worth is its expected accuracy minus the cost of its open labels. An open label
 is in no count; Hamming is counted over all labels, an open one not being wrong; and two empty

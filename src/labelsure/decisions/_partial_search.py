@@ -1,4 +1,4 @@
-"""The search for answers with open labels, where labels depend on each other. Section 13.
+"""The search for answers with open labels, where labels depend on each other. Section 15.
 
 It begins with answers that set the most probable labels, deny the least probable ones and leave
 those between open, as the best one does where labels are independent, and with good ones that leave

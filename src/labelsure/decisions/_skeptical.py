@@ -1,4 +1,4 @@
-"""Answers from a mixture that do not rest on how its members are weighted. Section 14."""
+"""Answers from a mixture that do not rest on how its members are weighted. Section 16."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What distributions are asked about answers that leave labels open. Section 13.
+"""What distributions are asked about answers that leave labels open. Section 15.
 
 The bridge is made of this, so what is made of the bridge is imported when it is needed.
 """
