@@ -19,13 +19,25 @@ from benchmarks import (
     engines,
     estimation,
     first_use,
+    partial_answers,
     regions,
     scoring,
     trellis,
 )
 from benchmarks.measure import Benchmark, Row
 
-MODULES = (core, chains, trellis, engines, classifiers, estimation, first_use, regions, scoring)
+MODULES = (
+    core,
+    chains,
+    trellis,
+    engines,
+    classifiers,
+    estimation,
+    first_use,
+    partial_answers,
+    regions,
+    scoring,
+)
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.thresholds import LabelThresholds, rank_labels, ranking_measures
 
 __version__ = "0.1.0"
 
@@ -150,6 +151,7 @@ _HOMES = {
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
+    "thresholds": ["LabelThresholds", "rank_labels", "ranking_measures"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -172,6 +174,7 @@ __all__ = [
     "JointTemperature",
     "LabelPlan",
     "LabelPowerset",
+    "LabelThresholds",
     "LabelsetDistribution",
     "LabelsetRegion",
     "LabelsetTable",
@@ -215,6 +218,8 @@ __all__ = [
     "make_labelsets",
     "monitor",
     "plan_labels",
+    "rank_labels",
+    "ranking_measures",
     "read_dataset",
     "read_labelsets",
     "reliability",

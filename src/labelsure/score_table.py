@@ -29,7 +29,9 @@ from labelsure.score_columns import (
     COLUMNS,
     DECISION_RULE,
     METRIC_COLUMNS,
+    OPEN_COLUMNS,
     REGION_COLUMNS,
+    SPREAD,
     TRUE_P_EMPTY,
 )
 
@@ -37,12 +39,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure.label_outcomes import LabelOutcomes
+    from labelsure.partial_labelsets import PartialLabelsets
 
 __all__ = [
     "CELL",
     "COLUMNS",
     "DECISION_RULE",
     "METRIC_COLUMNS",
+    "OPEN_COLUMNS",
     "REGION_COLUMNS",
     "TRUE_P_EMPTY",
     "ScoreTable",
@@ -190,7 +194,7 @@ class ScoreTable:
         found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
         added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
         added |= {f"{prefix}{name}": values for name, values in found}
-        return self._with_columns(added)
+        return self.with_columns(added)
 
     def with_true_distribution(
         self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
@@ -207,19 +211,27 @@ class ScoreTable:
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
-        return self._with_columns(added)
+        return self.with_columns(added)
 
     def with_region(self, known: Mapping[str, Any]) -> Self:
         """Return the table with what regions say of the instances: columns of `REGION_COLUMNS`."""
         unknown = [name for name in known if name not in REGION_COLUMNS]
         if unknown:
             raise unknown_name("column of regions", unknown[0], REGION_COLUMNS)
-        return self._with_columns(dict(known))
+        return self.with_columns(dict(known))
 
-    def _with_columns(self, added: dict[str, Any]) -> Self:
+    def with_open_labels(self, answers: PartialLabelsets, Y_true: Any) -> Self:
+        """Return the table with what answers leave open and decide: `OPEN_COLUMNS`."""
+        numbers = (answers.n_open, *answers.counts(Y_true))
+        return self.with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
+
+    def with_columns(self, added: dict[str, Any]) -> Self:
+        """Return the table with more columns, by name."""
         columns = {**self._columns, **added}
         rule, index = self.decision_rule, self.index
-        return self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        new._compared = self._compared
+        return new
 
     def __len__(self) -> int:
         return self._n_rows
@@ -292,6 +304,10 @@ class ScoreTable:
     def true_expected(self, metric: MetricLike, empty: float) -> Floats:
         """Return the same under the true distribution, which only simulated data has."""
         return self._expected(get_metric(metric), empty, "true_")
+
+    def spread(self, metric: MetricLike) -> Floats:
+        """Return how far apart the members' expected accuracies of each decision are, (n,)."""
+        return self._column(SPREAD.format(get_metric(metric).name))
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of the decision with the highest expected accuracy, (n,)."""

@@ -176,6 +176,22 @@ def test_a_score_table_keeps_the_index_too():
     )
 
 
+@pytest.mark.parametrize("empty", [0.0, 1.0])
+def test_labels_that_are_better_left_open_stand_in_the_table(empty):
+    model = fit(metric="f1", empty=empty)
+    found = model.assess(NEW)
+    answers = ls.decide(model.predict_distribution(NEW), "f1", empty=empty, open_cost=0.1)
+    assert answers.is_open.any()
+    assert (found.leave_open(0.1).values == answers.values).all()
+    table = found.to_frame(k=0, open_cost=0.1)
+    assert table["decided"].tolist() == answers.certain
+    assert table["open"].tolist() == answers.open
+    assert found[5:9].to_frame(open_cost=0.1)["open"].tolist() == answers.open[5:9]
+    text = found.to_frame(k=0, open_cost=0.1, sep=";")["open"]
+    assert text.tolist() == [";".join(names) for names in answers.open]
+    assert "open" not in found.to_frame()
+
+
 def test_certain_and_possible_labels_where_the_model_has_a_region():
     data, _ = ls.make_labelsets(600, 3, random_state=0)
     X, Y = data.X.to_numpy(), data.Y

@@ -50,6 +50,7 @@ def test_columns_are_those_of_the_score_table(quick):
         ),
         *("log_prob_true", "region_covers", "region_agrees", "region_certain", "region_possible"),
         "region_labelsets",
+        *("open_labels", "open_tp", "open_fp", "open_fn", "open_tn"),
         *("true_expected_exact", "true_expected_hamming", "true_expected_jaccard"),
         "true_p_empty",
     ]
@@ -140,6 +141,28 @@ def test_regions_against_loops(quick, classifier):
             assert row["region_certain"] == marks.count(1)
             assert row["region_possible"] == 4 - marks.count(0)
             assert row["region_agrees"] == oracles_regions.agrees(marks, data.Y[test[i]])
+
+
+def test_open_labels_against_loops(quick):
+    """Open where a label is wrong with a probability above the cost; the others are counted."""
+    plan, sets, tables = quick
+    cell = Cell("dependent", "ECC", 0)
+    data, scores = sets["dependent"].data, tables[cell]
+    test = scores["instance"].to_numpy()
+    train = np.setdiff1d(np.arange(len(data)), test)
+    model = plan.classifier("ECC", seed_of(plan.seed, cell.name))
+    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    n_open = 0
+    for i, marginals in enumerate(dist.marginals()):
+        kept = [(y, int(p > 0.5)) for y, p in zip(data.Y[test[i]], marginals, strict=True)
+                if min(p, 1 - p) <= 0.2]  # fmt: skip
+        row = scores.iloc[i]
+        assert row["open_labels"] == 4 - len(kept)
+        counts = tuple(row[f"open_{name}"] for name in ("tp", "fp", "fn", "tn"))
+        truth, decided = (np.array([pair[k] for pair in kept]) for k in (0, 1))
+        assert counts == counted(truth, decided)
+        n_open += 4 - len(kept)
+    assert 0 < n_open < 4 * len(test)
 
 
 def test_both_conventions_of_empty_come_from_the_table(quick):
@@ -253,6 +276,7 @@ def test_beyond_the_limit_chains_decide_by_their_likely_labelsets(quick):
     cell = Cell("dependent", "ECC", 0)
     scores = score_cell(cell, plan_with(best_labels=3), sets["dependent"])
     best = [name for name in scores if name.startswith("best_")]
+    best += [name for name in scores if name.startswith("open_")]
     best += ["region_possible"]  # more of them where fewer labelsets are enumerated
     others = scores.drop(columns=best)
     pd.testing.assert_frame_equal(others, tables[cell].drop(columns=best))

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.analyses import kendall, optimal_decisions, region_sizes, spread, true_accuracy
+from labelsure.analyses import (
+    decided_labels,
+    kendall,
+    optimal_decisions,
+    region_sizes,
+    spread,
+    true_accuracy,
+)
 
 SCORES = make_scores()
 
@@ -101,3 +108,30 @@ def test_regions_are_described_by_their_means():
         assert np.isnan(row.labelsets) if row.dataset == "scene" else row.labelsets == 5
     assert region_sizes(SCORES).empty
     assert region_sizes(known.drop(columns="region_labelsets"))["labelsets"].isna().all()
+
+
+def test_open_labels_are_described_by_their_means():
+    """Where the labels of each count but the first true positive stay open."""
+    known = SCORES.assign(
+        open_labels=SCORES["n_labels"] - (SCORES["tp"] > 0),
+        open_tp=(SCORES["tp"] > 0).astype(int),
+        open_fp=0,
+        open_fn=0,
+        open_tn=0,
+    )
+    found = decided_labels(known, metrics=["jaccard", "hamming"])
+    assert len(found) == 36
+    for row in found.itertuples():
+        part = known.query(
+            "dataset == @row.dataset and classifier == @row.classifier and repeat == @row.repeat"
+        )
+        assert row.n == len(part)
+        assert row.undecided == pytest.approx((part["tp"] == 0).mean())
+        assert row.share_open == pytest.approx((part["open_labels"] / part["n_labels"]).mean())
+        assert (row.decided, row.standard_error) == (1.0, 0.0)
+        assert row.mode < 1
+    wrong = known.assign(open_fp=known["open_tp"])
+    half = decided_labels(wrong, metrics="jaccard")
+    assert half["decided"].tolist() == pytest.approx([0.5] * 18)
+    assert decided_labels(SCORES).empty
+    assert decided_labels(known.assign(open_labels=known["n_labels"]))["decided"].isna().all()

@@ -113,6 +113,10 @@
       make("h3", {}, "Most probable labelsets"), make("table", {}, head, body),
       make("h3", {}, "Probability of each label"), bars,
     ];
+    if (instance.open) {
+      const left = instance.open.length ? `Better left open: ${listed(instance.open)}. Decided: ${listed(instance.decided)}.` : "No label is better left open.";
+      parts.splice(3, 0, make("p", {}, left));
+    }
     if (instance.n_more) parts.push(make("p", {}, `${count(instance.n_more)} less probable labels are not shown.`));
     find("detail").replaceChildren(...parts);
   };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution, check_shown, make_table
 from labelsure.estimation import AccuracyEstimator
+from labelsure.metrics import MetricLike
+from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
@@ -40,6 +43,8 @@ class Assessment:
         (n,) why, in a few words.
     region
         Certain and possible labels, where the model has a region.
+    metric, empty
+        What the accuracies are of.
     """
 
     distribution: LabelsetDistribution
@@ -48,6 +53,8 @@ class Assessment:
     expected: Floats
     accepted: Mask | None
     reason: NDArray[Any]
+    metric: MetricLike = "jaccard"
+    empty: float = 1.0
     region: RegionLabelsets | None = None
 
     def __len__(self) -> int:
@@ -56,18 +63,34 @@ class Assessment:
     def __getitem__(self, rows: Any) -> Assessment:
         """Return the assessment of some rows: an index, a slice, indices or a mask."""
         taken = np.atleast_1d(np.arange(len(self))[rows])
-        return Assessment(
-            self.distribution[taken],
-            self.Y_pred[taken],
-            self.accuracy[taken],
-            self.expected[taken],
-            None if self.accepted is None else self.accepted[taken],
-            self.reason[taken],
-            None if self.region is None else self.region[taken],
+        return replace(
+            self,
+            distribution=self.distribution[taken],
+            Y_pred=self.Y_pred[taken],
+            accuracy=self.accuracy[taken],
+            expected=self.expected[taken],
+            accepted=None if self.accepted is None else self.accepted[taken],
+            reason=self.reason[taken],
+            region=None if self.region is None else self.region[taken],
         )
 
+    def leave_open(self, open_cost: Any) -> PartialLabelsets:
+        """Return answers that leave labels open where that is worth its cost.
+
+        Parameters
+        ----------
+        open_cost
+            As of `labelsure.decide`, whose metric is that of the model.
+        """
+        return decide(self.distribution, self.metric, empty=self.empty, open_cost=open_cost)
+
     def to_frame(
-        self, k: int = 3, *, probabilities: bool = True, sep: str | None = None
+        self,
+        k: int = 3,
+        *,
+        probabilities: bool = True,
+        sep: str | None = None,
+        open_cost: Any = None,
     ) -> pd.DataFrame:
         """Return a table with a row for each prediction and the index of X, see `docs/table.md`.
 
@@ -80,6 +103,8 @@ class Assessment:
             Whether to add the probability of each label: a column for each.
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        open_cost
+            Whether to add what `leave_open` says at this cost: the certain and the open labels.
         """
         import pandas as pd
 
@@ -93,6 +118,9 @@ class Assessment:
         if self.region is not None:
             names = self.region.to_frame(sep=sep, count=False)
             known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
+        if open_cost is not None:
+            answers = self.leave_open(open_cost).to_frame(sep=sep)
+            known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
         return make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
@@ -174,6 +202,8 @@ def assess_table(
         table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
+        estimator.metric,
+        estimator.empty,
         None if region is None else region.predict(dist),
     )
 

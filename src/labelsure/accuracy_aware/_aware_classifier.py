@@ -24,7 +24,7 @@ from labelsure.accuracy_aware._model_card import (
     describe_policy,
     make_card,
 )
-from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy
+from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
 from labelsure.accuracy_aware._region_fit import check_loaded_region, check_region, fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
@@ -44,7 +44,7 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import unknown_name
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from labelsure._pages import Page
 
 DECISIONS = ("mode", "best", "predict")
+DEFAULT_TITLE = "How accurate is it?"
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -269,13 +270,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def accept(self, X: Any) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
-        check_is_fitted(self, "accuracy_estimator_")
-        if self.policy_ is None:
-            raise InputError(
-                "`accept` needs a target or a coverage, got neither when fitting. Fit with e.g. "
-                "target=0.9."
-            )
-        return self.policy_.accept(self.predict_accuracy(X))
+        return require_policy(self).accept(self.predict_accuracy(X))
 
     def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
         """Return the mean accuracy of a batch, with an interval, from no labels of it or from few.
@@ -305,10 +300,24 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         judges = self.accuracy_estimator_, self.policy_, self.region_
         return assess_predictions(dist, decisions, *judges, k)
 
-    def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
+    def report(
+        self,
+        X: Any = None,
+        Y: Any = None,
+        *,
+        title: str = "How accurate is it?",
+        open_cost: Any = None,
+    ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
-        Y is the truth where it is known; without X it is a page on the model alone.
+        Parameters
+        ----------
+        X, Y
+            Instances, and their truth where it is known; without X a page on the model alone.
+        title
+            Of the page.
+        open_cost
+            As of `labelsure.decide`: each prediction shows which labels are better left open.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 
@@ -317,14 +326,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return make_model_report(self, [], title)
         dist, decisions = self.predict_all(X)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, X, name="Y")
-        return make_model_report(self, [(dist, decisions, truth)], title)
+        return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean accuracy under the metric, once the truth is known.
-
-        The columns of a DataFrame `y` are compared with the labels by name, its rows with those of
-        X by index.
-        """
+        """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
         dist, decisions = self.predict_all(X)
         truth = align_truth(self.classes_, y, dist, X)
         Y_pred = dist.mode() if decisions is None else decisions

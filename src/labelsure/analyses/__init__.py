@@ -10,6 +10,7 @@ from labelsure.analyses._all_analyses import (
 )
 from labelsure.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
 from labelsure.analyses._correlations import kendall, pearson
+from labelsure.analyses._decided_labels import decided_labels
 from labelsure.analyses._linear_models import effects, fit_statistics, levels, robustness
 from labelsure.analyses._mixture_intervals import (
     interval_table,
@@ -23,6 +24,7 @@ __all__ = [
     "Analyses",
     "AnalysisSettings",
     "CorrelationAnalyses",
+    "decided_labels",
     "describe_datasets",
     "effects",
     "fit_statistics",

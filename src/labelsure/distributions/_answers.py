@@ -32,6 +32,8 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "best": ("_best",),
     "support": ("_support",),
     "members": ("_members",),
+    "expected_decided": ("_expected_hidden",),
+    "best_partial": ("_best_partial",),
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),

@@ -23,6 +23,7 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
+from labelsure.distributions._open_labels import OpenLabelQuestions
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(ShownInstances, ABC):
+class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments

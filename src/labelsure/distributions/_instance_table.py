@@ -35,6 +35,8 @@ COLUMNS: dict[str, str] = {
     "reason": "why, in a few words; from `assess`",
     "certain": "names of the labels that are certain; from `assess`, where the model has a region",
     "possible": "names of those that are certain or possible; likewise",
+    "decided": "names of the labels that are set where labels may stay open; with `open_cost`",
+    "open": "names of the labels that are better left open; with `open_cost`",
     "top_{}": "names of the labels of the most probable labelset (1), the second (2), ...",
     "top_{}_probability": "probability of that labelset",
     "probability_{}": "probability of the label whose name takes the place of the braces",

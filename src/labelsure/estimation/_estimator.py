@@ -38,10 +38,11 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty"; several of
-        these; "mix" (HP, TG, SE, CE, ME and CS together, the paper's) or "full" (all of those
-        before). None means "full" for `ridge`, the sharpest, also on data that did not choose it,
-        and calibrated nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
+        far apart the members of a mixture are about that accuracy); several of these; "mix" (HP,
+        TG, SE, CE, ME and CS together, the paper's) or "full" (that with the next three). None
+        means "full" for `ridge`, the sharpest, also on data that did not choose it, and calibrated
+        nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
@@ -64,8 +65,8 @@ class AccuracyEstimator(FittedEstimator):
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
+        leaves labels open. What is estimated later must have been decided in the same way.
     penalty_
         The ridge's, chosen or given; None for other models.
     reference_
@@ -126,7 +127,8 @@ class AccuracyEstimator(FittedEstimator):
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
-            (n, L) what was predicted; None means the mode, or what the table was made for.
+            (n, L) what was predicted, or `PartialLabelsets`, of which the decided labels are
+            judged; None means the mode, or what the table was made for.
         slope_groups
             (n,) groups (e.g. data sets) with slopes and an offset of their own, or the name of a
             column of the table.

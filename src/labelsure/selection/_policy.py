@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._notebook import ShownBySentence
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import OPEN
 from labelsure.mean_tests import MEAN_TESTS
 from labelsure.metrics import check_accuracies
+from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import Savable, expect, is_array
 from labelsure.selection._choices import (
     Choice,
@@ -189,6 +192,40 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
                 f"It knows {', '.join(repr(name) for name in list(self.policies_)[:5])}."
             )
         return scores >= np.array([self.threshold_[name] for name in names])
+
+    def accept_labels(
+        self, score: ArrayLike, answers: PartialLabelsets, groups: ArrayLike | None = None
+    ) -> PartialLabelsets:
+        """Return answers whose decided labels are accepted; what is open is to be referred.
+
+        Of an answer that is not accepted all labels are open. What is proved is then about the
+        accuracy of the decided labels: fit to `answers.accuracy(Y_true, metric)`.
+
+        Parameters
+        ----------
+        score
+            (n,) of the answers, made as those that it was fitted to.
+        answers
+            As `labelsure.decide` returns them with `open_cost`.
+        groups
+            (n,) the group of each, if it was fitted with groups.
+
+        Examples
+        --------
+        >>> from labelsure import PartialLabelsets
+        >>> policy = AcceptPolicy(coverage=0.5).fit([0.9, 0.2] * 50, [1, 0] * 50)
+        >>> policy.accept_labels([0.3, 0.9], PartialLabelsets([[1, -1], [0, -1]])).values
+        array([[-1, -1],
+               [ 0, -1]], dtype=int8)
+        """
+        accepted = self.accept(score, groups)
+        if len(accepted) != len(answers):
+            raise InputError(
+                f"`score` must have one entry for each of the {len(answers)} answers, got "
+                f"{len(accepted)}."
+            )
+        values = np.where(accepted[:, np.newaxis], answers.values, OPEN)
+        return replace(answers, values=values)
 
     @property
     def reached_(self) -> bool:

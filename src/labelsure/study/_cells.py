@@ -25,6 +25,9 @@ from labelsure.study._region_columns import region_columns
 CELL_FORMAT = 4
 """Raised when cells of an older version must be computed again."""
 
+OPEN_COST = 0.2
+"""Of answers that leave labels open: those that are wrong with a higher probability are."""
+
 EXPECTED_METRICS = ("exact", "hamming", "jaccard", "f1")
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
@@ -227,5 +230,6 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
         table = table.with_best(metric, best, gap, Y)
     table = table.with_region(region_columns(dist, Y))
+    table = table.with_open_labels(decide(dist, "hamming", open_cost=OPEN_COST), Y)
     truth = None if data.truth is None else data.truth[test]
     return table.with_true_distribution(truth, _true_metrics(plan))
