@@ -108,6 +108,9 @@ def monitor(
     >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
     >>> table = monitor(dist[600:], estimator, chunk_size=300)
     >>> table[["estimated", "band_low", "band_high", "alert", "verdict"]].round(2)
+       estimated  band_low  band_high  alert              verdict
+    0       0.57      0.53        0.6   none            as before
+    1       0.31      0.53        0.6  below  inputs have changed
     """
     import pandas as pd
 

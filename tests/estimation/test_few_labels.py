@@ -170,7 +170,7 @@ def test_a_plan_brings_the_width_that_it_promises():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"rows": [1, 1] + list(range(9, 25))}, "must name each labelled instance once"),
+        ({"rows": [1, 1, *range(9, 25)]}, "must name each labelled instance once"),
         ({"rows": np.arange(400, 418)}, "`rows` must lie from 0 to 399, got 400 to 417"),
         ({"rows": [0.5] * 18}, "must be the positions of the labelled instances"),
         ({"rows": np.ones(3, bool)}, "as a mask must have one entry for each of the 400"),

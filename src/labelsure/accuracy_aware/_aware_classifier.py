@@ -33,7 +33,7 @@ from labelsure.accuracy_aware._training_data import (
     innermost,
     known_label_names,
     read_instances,
-    settle_batch,
+    with_labelsets,
 )
 from labelsure.accuracy_aware._training_gain import add_training_gain
 from labelsure.classifiers import (
@@ -273,12 +273,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return require_policy(self).accept(self.predict_accuracy(X))
 
     def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
-        """Return the mean accuracy of a batch, with an interval, from no labels of it or from few.
-
-        `metric`, `shift`, `Y_true`, `rows` and all else are as for `AccuracyEstimator.estimate`.
-        """
+        """Return the mean accuracy of a batch; settings as of `AccuracyEstimator.estimate`."""
         dist, decisions = self.predict_all(X)
-        settings = settle_batch(settings, self.level, self.classes_, dist)
+        if settings.get("level") is None:
+            settings["level"] = self.level
+        if settings.get("Y_true") is not None:
+            settings = with_labelsets(settings, self.classes_, dist)
         return self.accuracy_estimator_.estimate(dist, decisions, **settings)
 
     def sum_up(self, X: Any) -> BatchSums:

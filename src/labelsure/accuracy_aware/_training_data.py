@@ -281,32 +281,27 @@ def align_truth(
     return is_second if order is None else is_second[order]
 
 
-def settle_batch(
-    settings: BatchSettings, level: float, classes: Any, dist: LabelsetDistribution
+def with_labelsets(
+    settings: BatchSettings, classes: Any, dist: LabelsetDistribution
 ) -> BatchSettings:
-    """Return the settings of an estimate with the model's level, and truth as labelsets.
+    """Return the settings of an estimate with the truth of some instances as labelsets.
 
     Parameters
     ----------
     settings
-        As the user gave them.
-    level
-        Of the model.
+        As the user gave them, with `Y_true`.
     classes
         As for `align_truth`.
     dist
         The predictions of the batch.
     """
-    settled = settings.copy()
-    if settled.get("level") is None:
-        settled["level"] = level
-    y = settled.get("Y_true")
-    if y is not None and not isinstance(classes, list):
-        labelsets = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
-        settled["Y_true"] = labelsets
-        if settled.get("rows") is None and hasattr(y, "index"):
-            import pandas as pd
+    if isinstance(classes, list):
+        return settings
+    y, settled = settings["Y_true"], settings.copy()
+    labelsets = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
+    settled["Y_true"] = labelsets
+    if settled.get("rows") is None and hasattr(y, "index"):
+        import pandas as pd
 
-            names = list(dist.label_names)
-            settled["Y_true"] = pd.DataFrame(labelsets, index=y.index, columns=names)
+        settled["Y_true"] = pd.DataFrame(labelsets, index=y.index, columns=list(dist.label_names))
     return settled

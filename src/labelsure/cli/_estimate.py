@@ -11,13 +11,20 @@ import typer
 
 from labelsure.cli._console import make_console
 from labelsure.cli._options import (
+    FewLabelsOption,
     InputArgument,
     JobsOption,
     JsonOption,
+    LabelColumnOption,
+    LabelSeparatorOption,
     ModelArgument,
+    PopulationOption,
+    RowNamesOption,
     RowsOption,
     SchedulerOption,
+    ShiftOption,
     TrustOption,
+    WidthOption,
 )
 from labelsure.cli._score import RowLines
 
@@ -43,30 +50,13 @@ def estimate(
     level: Annotated[
         float | None, typer.Option("--level", help="How often such an interval covers.")
     ] = None,
-    shift: Annotated[
-        str,
-        typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),
-    ] = "test",
-    truth: Annotated[
-        str | None,
-        typer.Option("--truth", help="Labels of some rows, which were drawn at random."),
-    ] = None,
-    population: Annotated[
-        bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
-    ] = False,
-    width: Annotated[
-        float | None, typer.Option("--width", help="Say how many labels bring the interval to it.")
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column that names rows, here and in --truth."),
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option("--label-column", help="Of --truth: it holds names of labels.")
-    ] = None,
-    sep: Annotated[
-        str | None, typer.Option("--sep", help="Of --truth: between names of labels.")
-    ] = None,
+    shift: ShiftOption = "test",
+    truth: FewLabelsOption = None,
+    population: PopulationOption = False,
+    width: WidthOption = None,
+    id_column: RowNamesOption = None,
+    label_column: LabelColumnOption = None,
+    sep: LabelSeparatorOption = None,
     jobs: JobsOption = None,
     scheduler: SchedulerOption = None,
     rows_per_unit: RowsOption = None,
@@ -84,16 +74,15 @@ def estimate(
 
     labelsure estimate tickets.labelsure new.csv --truth audited.csv --id ticket
     """
-    from labelsure.scoring import check_shift, sum_files
+    from labelsure.scoring import sum_files
     from labelsure.table_files import UNIT_ROWS
 
-    check_shift(shift)
     with RowLines(quiet=as_json) as lines:
         found = sum_files(
             model,
             inputs,
             metric=metric,
-            compares=shift != "ignore",
+            shift=shift,
             truth=truth,
             id_column=id_column,
             label_column=label_column,

@@ -86,15 +86,6 @@ class CalibrationSample:
         return len(self.view)
 
     @property
-    def reference(self) -> View:
-        """What batches are compared with."""
-        if self.of_one_model:
-            return self.view
-        labels = {label_column(name) for name in self.label_names}
-        names = tuple(name for name in self.view.names if name not in labels)
-        return View(names, self.view.columns(names))
-
-    @property
     def residuals(self) -> Floats:
         """How much more accurate each prediction was than estimated, (n,)."""
         return self.accuracy - self.estimated

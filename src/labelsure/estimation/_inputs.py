@@ -116,7 +116,7 @@ def keep_marginals(source: Any) -> Any:
     return source
 
 
-def view_batch(source: Any, table: ScoreTable, rows: Any = None) -> View:
+def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View:
     """Return what is compared of a batch with others, of at most 2,000 instances.
 
     Parameters
@@ -125,11 +125,11 @@ def view_batch(source: Any, table: ScoreTable, rows: Any = None) -> View:
         What `as_score_table` takes.
     table
         What became of it.
-    rows
-        Positions of the instances; None for all, or as many chosen by chance.
+    by_label
+        Whether each label's probability is compared, if it is known.
     """
-    rows = sample_rows(len(table)) if rows is None else rows
-    if not isinstance(source, LabelsetDistribution) or not len(rows):
+    rows = sample_rows(len(table))
+    if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
         return View.of_table(table, rows, decisions=not isinstance(source, Profile))
     from labelsure.label_outcomes import calibration_marginals
 

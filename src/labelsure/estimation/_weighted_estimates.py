@@ -114,9 +114,8 @@ def weigh_by_inputs(sample: CalibrationSample, batch: View) -> Weights:
         What is compared of the instances of the batch.
     """
     refuse_few_rows(len(batch))
-    known = sample.reference
-    names = [name for name in known.names if name in batch.names]
-    reference, others = known.columns(names), batch.columns(names)
+    names = [name for name in sample.view.names if name in batch.names]
+    reference, others = sample.view.columns(names), batch.columns(names)
     with one_blas_thread():
         separator = Separator.fit(reference, others)
         ratio = np.log(len(reference) / len(others))

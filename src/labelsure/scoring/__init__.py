@@ -1,7 +1,7 @@
 """Files in, files out: predictions and what they are worth, a unit of rows at a time."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.scoring._file_estimates import FileSums, check_shift, estimate_files, sum_files
+from labelsure.scoring._file_estimates import FileSums, estimate_files, sum_files
 from labelsure.scoring._file_reports import report_files
 from labelsure.scoring._labelling_tools import TOOLS, label_studio_config
 from labelsure.scoring._score_run import ScoreRun, UnitEvent, score_files
@@ -13,7 +13,6 @@ __all__ = [
     "FileSums",
     "ScoreRun",
     "UnitEvent",
-    "check_shift",
     "estimate_files",
     "label_studio_config",
     "report_files",

@@ -122,12 +122,11 @@ def estimate_files(
     rows_per_unit, n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
-    check_shift(shift)
     found = sum_files(
         model,
         inputs,
         metric=metric,
-        compares=shift != "ignore",
+        shift=shift,
         truth=truth,
         id_column=id_column,
         label_column=label_column,
@@ -146,7 +145,7 @@ def sum_files(
     inputs: AnyPath | Iterable[AnyPath],
     *,
     metric: str | None = None,
-    compares: bool = True,
+    shift: str = "test",
     truth: AnyPath | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
@@ -161,15 +160,14 @@ def sum_files(
 
     Parameters
     ----------
-    compares
-        Whether some rows shall be compared with the labelled instances.
+    shift
+        What for, as for `estimate_files`: what is seen of the rows depends on it.
     model, inputs, metric, truth, id_column, label_column, sep
         As for `estimate_files`.
     rows_per_unit, n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
-    from labelsure.estimation import sample_rows
-
+    check_shift(shift)
     n_jobs = check_jobs(n_jobs, n_threads())
     file = ModelFile.find(expand_path(model), tuple(trust))
     fitted = file.load()
@@ -184,18 +182,7 @@ def sum_files(
         )
         known.check_files([unit.path for unit in units])
     n_total = sum(unit.n_rows for unit in units)
-    # Chosen from all rows: the same ones however these are cut into units.
-    chosen = sample_rows(n_total) if compares and known is None else np.empty(0, np.intp)
-    firsts = np.cumsum([0, *(unit.n_rows for unit in units)])
-    tasks = [
-        (
-            replace(unit, path=str(Path(unit.path).absolute())),
-            file,
-            chosen[(chosen >= first) & (chosen < last)] - first,
-            None if known is None else known.of_file(unit.path),
-        )
-        for unit, first, last in zip(units, firsts[:-1], firsts[1:], strict=True)
-    ]
+    tasks = _make_tasks(units, file, known, shift if known is None else "ignore")
     parts: dict[int, Any] = {}
     n_finished = 0
     with watched_workers():
@@ -210,6 +197,27 @@ def sum_files(
                 progress(UnitEvent("done", units[place].n_rows, n_finished, n_total))
     # In the order of the rows, whatever finished first.
     return _join_parts(fitted, [parts[place] for place in range(len(units))], known)
+
+
+def _make_tasks(
+    units: list[Unit], file: ModelFile, known: LabelledRows | None, shift: str
+) -> list[tuple[Any, ...]]:
+    """Return what `_sum_unit` takes of each unit."""
+    from labelsure.estimation import sample_rows
+
+    firsts = np.cumsum([0, *(unit.n_rows for unit in units)])
+    # Chosen from all rows: the same ones however these are cut into units.
+    chosen = np.empty(0, np.intp) if shift == "ignore" else sample_rows(int(firsts[-1]))
+    return [
+        (
+            replace(unit, path=str(Path(unit.path).absolute())),
+            file,
+            chosen[(chosen >= first) & (chosen < last)] - first,
+            shift,
+            None if known is None else known.of_file(unit.path),
+        )
+        for unit, first, last in zip(units, firsts[:-1], firsts[1:], strict=True)
+    ]
 
 
 def check_shift(shift: str) -> None:
@@ -257,7 +265,9 @@ def _join_parts(model: Any, parts: list[Any], known: LabelledRows | None) -> Fil
     return FileSums(model, total, joined, accuracy, estimated)
 
 
-def _sum_unit(unit: Unit, file: ModelFile, chosen: Indices, known: LabelledRows | None) -> Any:
+def _sum_unit(
+    unit: Unit, file: ModelFile, chosen: Indices, shift: str, known: LabelledRows | None
+) -> Any:
     """Return the sums of a unit, what is compared of it, and its labelled rows.
 
     Or return what is wrong with it.
@@ -276,7 +286,7 @@ def _sum_unit(unit: Unit, file: ModelFile, chosen: Indices, known: LabelledRows 
             view = None
             if len(chosen):
                 some = None if decisions is None else decisions[chosen]
-                view = estimator.view(dist[chosen], some)
+                view = estimator.view(dist[chosen], some, shift=shift)
             labelled = None
             if known is not None:
                 labelled = find_labelled(model, dist, decisions, known, ids, frame.index)

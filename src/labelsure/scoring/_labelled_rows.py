@@ -71,7 +71,6 @@ class LabelledRows:
         id_column, label_column, sep
             As for `estimate_files`.
         """
-        from labelsure.datasets import read_index
         from labelsure.file_models import InputTable, read_truth
 
         frame, where = read_table(expand_path(path)), repr(Path(path).name)
@@ -92,7 +91,8 @@ class LabelledRows:
             id_column=named_by,
         )
         by_row = named_by is None
-        names = read_index(frame[ROW if by_row else named_by], where, "the name of a row")
+        names = _read_positions(frame[ROW], where) if by_row else found.ids
+        assert names is not None  # ids are read where their column is named
         files = tuple(map(str, frame[FILE])) if by_row and FILE in frame.columns else None
         entries = np.arange(len(found.labelsets))
         return cls(found.labelsets, entries, names, named_by, files, where)
@@ -133,11 +133,26 @@ class LabelledRows:
         times = np.bincount(entries, minlength=len(self.names))
         for wrong, what in ((times == 0, "is not in the input"), (times > 1, "is there twice")):
             if wrong.any():
-                name = self.names[np.flatnonzero(wrong)[0]]
+                name = str(self.names[np.flatnonzero(wrong)[0]])
                 raise DataError(
                     f"Each row of {self.where} must be one row of the input, but {name!r} {what} "
                     f"({int(wrong.sum())} such rows)."
                 )
+
+
+def _read_positions(column: pd.Series[Any], where: str) -> pd.Index:
+    """Return positions in a file; rows of several files may have the same."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce")
+    bad = ~((numbers >= 0) & (numbers % 1 == 0))
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"Column {ROW!r} of {where} must hold positions in the file, whole numbers from 0, got "
+            f"{str(column.iloc[place])!r} in row {place} (rows count from 0)."
+        )
+    return pd.Index(numbers.astype(np.int64))
 
 
 def find_labelled(
