@@ -46,8 +46,6 @@ __all__ = [
     "COLUMNS",
     "DECISION_RULE",
     "METRIC_COLUMNS",
-    "OPEN_COLUMNS",
-    "REGION_COLUMNS",
     "TRUE_P_EMPTY",
     "ScoreTable",
 ]

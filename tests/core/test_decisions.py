@@ -10,6 +10,7 @@ from strategies import as_table, probability_rows, random_table
 
 import labelsure as ls
 from labelsure import _limits
+from labelsure.decisions._jaccard_search import _bound_by_covariances
 from labelsure.labelsets import to_codes
 from labelsure.metrics import METRICS, Metric
 
@@ -152,8 +153,9 @@ def test_sizes_with_the_highest_bound_are_tried_first(monkeypatch):
     ls.decide(dist, "jaccard")
     sizes = np.arange(1, 41)
     worth = dist.size_marginals()[0] @ (1 / np.maximum(sizes[:, np.newaxis], sizes))
-    bounds = [np.sort(worth[:, k - 1])[-k:].sum() for k in sizes]
-    best = int(np.argmax(bounds)) + 1
+    by_size = [np.sort(worth[:, k - 1])[-k:].sum() for k in sizes]
+    by_covariance = _bound_by_covariances(dist.marginals(), dist.covariance_sums())[0]
+    best = int(np.argmax(np.minimum(by_size, by_covariance))) + 1
     assert tried[1:] == [[best, best]]
 
 

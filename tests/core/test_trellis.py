@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import labelsure as ls
 from labelsure import _limits
+from labelsure.decisions._jaccard_search import _bound_by_covariances
 from labelsure.distributions import LabelsetDistribution, with_flips
 from labelsure.labelsets import from_codes, to_codes
 
@@ -161,6 +162,29 @@ def test_size_marginals(given_trellis):
         oracles.size_marginals(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
     np.testing.assert_allclose(dist.size_marginals(), by_hand, atol=1e-14)
+
+
+@given(any_trellis())
+def test_covariance_sums(given_trellis):
+    dist = ls.TrellisDistribution(*given_trellis)
+    by_hand = [
+        oracles.covariance_sums(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
+    ]
+    np.testing.assert_allclose(dist.covariance_sums(), by_hand, atol=1e-14)
+
+
+@given(any_trellis(max_labels=4))
+def test_no_prediction_of_a_size_exceeds_the_bound_by_covariances(given_trellis):
+    dist = ls.TrellisDistribution(*given_trellis)
+    n_labels = dist.n_labels
+    bounds = _bound_by_covariances(dist.marginals(), dist.covariance_sums())
+    for row in range(2):
+        P = brute_force(*given_trellis, row)
+        by_hand = [oracles.jaccard_bound(P, k, n_labels) for k in range(1, n_labels + 1)]
+        np.testing.assert_allclose(bounds[row], by_hand, atol=1e-12)
+        for code in range(1, 2**n_labels):
+            value = oracles.expected(P, oracles.jaccard, code, n_labels)
+            assert value <= by_hand[oracles.size(code) - 1] + 1e-12
 
 
 @given(any_trellis(max_labels=5, values=("any", "certain")), st.sampled_from(list(METRICS)))
@@ -398,8 +422,10 @@ def test_jaccard_decisions_beyond_dense_keep_their_certificate():
 
 
 @pytest.mark.jit_only
-@pytest.mark.parametrize(("a", "b"), [(0.3, 1.0), (0.15, 2.0), (2.0, 3.0)])
-def test_jaccard_decisions_of_many_labels_are_near_the_optimum(a, b):
+@pytest.mark.parametrize(
+    ("a", "b", "largest_gap"), [(0.3, 1.0, 0.01), (0.15, 2.0, 0.05), (2.0, 3.0, 0.01)]
+)
+def test_jaccard_decisions_of_many_labels_are_near_the_optimum(a, b, largest_gap):
     """Independent labels in a trellis that does not know it: their optimum is known."""
     p = np.random.default_rng(1).beta(a, b, size=(3, 60))
     parents = grid_parents(60, 6, 1)
@@ -410,6 +436,7 @@ def test_jaccard_decisions_of_many_labels_are_near_the_optimum(a, b):
     possible = simple.expected("jaccard", ls.decide(simple, "jaccard")).value
     assert (reached >= possible - 0.002).all()
     assert (reached + gap >= possible - 1e-12).all()
+    assert (gap < largest_gap).all()  # 0.1 by the sizes alone
 
 
 def large_trellis(n_labels, width, density, n_samples=2, seed=0):

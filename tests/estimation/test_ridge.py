@@ -178,7 +178,7 @@ def test_accuracies_that_are_all_alike(table, value):
     alike = table.assign(tp=2 * value, fp=2 * (1 - value), fn=0, tn=2)
     estimator = AccuracyEstimator("exact", "mix").fit(alike)
     np.testing.assert_allclose(estimator.predict(table), value, atol=1e-6)
-    batch = estimator.estimate(table)
+    batch = estimator.estimate(alike)
     assert batch.high - batch.low > 0.005  # 300 of 300 do not prove certainty
 
 

@@ -16,7 +16,7 @@ import labelsure as ls
 from labelsure.candidates import CANDIDATES
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.metrics import METRICS, Metric
-from labelsure.score_table import COLUMNS, METRIC_COLUMNS, OPEN_COLUMNS, REGION_COLUMNS
+from labelsure.score_columns import COLUMNS, METRIC_COLUMNS, OPEN_COLUMNS, REGION_COLUMNS
 
 PAGE = Path(__file__).parents[2] / "docs" / "score_table.md"
 

@@ -14,7 +14,6 @@ from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
-    check_cv_setting,
     make_recalibration,
     warn_once,
 )
@@ -24,12 +23,12 @@ from labelsure.accuracy_aware._model_card import (
     describe_policy,
     make_card,
 )
+from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
-from labelsure.accuracy_aware._region_fit import check_loaded_region, check_region, fit_region
+from labelsure.accuracy_aware._region_fit import check_loaded_region, fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     align_truth,
-    check_inner_model,
     innermost,
     known_label_names,
     read_instances,
@@ -44,17 +43,14 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import unknown_name
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
-from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
+from labelsure.metrics import MetricLike, accuracy
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._pages import Page
-
-DECISIONS = ("mode", "best", "predict")
 DEFAULT_TITLE = "How accurate is it?"
 
 
@@ -181,7 +177,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Handed to the estimator's `fit`, the rows that belong to each part of the data.
             `groups` goes to the splitter, for those that need it, such as `GroupKFold`.
         """
-        self._check_parameters()
+        check_parameters(self, self._new_estimator())
         routed = route_parameters(self, {"sample_weight": sample_weight, **params})
         data = self._read_training_data(X, y, *routed)
         with warn_once():
@@ -350,24 +346,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        self._check_parameters()
+        check_parameters(self, self._new_estimator())
         check_loaded_classifier(self)
         check_loaded_region(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
         return make_router(self, self._new_estimator())
-
-    def _check_parameters(self) -> None:
-        get_metric(self.metric)
-        check_empty(self.empty)
-        if self.decision not in DECISIONS:
-            raise unknown_name("decision", self.decision, DECISIONS)
-        make_policy(self)  # refuses targets and coverages before anything is fitted
-        check_inner_model(self._new_estimator())
-        check_cv_setting(self.cv)
-        make_recalibration(self.recalibration)
-        check_region(self.region, self._new_estimator(), self.cv)
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator

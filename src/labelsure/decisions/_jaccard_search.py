@@ -27,6 +27,9 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
     sizes = np.arange(1, dist.n_labels + 1)
     by_size = dist.size_marginals()
     bounds, optimists = choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
+    spreads = dist.covariance_sums()
+    if spreads is not None:
+        bounds = np.minimum(bounds, _bound_by_covariances(dist.marginals(), spreads))
     by_marginal = choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
     nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
     singles = np.stack([nothing, dist.mode(), choose_f1(dist, empty)], axis=1)
@@ -132,6 +135,23 @@ class _Search:
 
     def _affordable(self, rows: Indices) -> Indices:
         return rows[self._is_affordable(rows)]
+
+
+def _bound_by_covariances(marginals: Floats, spreads: Floats) -> Floats:
+    """Return for each k what the expected Jaccard of k labels is at most, (n, L). Section 5.
+
+    With d missed labels, and c = k + E[d], tp / (k + d) is at most
+    tp / c - tp (d - E[d]) / c**2 + ((d - E[d]) / c)**2. The mean of the last two is a sum of
+    covariances, at most that of the spreads of the labels left out, over c**2.
+    """
+    k = np.arange(1, marginals.shape[1] + 1)
+    most_hit = np.cumsum(-np.sort(-marginals, axis=1), axis=1)
+    least = k + marginals.sum(axis=1, keepdims=True) - most_hit  # what c can be
+    c = least[:, :, np.newaxis]
+    worth = marginals[:, np.newaxis] / c - spreads[:, np.newaxis] / c**2
+    best = np.cumsum(-np.sort(-worth, axis=2), axis=2)
+    chosen = np.take_along_axis(best, (k - 1)[np.newaxis, :, np.newaxis], axis=2)[..., 0]
+    return chosen + spreads.sum(axis=1, keepdims=True) / least**2
 
 
 def choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:

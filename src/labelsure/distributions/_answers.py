@@ -28,6 +28,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
     "expected_steps": ("_expected_steps",),
     "size_marginals": ("_size_marginals",),
+    "covariance_sums": ("_covariance_sums",),
     "probabilities": ("_probabilities",),
     "best": ("_best",),
     "support": ("_support",),

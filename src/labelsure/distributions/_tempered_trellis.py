@@ -125,6 +125,9 @@ class TemperedTrellis(LabelsetDistribution):
     def _expected_steps(self, flips: bool) -> Integers:
         return self._trellis._expected_steps(flips)
 
+    def _covariance_sums(self) -> Floats:
+        return self._fill((self.n_labels,), lambda trellis: trellis._covariance_sums())
+
     def _size_marginals(self) -> Floats:
         return self._fill((self.n_labels,) * 2, lambda trellis: trellis._size_marginals())
 

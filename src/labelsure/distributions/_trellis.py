@@ -325,6 +325,12 @@ class TrellisDistribution(LabelsetDistribution):
         steps = self.n_labels * n_points * (2**self._memory + 100)
         return np.full(len(self), 3 * steps if flips else steps)
 
+    def _covariance_sums(self) -> Floats:
+        marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
+        sums = np.empty((len(self), self.n_labels))
+        for_rows(summing.covariance_rows, len(self), self._network, marginals, into=[sums])
+        return self._by_label(sums)
+
     def _size_marginals(self) -> Floats:
         """Return the inverse transform of E[y_j w**|y|] over the (L + 1)th roots of unity w."""
         n_points = (self.n_labels + 1) // 2 + 1

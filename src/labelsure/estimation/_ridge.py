@@ -31,6 +31,7 @@ PATH_STEP = 0.01  # along the path a smaller Newton step is the last: its error 
 FOLD_ERROR = 1e-6  # of a coefficient: held-out deviances of neighbours may differ by only 1e-8
 MOST_LEFT = 0.8  # of the distance, by a step with another fit's curvature
 MAX_STEPS = 100
+ROUNDING = 1e-12  # of a loss, which may be all rounding where next to nothing is left of it
 CURVATURE_FLOOR = 1e-10
 N_PENALTIES = 20
 PATH_START, PATH_END = 10.0, 1e-6  # times the steepest slope at which nothing but offsets remains
@@ -188,7 +189,7 @@ def _minimise(
     for _ in range(MAX_STEPS):
         terms = _penalised(_terms(parts, coefficients), coefficients, totals, ridge)
         hessian = terms.hessian.reshape(-1, size, size)
-        worse = terms.loss > best + 1e-12 * np.abs(best)
+        worse = terms.loss > best + ROUNDING * (1 + np.abs(best))
         newton = np.linalg.solve(hessian, terms.gradient.reshape(-1, size, 1)).reshape(start.shape)
         if not worse.any() and np.abs(terms.gradient).max() < TOLERANCE:
             return coefficients - newton, hessian  # which is as exact as rounding allows
