@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from strategies import KINDS, batches, many, predictions
+from strategies import KINDS, batches, linear_chains, many, predictions
 
 import labelsure as ls
 from labelsure import _limits
 from labelsure.regions._mixed_votes import MixedVotes
+from labelsure.regions._region_answers import _find_open, mark_labels
 from labelsure.regions._region_scores import MassScore
 
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -171,6 +172,7 @@ def test_exactly_as_many_labelsets_as_asked_for_are_all():
     answer = region.predict(dist)
     assert answer.list_labelsets(3).is_complete.tolist() == [True]
     assert answer.list_labelsets(2).is_complete.tolist() == [False]
+    assert answer.list_labelsets(1).of(0)[0].tolist() == [[0, 0]]
 
 
 def test_thousands_of_labels():
@@ -307,3 +309,41 @@ def test_wrong_use():
         region.fit(dist, [[1]] * 3).predict(dist).list_labelsets(0)
     assert repr(ls.LabelsetRegion(coverage=0.5)) == str(ls.LabelsetRegion(coverage=0.5))
     assert "<p>Regions hold" in region._repr_html_()
+
+
+@pytest.mark.parametrize("spread", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("score", ["probability", "mass"])
+def test_chains_that_are_searched_leave_nothing_out(spread, score, monkeypatch):
+    """With enough budget as all labelsets say; with less, more is possible and less certain."""
+    dist = ls.ChainMixture(linear_chains(1, 7, 3, spread, n_samples=40), engine="certified")
+    Y = dist.sample(1, 0)[:, 0]
+    for coverage in (0.3, 0.8):
+        region = ls.LabelsetRegion(coverage, score=score).fit(dist, Y)
+        exact = region.predict(dist.with_engine(engine="dense"))
+        thresholds = exact.log_thresholds
+        for budget in (0, 5, 2**7):
+            with monkeypatch.context() as patched:
+                patched.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
+                values, is_empty = mark_labels(dist.with_engine(budget=budget), thresholds)
+            if budget == 2**7:
+                assert_array_equal(values, exact.values)
+                assert_array_equal(is_empty, exact.is_empty)
+            assert ((values == exact.values) | (values == -1)).all()
+            assert (exact.is_empty | ~is_empty).all()
+            if budget == 0 and spread == 0.2 and coverage == 0.8:
+                assert_array_equal(values, -np.ones_like(values))
+
+
+def test_flips_of_one_labelset_show_that_all_labels_are_open(monkeypatch):
+    dist = ls.ChainMixture(linear_chains(2, 6, 2, 1.0, n_samples=30))
+    P = dist.probabilities()
+    monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
+    for log_threshold in (-1.0, -5.0, -8.0, -20.0):
+        found = _find_open(dist, np.full(30, log_threshold))
+        for i, row in enumerate(P):
+            top = int(np.argmax(row))
+            expected = all(
+                row[top ^ flip] >= np.exp(log_threshold) for flip in (0, 1, 2, 4, 8, 16, 32)
+            )
+            assert found[i] == expected
+    assert not _find_open(ls.IndependentLabels([[0.5]]), np.array([-50.0])).any()
