@@ -7,24 +7,12 @@ import pytest
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from random_chains import random_chains
 
 import labelsure as ls
 from labelsure import _limits
 from labelsure.decisions._partial_search import _BOUNDS
 from labelsure.metrics import EXACT, F1, JACCARD
-
-
-def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            scale * rng.normal(size=(n_samples, n_labels)),
-            scale * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
-
 
 metrics = st.sampled_from(list(oracles.METRICS))
 empties = st.sampled_from([0.0, 0.5, 1.0])
