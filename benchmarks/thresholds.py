@@ -11,9 +11,7 @@ With a page, what stands below its line `<!-- measured -->` is replaced.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
 from benchmarks.calibration import SETS, markdown
-from benchmarks.recalibration import FURTHER_SETS, MARK, load
+from benchmarks.measured_page import show_measured
+from benchmarks.recalibration import FURTHER_SETS, load
 from labelsure.distributions import LabelsetDistribution
 
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -221,22 +220,10 @@ def measure_all(names: tuple[str, ...], folder: Path) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def main(arguments: list[str]) -> None:
-    """Print the tables, or write them into a page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--page", type=Path)
-    chosen = parser.parse_args(arguments)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # learners that stop early, powers at their limits
-        six, further = (measure_all(tuple(names), chosen.data) for names in (SETS, FURTHER_SETS))
-    text = page(six, further)
-    if chosen.page is None:
-        print(text)
-        return
-    before = chosen.page.read_text(encoding="utf-8").partition(MARK)[0]
-    chosen.page.write_text(before + MARK + text, encoding="utf-8")
+def measure_sets(folder: Path) -> str:
+    """Return the tables of all sets of a folder."""
+    return page(*(measure_all(tuple(names), folder) for names in (SETS, FURTHER_SETS)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    show_measured(sys.argv[1:], __doc__, measure_sets)

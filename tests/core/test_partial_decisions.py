@@ -7,22 +7,12 @@ import pytest
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from random_chains import random_chains
 
 import labelsure as ls
 from labelsure import _limits
-
-
-def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            scale * rng.normal(size=(n_samples, n_labels)),
-            scale * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
-
+from labelsure.decisions._partial_search import _BOUNDS
+from labelsure.metrics import EXACT, F1, JACCARD
 
 metrics = st.sampled_from(list(oracles.METRICS))
 empties = st.sampled_from([0.0, 0.5, 1.0])
@@ -44,7 +34,7 @@ def worth_of(answers, P, metric, empty, costs):
 
 @given(st.data(), metrics, empties, costs)
 def test_independent_labels_have_the_best_of_all_answers(data, metric, empty, open_cost):
-    batch = data.draw(strategies.batches("independent", st.integers(1, 5), least=1, most=2))
+    batch = data.draw(strategies.batches("independent", st.integers(1, 4), least=1, most=2))
     given, by_number = cost_of(open_cost, batch.n_labels)
     answers = ls.decide(batch.dist, metric, empty=empty, open_cost=given)
     assert (answers.gap == 0).all()
@@ -64,6 +54,29 @@ def test_gaps_of_joints_hold(kind, data, metric, empty, open_cost):
         assert worth <= best + 1e-6
         assert best <= worth + gap + 1e-6
         assert gap == 0 or metric != "hamming"
+
+
+@given(st.data(), st.sampled_from([EXACT, F1, JACCARD]), empties, st.sampled_from([0.2, 1.0, 3.0]))
+def test_no_answer_is_worth_more_than_its_bound(data, metric, empty, open_cost):
+    batch = data.draw(strategies.batches("dense", st.integers(1, 4), least=1, most=2))
+    _, by_number = cost_of(open_cost, batch.n_labels)
+    bounds = _BOUNDS[metric](batch.dist, empty, np.array(by_number))
+    for P, bound in zip(batch.P, bounds, strict=True):
+        assert bound >= naive.best_worth(P, metric.name, empty, by_number) - 1e-6
+
+
+def test_the_bounds_are_reached():
+    """By certain labelsets, which any answer can only repeat."""
+    for labelset in oracles.all_labelsets(3):
+        P = np.zeros((1, 8))
+        P[0, oracles.code_of(labelset)] = 1
+        costs = np.arange(4) / 3
+        for bound in _BOUNDS.values():
+            assert bound(ls.DenseDistribution(P), 1.0, costs) == pytest.approx(1.0)
+    # One label of a coin among certain ones: it is worth leaving open, and then nothing is wrong.
+    coin = ls.DenseDistribution(ls.IndependentLabels([[1.0, 0.5, 1.0]]).probabilities())
+    assert _BOUNDS[EXACT](coin, 1.0, 0.6 * np.arange(4) / 3) == pytest.approx(0.8)
+    assert ls.decide(coin, "exact", open_cost=0.6).values.tolist() == [[1, -1, 1]]
 
 
 def test_the_search_is_nearly_always_at_the_optimum():

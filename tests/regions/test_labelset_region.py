@@ -172,6 +172,7 @@ def test_exactly_as_many_labelsets_as_asked_for_are_all():
     answer = region.predict(dist)
     assert answer.list_labelsets(3).is_complete.tolist() == [True]
     assert answer.list_labelsets(2).is_complete.tolist() == [False]
+    assert answer.list_labelsets(1).of(0)[0].tolist() == [[0, 0]]
 
 
 def test_thousands_of_labels():

@@ -114,7 +114,7 @@
       make("h3", {}, "Probability of each label"), bars,
     ];
     if (instance.open) {
-      const left = instance.open.length ? `Better left open: ${listed(instance.open)}. Decided: ${listed(instance.decided)}.` : "No label is better left open.";
+      const left = `${instance.open.length ? `Better left open: ${listed(instance.open)}.` : "No label is better left open."} Decided: ${listed(instance.decided)}.`;
       parts.splice(3, 0, make("p", {}, left));
     }
     if (instance.n_more) parts.push(make("p", {}, `${count(instance.n_more)} less probable labels are not shown.`));
