@@ -103,6 +103,7 @@ def test_probabilities_of_many_labelsets(kind, spread):
         assert_allclose(found[seen, q], truth[seen], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.jit_only
 def test_a_product_of_many_odds_does_not_overflow():
     """Sixty certain labels of odds e**200 or e**-200 each."""
     base = np.where(np.arange(60) % 3 == 0, -200.0, 200.0)[np.newaxis]

@@ -482,8 +482,9 @@ def test_unbiased_in_plain_python_too():
     ("spread", "gain", "of_collision"), [(0.5, 1.0, 0.9), (1.5, 1.1, 1.5), (2.5, 2.0, 3.0)]
 )
 @pytest.mark.jit_only
-def test_enumeration_takes_variance_away(spread, gain, of_collision):
+def test_enumeration_takes_variance_away(spread, gain, of_collision, monkeypatch):
     """Of a flat collision there is none to take: draws with squared odds nearly all weigh alike."""
+    monkeypatch.setattr(_limits, "FIRST_SEARCH", 500)
     chains = repeated(linear_chains(15, 12, 3, spread, n_samples=1), 200)
     dist = ls.ChainMixture(chains, max_exact_labels=1, tolerance=0.0, sampled_tolerance=0.0)
     alone = dist.profile(engine="sampled", budget=500)

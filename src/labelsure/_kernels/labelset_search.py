@@ -14,6 +14,9 @@ FIRST_THRESHOLD = 0.03
 SHRINK = 0.25  # each round's threshold is this share of the last one's
 LAST_THRESHOLD = 1e-15
 LOG2 = 0.6931471805599453
+STACK_LABELS = (
+    64  # up to here the odds of all labels are kept along a path, not made when asked for
+)
 
 # What `write_bounds` writes, by position.
 N_BOUNDS = 10
@@ -152,6 +155,14 @@ def _find_slot(key, keys, slots):
     return at
 
 
+@fast_inner
+def _set_label(odds, factor, child_odds, child_shares):
+    """Write the odds of all labels, and the shares 1/(1 + odds), when one more label is set."""
+    for j in range(odds.size):
+        child_odds[j] = odds[j] * factor[j]
+        child_shares[j] = 1.0 / (1.0 + child_odds[j])
+
+
 @inner
 def _odds_after(odds, factors, members, label):
     """Return the odds of a label when the members are set: only those that are asked for."""
@@ -162,7 +173,7 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
-def _search_chain(m, odds, factors, order, threshold, found, n_found):
+def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
     New ones are appended to what is found, until there is no more room, or until flat
@@ -171,7 +182,11 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found):
     in this chain, -1 when the search was cut short; and how many multiplications it took.
     """
     keys, P, slots = found
+    stack_odds, stack_shares = stack
     n_labels = order.size
+    all_at_once = n_labels <= STACK_LABELS
+    if all_at_once:
+        _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
     work = np.empty(n_labels)
     key = np.zeros(keys.shape[1], dtype=np.uint64)
     members = np.empty(n_labels + 1, dtype=np.int64)
@@ -187,11 +202,16 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found):
             n_visits -= 1
             if n_visits < 0:
                 return n_found, -1.0, n_operations
-            n_operations += depth + 1
             label = order[j]
-            label_odds = _odds_after(odds[m], factors[m], members[:depth], label)
-            zero = prefix[depth] / (1.0 + label_odds)
-            one = zero * label_odds
+            if all_at_once:
+                n_operations += 1
+                zero = prefix[depth] * stack_shares[depth, label]
+                one = zero * stack_odds[depth, label]
+            else:
+                n_operations += depth + 1
+                label_odds = _odds_after(odds[m], factors[m], members[:depth], label)
+                zero = prefix[depth] / (1.0 + label_odds)
+                one = zero * label_odds
             prefix[depth] = zero
             position[depth] = j + 1
             if zero < threshold:
@@ -200,6 +220,14 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found):
             if one < threshold:
                 left_alone = max(left_alone, one)
                 continue
+            if all_at_once:
+                n_operations += n_labels
+                _set_label(
+                    stack_odds[depth],
+                    factors[m, label],
+                    stack_odds[depth + 1],
+                    stack_shares[depth + 1],
+                )
             key[label >> 6] |= np.uint64(1) << np.uint64(label & 63)
             members[depth] = label
             depth += 1
@@ -255,6 +283,8 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     while n_slots < 2 * P.size:
         n_slots *= 2
     slots = np.full(n_slots, -1, dtype=np.int64)
+    n_stacked = n_labels + 1 if n_labels <= STACK_LABELS else 0
+    stack = np.empty((n_stacked, n_labels)), np.empty((n_stacked, n_labels))
     bound = 1.0
     n_found = n_operations = 0
     threshold = FIRST_THRESHOLD
@@ -263,7 +293,7 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
         total = 0.0
         for m in range(n_chains):
             n_found, left_alone, more = _search_chain(
-                m, odds, factors, orders[m], threshold, (keys, P, slots), n_found
+                m, odds, factors, orders[m], threshold, (keys, P, slots), n_found, stack
             )
             n_operations += more
             if left_alone < 0.0:
