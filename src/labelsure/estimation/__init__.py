@@ -11,6 +11,7 @@ from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
@@ -30,6 +31,7 @@ __all__ = [
     "GroupLevels",
     "IsotonicModel",
     "LabelCalibration",
+    "LabelsetFrequencies",
     "Layout",
     "PluginModel",
     "Reliability",
