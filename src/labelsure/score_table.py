@@ -23,12 +23,13 @@ from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.label_outcomes import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labelsure.label_outcomes import LabelOutcomes
 
 __all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
 
@@ -280,6 +281,11 @@ class ScoreTable:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
         return self._from_profiles(get_candidate(name).ranks)
 
+    @property
+    def knows_decisions(self) -> bool:
+        """Whether it says how many labels each decision has; one of profiles may not."""
+        return "n_predicted" in self._columns or "tp" in self._columns
+
     def n_predicted(self) -> Floats:
         """Return the number of labels in each decision, (n,)."""
         if "n_predicted" in self._columns:
@@ -292,6 +298,8 @@ class ScoreTable:
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        from labelsure.label_outcomes import LabelOutcomes  # only fits need it
+
         if self.decisions is None or not self._compared:
             return None
         return LabelOutcomes.join(self._compared, self.decisions)

@@ -184,6 +184,13 @@ def test_a_page_of_the_model_alone(model):
     assert 'id="threshold"' not in page.html
 
 
+def test_the_model_is_named_as_its_user_knows_it(model):
+    P, Y = draw(60, 2)
+    here = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0).fit(P, Y)
+    classifiers = [dict(each.report().data["facts"])["classifier"] for each in (model, here)]
+    assert classifiers == ["PrecomputedProbabilities, fitted beforehand", "BinaryRelevance"]
+
+
 def test_the_sample_is_drawn_at_random_and_said_to_be_one(model, monkeypatch):
     monkeypatch.setattr(explorer, "MAX_INSTANCES", 50)
     P, _ = draw(1000, 2)

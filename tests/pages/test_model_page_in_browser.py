@@ -83,6 +83,9 @@ def test_the_slider_shows_what_the_score_table_says(page, made, metric):
 def test_an_instance_can_be_found_and_looked_at(page, made):
     model, P, Y, _ = made
     first = page.inner_text("#instances tbody tr:first-child button")
+    assert page.inner_text("#detail h3:first-child") == first  # shown before anyone chooses
+    page.locator("#instances tbody tr:nth-child(2) button").click()
+    assert page.inner_text("#detail h3:first-child") != first
     page.fill("#search", first)
     n_found = page.evaluate(f"{INSTANCES}.filter(i => i.id.includes('{first}')).length")
     assert int(page.inner_text("#found").split()[0]) == n_found > 0

@@ -24,21 +24,25 @@
 
     const series = () => accept.accuracy[choice.value];
     const x = (coverage) => 60 + 520 * coverage;
-    const y = (accuracy) => 260 - 240 * accuracy;
 
     const drawChart = (now) => {
       const { values } = series();
-      const svg = make("svg", { viewBox: "0 0 600 312", role: "img",
+      // The axis begins below the lowest value, so that small differences can be seen.
+      const lowest = Math.min(...values.filter((value, i) => accept.n[i]));
+      const start = Math.max(0, Math.floor(10 * lowest - 0.5) / 10), height = 1 - start;
+      const y = (accuracy) => 260 - (240 * (accuracy - start)) / height;
+      const svg = make("svg", { viewBox: "0 -16 600 328", role: "img",
         "aria-label": `Mean accuracy of the accepted against their share; at the chosen threshold ${share(values[now])} at ${share(accept.n[now] / accept.n[0])}.` });
       for (let i = 0; i <= 5; i += 1) {
         const part = i / 5;
-        svg.append(make("line", { class: "grid", x1: 60, x2: 580, y1: y(part), y2: y(part) }));
-        svg.append(make("text", { x: 52, y: y(part) + 4, "text-anchor": "end" }, String(part)));
+        const level = start + part * height;
+        svg.append(make("line", { class: "grid", x1: 60, x2: 580, y1: y(level), y2: y(level) }));
+        svg.append(make("text", { x: 52, y: y(level) + 4, "text-anchor": "end" }, String(Number(level.toFixed(2)))));
         svg.append(make("text", { x: x(part), y: 278, "text-anchor": "middle" }, String(part)));
       }
       svg.append(make("line", { class: "axis", x1: 60, x2: 580, y1: 260, y2: 260 }));
       svg.append(make("text", { class: "title", x: 320, y: 304, "text-anchor": "middle" }, "share accepted"));
-      svg.append(make("text", { class: "title", x: 14, y: 140, "text-anchor": "middle", transform: "rotate(-90 14 140)" }, "mean accuracy"));
+      svg.append(make("text", { class: "title", x: 20, y: 0 }, "mean accuracy"));
       const points = values.map((value, i) => (accept.n[i] ? `${x(accept.n[i] / accept.n[0]).toFixed(1)},${y(value).toFixed(1)}` : null)).filter(Boolean);
       svg.append(make("path", { class: "curve", d: `M${points.join("L")}` }));
       const marked = accept.policy;
@@ -151,5 +155,7 @@
     setUpAcceptance();
     for (const [id, event] of [["search", "input"], ["order", "change"], ["show", "change"]]) find(id).addEventListener(event, showInstances);
     showInstances();
+    const first = document.querySelector("#instances tbody button");
+    if (first) first.click(); // an example of what a click shows
   }
 })();

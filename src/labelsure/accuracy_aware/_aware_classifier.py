@@ -215,9 +215,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """Return X as the estimator takes it: checked where that is one of ours."""
         check_is_fitted(self, "accuracy_estimator_")
         refuse_masked(X, "X")
-        if self._has_base_learners:
-            return validate_data(self, X, reset=False, **self._requirements())
-        return X
+        needed = self._requirements()
+        return validate_data(self, X, reset=False, **needed) if self._has_base_learners else X
 
     def predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""

@@ -7,11 +7,14 @@ from labelsure.estimation._batch_estimates import (
     Estimate,
     TrainingGain,
 )
+from labelsure.estimation._calibration_sample import CalibrationSample
+from labelsure.estimation._compared_batches import shift_test
 from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
+from labelsure.estimation._label_plan import LabelPlan, plan_labels
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
@@ -19,6 +22,7 @@ from labelsure.estimation._models import (
     RidgeModel,
 )
 from labelsure.estimation._reliability import Reliability, reliability
+from labelsure.estimation._shift_test import ShiftTest, View
 
 __all__ = [
     "ACCURACY_MODELS",
@@ -26,18 +30,24 @@ __all__ = [
     "RATE_METRICS",
     "AccuracyEstimator",
     "BatchSums",
+    "CalibrationSample",
     "Dispersion",
     "Estimate",
     "GroupLevels",
     "IsotonicModel",
     "LabelCalibration",
     "LabelsetFrequencies",
+    "LabelPlan",
     "Layout",
     "PluginModel",
     "Reliability",
     "RidgeModel",
+    "ShiftTest",
     "TrainingGain",
+    "View",
+    "plan_labels",
     "reliability",
+    "shift_test",
 ]
 
 name_classes_publicly(__name__)

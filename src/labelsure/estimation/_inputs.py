@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure import _limits
 from labelsure._typing import Floats, Indices
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
+from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.metrics import Metric, MetricLike
 from labelsure.saving import expect
 from labelsure.score_table import DECISION_RULE, ScoreTable
@@ -65,6 +67,62 @@ def as_score_table(
             f"did, got {type(Y_true).__name__}. Pass the distribution to use other labels."
         )
     return source if isinstance(source, ScoreTable) else ScoreTable(source)
+
+
+def read_table(
+    dist: Any, Y_true: Any, Y_pred: Any, *, rule: str, metric: MetricLike, empty: float, names: Any
+) -> ScoreTable:
+    """Return what is known of each prediction; without `Y_pred` decisions follow the rule.
+
+    Parameters
+    ----------
+    dist, Y_true, Y_pred
+        As for `as_score_table`.
+    rule
+        "mode", "best", or another name where decisions are given.
+    metric, empty
+        The accuracy.
+    names
+        Of the features that will be asked for.
+    """
+    metrics: list[MetricLike] = [metric] if EXPECTED in names else []
+    if Y_pred is None and rule == "best" and isinstance(dist, LabelsetDistribution):
+        from labelsure.decisions import decide  # few need it
+
+        Y_pred = decide(dist, metric, empty=empty)
+        return ScoreTable.from_distribution(
+            dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
+        )
+    return as_score_table(dist, Y_true, Y_pred, metrics=metrics)
+
+
+def keep_marginals(source: Any) -> Any:
+    """Return the source; a small batch whose labels' probabilities come along with the table."""
+    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
+    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return source.keep_top(1)
+    return source
+
+
+def view_batch(source: Any, table: ScoreTable, seed: int = 0) -> View:
+    """Return what is compared of a batch with others, of at most 2,000 instances.
+
+    Parameters
+    ----------
+    source
+        What `as_score_table` takes.
+    table
+        What became of it.
+    seed
+        Of the choice of instances.
+    """
+    rows = sample_rows(len(table), seed)
+    if not isinstance(source, LabelsetDistribution) or not len(rows):
+        return View.of_table(table, rows)
+    from labelsure.label_outcomes import calibration_marginals
+
+    some = source if len(rows) == len(source) else source[rows]
+    return View.of_table(table, rows, calibration_marginals(some), source.label_names)
 
 
 N_PREDICTED = "n_predicted"

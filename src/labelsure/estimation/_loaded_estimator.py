@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from labelsure.estimation._calibration_sample import CalibrationSample
 from labelsure.estimation._design import Layout, check_penalty, choose_response
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.metrics import check_empty, get_metric
@@ -41,6 +42,13 @@ def check_loaded_estimator(estimator: Any) -> None:
     estimator.dispersion_.check_loaded()
     estimator.reference_.check_loaded()
     estimator.training_gain_.check_loaded()
+    sample = estimator.calibration_sample_
+    if sample is not None:
+        expect(
+            isinstance(sample, CalibrationSample),
+            "`calibration_sample_` must be of labelled instances",
+        )
+        sample.check_loaded()
     labels = estimator.label_calibration_
     if labels is not None:
         expect(isinstance(labels, LabelCalibration), "`label_calibration_` must be that of labels")

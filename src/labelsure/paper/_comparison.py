@@ -36,7 +36,8 @@ from labelsure.paper._published import (
     compare_numbers,
     published_table,
 )
-from labelsure.report._formats import PrintedTable, flatten_settings
+from labelsure.report._formats import PrintedTable
+from labelsure.report._plan_settings import flatten_settings
 from labelsure.study import open_run
 
 RULE_NAMES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from labelsure._pages import Page
 from labelsure._typing import AnyPath
 from labelsure.paper._conclusions import NOT_APPLICABLE, VERDICTS
-from labelsure.report._formats import flatten_settings
 from labelsure.report._left_out import LeftOut
+from labelsure.report._plan_settings import flatten_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,8 @@ import pandas as pd
 
 from labelsure._storage import write_text, write_whole
 from labelsure.analyses import Analyses
-from labelsure.report._formats import flatten_settings
 from labelsure.report._left_out import LeftOut
+from labelsure.report._plan_settings import flatten_settings
 from labelsure.report.figures import (
     draw_sentence,
     plot_accepted,

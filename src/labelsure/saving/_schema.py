@@ -41,6 +41,7 @@ OWN_TYPES = (
     "labelsure.ProbabilisticClassifierChain",
     "labelsure.TableColumns",
     "labelsure.accuracy_aware.ModelCard",
+    "labelsure.estimation.CalibrationSample",
     "labelsure.estimation.Dispersion",
     "labelsure.estimation.GroupLevels",
     "labelsure.estimation.IsotonicModel",
@@ -49,6 +50,7 @@ OWN_TYPES = (
     "labelsure.estimation.PluginModel",
     "labelsure.estimation.RidgeModel",
     "labelsure.estimation.TrainingGain",
+    "labelsure.estimation.View",
     "labelsure.input_columns.ColumnRole",
 )
 """Every type of this package that a fitted model consists of."""
