@@ -162,13 +162,14 @@ class Scored:
 
 @dataclass(frozen=True)
 class Split:
-    """One classifier on one split of a set: calibration data, and the pool of later instances."""
+    """One classifier on one split of a set: calibration data, and the pool that comes later."""
 
     data: Data
     classifier: str
     number: int
     calibration: Scored
     pool: Scored
+    Y_train: NDArray[np.int8]
     pool_rows: NDArray[np.intp]
 
     def batches(self, sizes: tuple[int, ...]) -> Iterator[tuple[str, int, Scored]]:
@@ -192,4 +193,4 @@ def splits(data: Data, n_splits: int) -> Iterator[Split]:
         for title, model in classifiers(data).items():
             model.fit(data.X[train], data.Y[train])
             sides = (Scored.of(model, data, rows) for rows in (calibration, rest))
-            yield Split(data, title, number, *sides, rest)
+            yield Split(data, title, number, *sides, data.Y[train], rest)

@@ -116,17 +116,24 @@ class Ours:
         Of accuracy.
     calibration
         What it is fitted to.
+    Y_train
+        What the classifier was trained on.
     """
 
-    def __init__(self, metric: str, calibration: Scored) -> None:
-        self.estimator = ls.AccuracyEstimator(metric).fit(calibration.dist, calibration.Y)
+    def __init__(self, metric: str, calibration: Scored, Y_train: Any) -> None:
+        self.estimator = ls.AccuracyEstimator(metric)
+        self.estimator.fit(calibration.dist, calibration.Y, Y_train=Y_train)
 
-    def answers(self, batch: Scored, rng: np.random.Generator) -> dict[str, Answer]:
-        """Return what it says of a batch, asked in every way."""
+    def answers(
+        self, batch: Scored, rng: np.random.Generator, *, all_ways: bool
+    ) -> dict[str, Answer]:
+        """Return what it says of a batch, asked plainly or in every way."""
+        plain = {"ours": self._ask(batch.table, shift="ignore")}
+        if not all_ways:
+            return plain
         rows = rng.permutation(len(batch))[:N_LABELLED]
         known = {"Y_true": batch.Y[rows], "rows": rows}
-        return {
-            "ours": self._ask(batch.table, shift="ignore"),
+        return plain | {
             "ours weighted": self._ask(batch.dist, shift="weighted"),
             "ours tilted": self._ask(batch.dist, shift="labels"),
             f"ours, {N_LABELLED} labels": self._ask(batch.dist, **known),

@@ -24,7 +24,8 @@ from benchmarks.batch_methods import BASELINES, Ours
 from benchmarks.batch_page import make_page
 
 METRICS = ("exact", "hamming", "jaccard")
-N_SPLITS = 25
+N_SPLITS = 20
+N_SPLITS_OF_ALL_WAYS = 6  # bootstraps take time
 QUICK = {"sets": ("digits", "simulated"), "n_splits": 2, "sizes": (50, 200)}
 COLUMNS = ["set", "classifier", "split", "metric", "kind", "size", "method"]
 COLUMNS += ["calibration", "truth", "mean", "low", "high", "effective", "noise"]
@@ -36,15 +37,16 @@ def measure(split: Split, metric: str, sizes: tuple[int, ...]) -> Iterator[tuple
     `noise` is the mean error that chance alone leaves: of the batch, and of as many instances as
     the calibration data are, around estimates that are as good as the pool could make them.
     """
-    ours, n_calibration = Ours(metric, split.calibration), len(split.calibration)
+    ours = Ours(metric, split.calibration, split.Y_train)
+    n_calibration, all_ways = len(split.calibration), split.number < N_SPLITS_OF_ALL_WAYS
     rng = np.random.default_rng(split.number)
-    variance = Ours(metric, split.pool).residual_variance(split.calibration)
+    variance = Ours(metric, split.pool, split.Y_train).residual_variance(split.calibration)
     for kind, size, batch in split.batches(sizes):
         truth = float(batch.accuracy(metric).mean())
         answers = {
             name: method(metric, split.calibration, batch) for name, method in BASELINES.items()
         }
-        answers |= ours.answers(batch, rng)
+        answers |= ours.answers(batch, rng, all_ways=all_ways)
         noise = np.sqrt(2 / np.pi * variance * (1 / size + 1 / n_calibration))
         cell = (split.data.name, split.classifier, split.number, metric, kind, size)
         for method, said in answers.items():

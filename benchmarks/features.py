@@ -40,10 +40,7 @@ from labelsure.estimation._design import (
     scale_columns,
 )
 from labelsure.estimation._inputs import FEATURE_SETS, feature_matrix
-from labelsure.estimation._labelset_frequencies import (
-    LabelsetFrequencies,
-    log_frequencies_in_other_folds,
-)
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._ridge import Problem, fit_path, penalty_path
 from labelsure.metrics import get_metric
 from labelsure.score_table import ScoreTable
@@ -157,6 +154,19 @@ def fit_boosted(features: Floats, values: Floats, rises: list[int]) -> Callable[
     return lambda new: model.predict_proba(new)[:, 1]
 
 
+def count_labelled(known: Predictions, fit: np.ndarray, folds: np.ndarray) -> Floats:
+    """Return log-frequencies of predictions among the labelled instances, (n,).
+
+    Those fitted to are counted by the other folds: an instance that is counted itself is in the
+    count just when its prediction is right.
+    """
+    found = LabelsetFrequencies.of(known.Y_true[fit]).log_frequencies(known.Y_pred)
+    for fold in range(N_FOLDS):
+        others = LabelsetFrequencies.of(known.Y_true[fit[folds != fold]])
+        found[fit[folds == fold]] = others.log_frequencies(known.Y_pred[fit[folds == fold]])
+    return found
+
+
 def estimate_in_every_way(
     known: Predictions, metric: str, fit: np.ndarray, test: np.ndarray, *, boosted: bool
 ) -> dict[str, Floats]:
@@ -167,8 +177,7 @@ def estimate_in_every_way(
     targets = response.targets(table.counts(), values)[fit]
     full = feature_matrix(table, FULL, rule, 1.0)
     folds = np.random.default_rng(0).permutation(np.arange(len(fit)) % N_FOLDS)
-    frequency = LabelsetFrequencies.of(known.Y_true[fit]).log_frequencies(known.Y_pred)
-    frequency[fit] = log_frequencies_in_other_folds(known.Y_pred[fit], known.Y_true[fit], folds)
+    frequency = known.in_training
 
     def by_ridge(*added: Floats, held_back: int = 0) -> Floats:
         features = np.column_stack([full, *added])
@@ -185,7 +194,7 @@ def estimate_in_every_way(
         return found
     often = np.argsort(-known.Y_pred[fit].sum(axis=0), kind="stable")[:MOST_LABELS]
     labels = known.Y_pred[:, often].astype(np.float64)
-    found["+ frequency in training"] = by_ridge(known.in_training)
+    found["+ frequency among labelled"] = by_ridge(count_labelled(known, fit, folds))
     found["+ labels"] = by_ridge(labels, held_back=labels.shape[1])
     found["+ frequency + labels"] = by_ridge(frequency, labels, held_back=labels.shape[1])
     if known.spread is not None:

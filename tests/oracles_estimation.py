@@ -219,15 +219,6 @@ def labelset_frequency(decision, truths):
     return math.log((count + 0.5) / (len(truths) + 1))
 
 
-def labelset_frequencies_by_folds(decisions, truths, folds):
-    """The same for labelled instances, each by the instances of the other folds."""
-    found = []
-    for decision, fold in zip(decisions, folds, strict=True):
-        others = [truth for truth, other in zip(truths, folds, strict=True) if other != fold]
-        found.append(labelset_frequency(decision, others))
-    return found
-
-
 def thresholded_confidence(known, accuracy, new):
     """ATC: the share of new confidences that reach the threshold of the known ones."""
     n_above = round(sum(accuracy) / len(accuracy) * len(known))

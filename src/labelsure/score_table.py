@@ -1,7 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-This module owns its columns (`COLUMNS`, and for each metric `METRIC_COLUMNS`), makes the table from
-a distribution, and answers what is asked of it: candidates, and the accuracy and the expected
+This module makes the table from a distribution (its columns are those of `score_columns`), and
+answers what is asked of it: candidates, and the accuracy and the expected
 accuracy of the decisions.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
@@ -25,6 +25,14 @@ from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
+from labelsure.score_columns import (
+    CELL,
+    COLUMNS,
+    DECISION_RULE,
+    LOG_FREQUENCY,
+    METRIC_COLUMNS,
+    TRUE_P_EMPTY,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,50 +40,6 @@ if TYPE_CHECKING:
     from labelsure.label_outcomes import LabelOutcomes
 
 __all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
-
-
-CELL = ["dataset", "classifier", "repeat"]
-"""What names a cell of a study: one classifier on one split of one data set. A list, by which
-pandas groups rows."""
-
-COLUMNS: dict[str, str] = {
-    "dataset": "name of the data set, in studies",
-    "classifier": "name of the classifier, in studies",
-    "repeat": "number of the split, from 0, in studies",
-    "instance": "row of the data set that the instance is, in studies",
-    "n_labels": "number of labels; rows may differ",
-    "decision": "the labelset predicted, a digit for each label",
-    "n_predicted": "labels in the decision; tp + fp where the column is missing",
-    "method": "the engine that gave the profile",
-    "top": "probability of the most probable labelset",
-    "runner_up": "probability of the second most probable labelset",
-    "entropy": "Shannon entropy in nats",
-    "collision": "sum of the squared probabilities",
-    "log_top": "logarithm of top, read instead of it where both are there",
-    "log_runner_up": "logarithm of runner_up, likewise",
-    "log_collision": "logarithm of collision, likewise",
-    "tp": "labels predicted and true",
-    "fp": "labels predicted but not true",
-    "fn": "labels true but not predicted",
-    "tn": "labels neither predicted nor true",
-    "p_empty": "probability of the empty labelset",
-}
-"""Columns and what they hold, in the order in which they are written."""
-
-METRIC_COLUMNS: dict[str, str] = {
-    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
-    "best_{}_decision": "the labelset with the highest expected accuracy",
-    "best_{}_gap": "how far its expected accuracy may be below the highest",
-    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
-}
-"""Columns of each metric, whose name takes the place of the braces."""
-
-DECISION_RULE = "decision_rule"
-"""Where a frame says how its decisions were made: an entry of its `attrs`."""
-
-TRUE_P_EMPTY = "true_p_empty"
-"""p_empty under the true distribution; it comes after the columns of the metrics."""
 
 
 class ScoreTable:
@@ -291,6 +255,29 @@ class ScoreTable:
         if "n_predicted" in self._columns:
             return self._column("n_predicted")
         return self._column("tp") + self._column("fp")
+
+    def with_frequencies(self, log_frequencies: Floats) -> Self:
+        """Return the table with how often each decision occurred in the training data, (n,)."""
+        added = {LOG_FREQUENCY: log_frequencies}
+        if hasattr(self._columns, "assign"):
+            return type(self)(self._columns.assign(**added))
+        new = self._with_columns(added)
+        new._compared = self._compared
+        return new
+
+    @property
+    def knows_frequencies(self) -> bool:
+        """Whether it says how often each decision occurred in the training data."""
+        return LOG_FREQUENCY in self._columns
+
+    def log_frequency(self) -> Floats:
+        """Return the logarithm of how often each decision occurred in the training data, (n,)."""
+        if not self.knows_frequencies:
+            raise InputError(
+                "`Y_train` must be given when fitting, or the table must have a column "
+                f"{LOG_FREQUENCY!r}, for an estimator that counts labelsets, got neither."
+            )
+        return self._column(LOG_FREQUENCY)
 
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""

@@ -17,7 +17,8 @@ from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.metrics import Metric, MetricLike
 from labelsure.saving import expect
-from labelsure.score_table import DECISION_RULE, ScoreTable
+from labelsure.score_columns import DECISION_RULE
+from labelsure.score_table import ScoreTable
 
 
 def check_n_samples(n_samples: int) -> None:
@@ -127,6 +128,7 @@ def view_batch(source: Any, table: ScoreTable, seed: int = 0) -> View:
 
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
+FREQUENCY = "frequency"
 
 
 def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
@@ -177,6 +179,7 @@ _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     EXPECTED: lambda table, metric, empty: table.expected(metric, empty),
     N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
     IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
+    FREQUENCY: lambda table, metric, empty: table.log_frequency(),
 }
 """Features that are no candidates: they depend on the decision."""
 
@@ -185,10 +188,14 @@ MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mix": MIX,
     "full": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY),
+    "sharp": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY, FREQUENCY),
 }
 """Names for several features together. `mix` is the paper's. In `full` the number of labels has a
 term of its own for none: from none to one is another step than from one to two, and without the
-term sharp estimates are badly calibrated."""
+term sharp estimates are badly calibrated. `sharp` needs the labelsets of the training data."""
+
+SHARPER = {"full": "sharp"}
+"""What takes the place of a default where it is known how often labelsets occur in training."""
 
 
 def check_features(features: str | Sequence[str]) -> tuple[str, ...]:
