@@ -137,11 +137,11 @@ def make_page(found: pd.DataFrame) -> str:
 HEAD = """# Batches that nobody has labelled
 
 Made by `python -m benchmarks.batches docs/batches.md`, not by hand; the script says how. A set is
-split {n_splits} times into instances to train a classifier, labelled data to calibrate ({calibration}
-instances) and a pool, from which batches are drawn: as they come, or shifted, so that the log-odds
-of an instance to be drawn rise by {strength:g} with one standard deviation of what the shift goes
-by. Sets: {chosen}, on which the features of the estimator were chosen; {confirmed}, which had no
-part in that. Metrics: exact match, Hamming, Jaccard.
+split up to {n_splits} times into instances to train a classifier, labelled calibration data
+({calibration} instances) and a pool, from which batches are drawn: as they come, or shifted, so
+that the log-odds of an instance to be drawn rise by {strength:g} with one standard deviation of
+what the shift goes by. Sets: {chosen}, on which the features of the estimator were chosen;
+{confirmed}, which had no part in that. Metrics: exact match, Hamming, Jaccard.
 
 """
 

@@ -26,7 +26,7 @@ from benchmarks.batch_page import make_page
 METRICS = ("exact", "hamming", "jaccard")
 N_SPLITS = 20
 N_SPLITS_OF_ALL_WAYS = 6  # bootstraps take time
-QUICK = {"sets": ("digits", "simulated"), "n_splits": 2, "sizes": (50, 200)}
+QUICK = {"sets": ("simulated",), "n_splits": 1, "sizes": (50,)}
 COLUMNS = ["set", "classifier", "split", "metric", "kind", "size", "method"]
 COLUMNS += ["calibration", "truth", "mean", "low", "high", "effective", "noise"]
 

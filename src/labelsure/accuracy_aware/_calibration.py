@@ -273,8 +273,8 @@ def _hold_out(
     if has_policy:  # by instances that are new to the recalibration as well
         predicted = model.predict(fitted, data, order[n_first:n_held_out], training)
         second = model.score(predicted, data, recalibration)
-    fitted_to = {"recalibration": recalibration, "seen": model.count_labelsets(data, training)}
-    return Calibration(fitted, len(training), first, second, True, **fitted_to)
+    seen = model.count_labelsets(data, training)
+    return Calibration(fitted, len(training), first, second, True, None, recalibration, seen)
 
 
 def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:

@@ -13,8 +13,8 @@ from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._label_plan import LabelPlan, plan_labels
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
@@ -36,8 +36,8 @@ __all__ = [
     "GroupLevels",
     "IsotonicModel",
     "LabelCalibration",
-    "LabelsetFrequencies",
     "LabelPlan",
+    "LabelsetFrequencies",
     "Layout",
     "PluginModel",
     "Reliability",

@@ -119,7 +119,7 @@ class LabelsetFrequencies:
 
     def check_loaded(self) -> None:
         """Raise an `InputError` if these cannot be counts of labelsets."""
-        shape = getattr(self.labelsets, "shape", ())
+        shape: tuple[int, ...] = getattr(self.labelsets, "shape", ())
         expect(
             len(shape) == 2
             and min(shape) > 0
