@@ -1,8 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
 This module makes the table from a distribution (its columns are those of `score_columns`), and
-answers what is asked of it: candidates, and the accuracy and the expected
-accuracy of the decisions.
+answers for it: candidates, accuracy and expected accuracy of the decisions.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -122,8 +121,7 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        if decision_rule is None:
-            decision_rule = "mode" if Y_pred is None else "given"
+        decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
         table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
@@ -245,11 +243,6 @@ class ScoreTable:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
         return self._from_profiles(get_candidate(name).ranks)
 
-    @property
-    def knows_decisions(self) -> bool:
-        """Whether it says how many labels each decision has; one of profiles may not."""
-        return "n_predicted" in self._columns or "tp" in self._columns
-
     def n_predicted(self) -> Floats:
         """Return the number of labels in each decision, (n,)."""
         if "n_predicted" in self._columns:
@@ -285,7 +278,7 @@ class ScoreTable:
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
-        from labelsure.label_outcomes import LabelOutcomes  # only fits need it
+        from labelsure.label_outcomes import LabelOutcomes
 
         if self.decisions is None or not self._compared:
             return None

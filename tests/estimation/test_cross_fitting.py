@@ -251,6 +251,7 @@ def test_there_is_nothing_to_gain():
         model = ls.AccuracyAwareClassifier(LeastSquares(), random_state=0, **settings).fit(X, Y)
         assert model.accuracy_estimator_.training_gain_ == TrainingGain()
         assert model.card_.training_gain == 0
+        assert "for learning from" not in str(model.card_)
     sure = ls.ScoreTable.from_distribution(ls.IndependentLabels(P), Y).to_frame()
     sure = ls.ScoreTable(sure.assign(tp=0, fp=0, fn=0, tn=3))
     estimator = ls.AccuracyEstimator(model="isotonic").fit(sure)

@@ -305,8 +305,9 @@ def test_answers_are_votes():
     wet = model.predict_distribution(said).marginals()[:, model.label_names_.index("wet")]
     np.testing.assert_allclose(wet, share)
     some = said.iloc[[5, 3]]
-    np.testing.assert_array_equal(
-        model.predict_accuracy(some), model.predict_accuracy(said)[[5, 3]]
+    # Up to rounding: the last bits of a matrix product depend on how many rows it has.
+    np.testing.assert_allclose(
+        model.predict_accuracy(some), model.predict_accuracy(said)[[5, 3]], rtol=1e-14
     )
     named = calibrate_model(said, TRUTH, labels=NAMES)
     assert named.label_names_ == tuple(NAMES)

@@ -3,3 +3,5 @@
 from labelsure._pages._html_page import Page, encode_json
 
 __all__ = ["Page", "encode_json"]
+
+Page.__module__ = "labelsure.report"  # where users import it from

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from labelsure.accuracy_aware._training_data import (
     innermost,
     known_label_names,
     read_truth,
+    with_labelsets,
 )
 from labelsure.accuracy_aware._training_gain import add_training_gain
 from labelsure.classifiers import (
@@ -46,7 +47,7 @@ from labelsure.classifiers import (
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
+from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
 from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
 
@@ -271,12 +272,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             )
         return self.policy_.accept(self.predict_accuracy(X))
 
-    def estimate(
-        self, X: Any, *, metric: str | None = None, level: float | None = None
-    ) -> Estimate:
-        """Return the mean accuracy of a batch, or its "micro-f1" or the like, with an interval."""
-        level = self.level if level is None else level
-        return self.accuracy_estimator_.estimate(*self.predict_all(X), metric=metric, level=level)
+    def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
+        """Return the mean accuracy of a batch; settings as of `AccuracyEstimator.estimate`."""
+        dist, decisions = self.predict_all(X)
+        if settings.get("level") is None:
+            settings["level"] = self.level
+        if settings.get("Y_true") is not None:
+            settings = with_labelsets(settings, self.classes_, dist)
+        return self.accuracy_estimator_.estimate(dist, decisions, **settings)
 
     def sum_up(self, X: Any) -> BatchSums:
         """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
@@ -299,12 +302,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
-        Parameters
-        ----------
-        X, Y
-            Instances, and their truth where it is known; without X a page on the model alone.
-        title
-            Of the page.
+        Y is the truth where it is known; without X it is a page on the model alone.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 

@@ -104,6 +104,9 @@ class ModelCard:
 
     def __str__(self) -> str:
         features = "unknown" if self.n_features is None else self.n_features
+        gained = ""
+        if self.training_gain:  # of cross-fitting alone
+            gained = f" ({self.training_gain:+.3f} for learning from more than the folds)"
         lines = [
             f"labels: {len(self.label_names)} ({', '.join(self.label_names)})",
             f"features: {features}",
@@ -113,7 +116,7 @@ class ModelCard:
             f"worth {self.empty:g}",
             *([] if self.recalibration is None else [f"recalibration: {self.recalibration}"]),
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
-            f"{self.high:.3f} ({self.training_gain:+.3f} for learning from more than the folds)",
+            f"{self.high:.3f}{gained}",
             f"policy: {self.summary}",
             f"calibration, on {self.calibration_from}:",
         ]

@@ -88,6 +88,11 @@ class Estimate:
         )
         expect(is_count(self.n_samples), "an estimate must be of some instances")
         expect(isinstance(self.quantity, str), "an estimate must say what is estimated")
+        rests_on = (self.basis, self.effective_size, self.n_labelled, self.shift)
+        expect(
+            rests_on == ("", None, 0, None),
+            "the estimate of what a model was fitted to must rest on nothing else",
+        )
         expect(is_number(self.spread, 0, 1), "the spread of an estimate must lie in [0, 1]")
         check_level(self.level)
 

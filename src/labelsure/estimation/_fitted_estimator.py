@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -48,6 +48,18 @@ if TYPE_CHECKING:
 
 DECISIONS = ("mode", "best")
 SHIFTS = ("test", "ignore", "weighted", "labels")
+
+
+class BatchSettings(TypedDict, total=False):
+    """Arguments of `AccuracyEstimator.estimate` that others hand on as they are."""
+
+    metric: str | None
+    level: float
+    shift: str
+    Y_true: Any
+    rows: Any
+    inclusion: Any
+    population: bool
 
 
 class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
@@ -138,12 +150,13 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             labels = self._read_labels(dist, Y_pred)
             view = self.view(dist, Y_pred) if shift == "test" else None
             return self._warn_of_shift(labels.estimate_average(metric, level), view)
-        dist = keep_marginals(dist) if shift != "ignore" and Y_true is None else dist
+        by_label = Y_true is None and self._compares_labels(shift)
+        dist = keep_marginals(dist) if by_label else dist
         table, inputs = self._read_batch(dist, Y_pred, slope_groups, offset_groups)
         estimated = self._predict_inputs(inputs)
         sums = self._sum_inputs(inputs, estimated)
         if Y_true is None and rows is None:
-            view = None if shift == "ignore" else view_batch(dist, table)
+            view = None if shift == "ignore" else view_batch(dist, table, by_label=by_label)
             return self.estimate_sums(sums, level=level, shift=shift, view=view)
         from labelsure.estimation._few_labels import few_labels_interval, read_few_labels
 
@@ -158,11 +171,20 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         _, inputs = self._read_batch(dist, Y_pred, None, None)
         return self._sum_inputs(inputs, self._predict_inputs(inputs))
 
-    def view(self, dist: Any, Y_pred: Any = None, *, seed: int = 0) -> View:
-        """Return what a shift test compares of a batch: of at most 2,000 instances, by chance."""
-        dist = keep_marginals(dist)
+    def view(self, dist: Any, Y_pred: Any = None, *, shift: str = "test") -> View:
+        """Return what is compared of a batch with the labelled instances.
+
+        Parameters
+        ----------
+        dist, Y_pred
+            As for `predict`.
+        shift
+            What for, as for `estimate`.
+        """
+        by_label = self._compares_labels(shift)
+        dist = keep_marginals(dist) if by_label else dist
         table, _ = self._read_batch(dist, Y_pred, None, None)
-        return view_batch(dist, table, seed)
+        return view_batch(dist, table, by_label=by_label)
 
     def estimate_sums(
         self,
@@ -190,7 +212,7 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if shift in ("weighted", "labels"):
             from labelsure.estimation._weighted_estimates import estimate_weighted
 
-            sample = self._calibration_sample()
+            sample = self.labelled_sample()
             if view is None:
                 raise InputError(f"`view` must be given for shift={shift!r}, got None.")
             return estimate_weighted(sums, sample, view, gain, level=level, shift=shift)
@@ -263,7 +285,8 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
         return table, self._make_inputs(table, names, slope, offset)
 
-    def _calibration_sample(self) -> CalibrationSample:
+    def labelled_sample(self) -> CalibrationSample:
+        """Return what is kept of the labelled instances, or say that nothing is."""
         sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
         if sample is None:
             raise InputError(
@@ -271,6 +294,13 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 "instances, without groups. Fit one, or use shift='ignore'."
             )
         return sample
+
+    def _compares_labels(self, shift: str) -> bool:
+        """Whether the labels' probabilities of a batch are wanted, which may take a while."""
+        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
+        if sample is None or shift == "ignore":
+            return False
+        return shift == "labels" or sample.of_one_model
 
     def _check_measure(self, metric: str, groups: Any, shift: str, Y_true: Any) -> None:
         """Refuse what is not known of a measure of the whole batch."""

@@ -105,7 +105,7 @@ def keep_marginals(source: Any) -> Any:
     return source
 
 
-def view_batch(source: Any, table: ScoreTable, seed: int = 0) -> View:
+def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View:
     """Return what is compared of a batch with others, of at most 2,000 instances.
 
     Parameters
@@ -114,12 +114,12 @@ def view_batch(source: Any, table: ScoreTable, seed: int = 0) -> View:
         What `as_score_table` takes.
     table
         What became of it.
-    seed
-        Of the choice of instances.
+    by_label
+        Whether each label's probability is compared, if it is known.
     """
-    rows = sample_rows(len(table), seed)
-    if not isinstance(source, LabelsetDistribution) or not len(rows):
-        return View.of_table(table, rows)
+    rows = sample_rows(len(table))
+    if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
+        return View.of_table(table, rows, decisions=not isinstance(source, Profile))
     from labelsure.label_outcomes import calibration_marginals
 
     some = source if len(rows) == len(source) else source[rows]

@@ -34,6 +34,15 @@ class LabelPlan:
         About how wide the interval of `estimate` with these labels will be, from low to high.
     level
         How often it will cover.
+
+    Examples
+    --------
+    `plan_labels` returns one.
+
+    >>> plan = LabelPlan(np.array([3, 8, 20]), n_samples=40, width=0.25, level=0.95)
+    >>> print(plan)
+    Label 3 instances of 40, drawn at random: the interval will be about 0.250 wide, with
+    probability 0.95, whatever has changed.
     """
 
     rows: Indices
@@ -93,8 +102,12 @@ def plan_labels(
     >>> estimator = AccuracyEstimator("hamming").fit(dist[:1000], Y[:1000])
     >>> plan = plan_labels(estimator, dist[1000:], width=0.1, random_state=0)
     >>> print(plan)
+    Label 78 instances of 1,000, drawn at random: the interval will be about 0.100 wide, with
+    probability 0.95, whatever has changed.
     >>> Y_few = Y[1000:][plan.rows]                     # somebody labels these
     >>> print(estimator.estimate(dist[1000:], Y_true=Y_few, rows=plan.rows))
+    Mean accuracy 0.687, between 0.630 and 0.744 with probability 0.95 (1,000 instances; 78
+    instances of it labelled, drawn at random).
     """
     sums = estimator.sum_up(batch) if Y_pred is None else estimator.sum_up(batch, Y_pred)
     fitted = getattr(estimator, "accuracy_estimator_", estimator)

@@ -1,10 +1,16 @@
 """Label shift: labels have become more or less frequent, what each looks like has not.
 
 Assumed is that P(x|y) stays and that P(y) changes by a factor for each label: P'(y) is in
-proportion to P(y) times t_j for every label j that y has. Then P'(y|x) changes by the same factors,
-which for independent labels is an added logit. The factors are those under which the batch is most
-probable (what expectation-maximisation converges to; here by quasi-Newton steps on the same
-likelihood). A labelled instance then counts by the product of the factors of its labels.
+proportion to P(y) times the factors of the labels that y has. Then the odds of each label given x
+change by its factor, an added logit, and instances x become more frequent in proportion to
+g(x) = product over labels of (1 - p + p times the factor), where p is the label's probability.
+
+The factors are those under which the batch is most probable: sum of log g over the batch, less its
+size times the log of the mean of g over the labelled instances. Expectation-maximisation converges
+to the same where there is one label; here quasi-Newton steps find all of them together, so that
+labels that occur together are not counted twice. As both sides are of the same probabilities,
+nothing is found where nothing has changed, even if labels depend on each other beyond what the
+classifier sees. A labelled instance then counts by the product of the factors of its labels.
 
 The probabilities are calibrated first: by one slope for all labels and an offset for each.
 """
@@ -29,7 +35,7 @@ from labelsure.estimation._weighted_estimates import (
     refuse_few_rows,
 )
 
-TILT_PENALTY = 1.0
+FACTOR_PENALTY = 1.0
 """On the squares of log-factors: as if each were known to be about 1, within a factor of e."""
 
 OFFSET_PENALTY = 1.0  # on the squares of the offsets of labels
@@ -37,23 +43,24 @@ LARGEST_LOGIT = 9.0
 
 
 @dataclass(frozen=True)
-class LabelTilts:
-    """By which factor the odds of each label have changed.
+class LabelShift:
+    """How frequent each label was, and how frequent it has become.
 
     Parameters
     ----------
     label_names
         One for each label.
-    log_factors
-        (L,) their logarithms.
+    before, now
+        (L,) the share of the instances that have it, of the labelled ones and of the batch.
     """
 
     label_names: tuple[str, ...]
-    log_factors: Floats
+    before: Floats
+    now: Floats
 
 
-def weigh_by_labels(sample: CalibrationSample, batch: View) -> tuple[Weights, LabelTilts]:
-    """Return weights by which labelled instances have the labels of a batch, and the tilts.
+def weigh_by_labels(sample: CalibrationSample, batch: View) -> tuple[Weights, LabelShift]:
+    """Return weights by which labelled instances have the labels of a batch, and the shift.
 
     Parameters
     ----------
@@ -77,10 +84,11 @@ def weigh_by_labels(sample: CalibrationSample, batch: View) -> tuple[Weights, La
         slope, offsets = calibrate_logits(reference, truth)
         reference = slope * reference + offsets
         others = slope * _logits(batch.columns(columns)) + offsets
-        log_factors = fit_tilts(others, truth)
+        log_factors = fit_factors(others, reference)
         values = _weigh(truth, log_factors)
         replicates = _replicate(reference, others, truth, log_factors)
-    return Weights(values, replicates), LabelTilts(sample.label_names, log_factors)
+    now = values @ truth / values.sum()
+    return Weights(values, replicates), LabelShift(sample.label_names, truth.mean(axis=0), now)
 
 
 def _logits(probabilities: Floats) -> Floats:
@@ -99,45 +107,49 @@ def calibrate_logits(logits: Floats, truth: Floats) -> tuple[float, Floats]:
     def loss(at: Floats) -> tuple[float, Floats]:
         slope, offsets = at[0], at[1:]
         scores = slope * logits + offsets
-        value = (np.logaddexp(0, scores) - truth * scores).sum() + OFFSET_PENALTY / 2 * (
-            (offsets**2).sum() + (slope - 1) ** 2
-        )
+        penalty = (offsets**2).sum() + (slope - 1) ** 2
+        value = (np.logaddexp(0, scores) - truth * scores).sum() + OFFSET_PENALTY / 2 * penalty
         gaps = expit(scores) - truth
-        by_offset = gaps.sum(axis=0) + OFFSET_PENALTY * offsets
-        return float(value), np.append(
-            (gaps * logits).sum() + OFFSET_PENALTY * (slope - 1), by_offset
-        )
+        by_slope = (gaps * logits).sum() + OFFSET_PENALTY * (slope - 1)
+        return float(value), np.append(by_slope, gaps.sum(axis=0) + OFFSET_PENALTY * offsets)
 
     start = np.append(1.0, np.zeros(logits.shape[1]))
     found = minimize(loss, start, jac=True, method="L-BFGS-B")
     return float(found.x[0]), found.x[1:]
 
 
-def fit_tilts(logits: Floats, truth: Floats) -> Floats:
-    """Return the log-factor of each label under which a batch is most probable, (L,).
+def fit_factors(batch: Floats, reference: Floats) -> Floats:
+    """Return the log of the factor of each label under which a batch is most probable, (L,).
 
     Parameters
     ----------
-    logits
-        (N, L) of the batch, calibrated.
-    truth
-        (n, L) of the labelled instances.
+    batch, reference
+        (N, L) and (n, L) calibrated logits of the batch and of the labelled instances.
     """
-    n_batch = len(logits)
+    n_batch = len(batch)
 
     def loss(at: Floats) -> tuple[float, Floats]:
-        scores = truth @ at
-        largest = scores.max()
-        relative = np.exp(scores - largest)
-        log_total = largest + np.log(relative.mean())
-        tilted_means = relative @ truth / relative.sum()
-        gained = np.logaddexp(0, logits + at) - np.logaddexp(0, logits)
-        value = n_batch * log_total - gained.sum() + TILT_PENALTY / 2 * (at**2).sum()
-        gradient = n_batch * tilted_means - expit(logits + at).sum(axis=0) + TILT_PENALTY * at
-        return float(value), gradient
+        shares, log_mean = _shares(reference, at)
+        value = n_batch * log_mean - _log_gains(batch, at).sum()
+        gradient = n_batch * shares @ expit(reference + at) - expit(batch + at).sum(axis=0)
+        return float(value + FACTOR_PENALTY / 2 * (at**2).sum()), gradient + FACTOR_PENALTY * at
 
-    start = np.zeros(logits.shape[1])
+    start = np.zeros(batch.shape[1])
     return minimize(loss, start, jac=True, method="L-BFGS-B").x
+
+
+def _log_gains(logits: Floats, log_factors: Floats) -> Floats:
+    """Return log g of each instance, (n,): how much more frequent such instances become."""
+    gains = np.logaddexp(0, logits + log_factors) - np.logaddexp(0, logits)
+    return gains.sum(axis=1)
+
+
+def _shares(reference: Floats, log_factors: Floats) -> tuple[Floats, float]:
+    """Return g of labelled instances, (n,), in proportion to 1 in all, and the log of its mean."""
+    gains = _log_gains(reference, log_factors)
+    largest = gains.max()
+    shares = np.exp(gains - largest)
+    return shares / shares.sum(), float(largest + np.log(shares.mean()))
 
 
 def _weigh(truth: Floats, log_factors: Floats) -> Floats:
@@ -149,18 +161,22 @@ def _weigh(truth: Floats, log_factors: Floats) -> Floats:
 
 
 def _replicate(reference: Floats, batch: Floats, truth: Floats, log_factors: Floats) -> Floats:
-    """Return weights by resampled instances: one Newton step from the fitted tilts each."""
+    """Return weights by resampled instances: one Newton step from the fitted factors each."""
     left, right = draw_counts(len(reference), len(batch))
-    p = expit(reference)
-    # Offsets first: more of a label among the labelled instances makes it more probable everywhere.
+    n_batch = len(batch)
+    p, q, of_batch = expit(reference), expit(reference + log_factors), expit(batch + log_factors)
+    shares, _ = _shares(reference, log_factors)
+    mean = shares @ q
+    # What resampling does to the gradient, which was 0: by the batch, by the labelled instances,
+    # and by these through the offsets of the calibration.
+    chosen = left * shares
+    moved = chosen @ q / chosen.sum(axis=1, keepdims=True) - mean
     offset_steps = ((left - 1) @ (truth - p)) / ((p * (1 - p)).sum(axis=0) + OFFSET_PENALTY)
-    q = expit(batch + log_factors)
-    weights = _weigh(truth, log_factors)
-    means = weights @ truth / weights.sum()
-    resampled = left * weights
-    moved = resampled @ truth / resampled.sum(axis=1, keepdims=True) - means
-    gradients = (right - 1) @ q + offset_steps * (q * (1 - q)).sum(axis=0) - len(batch) * moved
-    centred = q - q.mean(axis=0)
-    curvature = centred.T @ centred + TILT_PENALTY * np.eye(len(log_factors))
+    spread = (of_batch * (1 - of_batch)).sum(axis=0) - n_batch * shares @ (q * (1 - q))
+    mixed = n_batch * ((q - mean) * shares[:, np.newaxis]).T @ (q - p)
+    gradients = (right - 1) @ of_batch - n_batch * moved
+    gradients += offset_steps * spread - offset_steps @ mixed.T
+    centred = of_batch - of_batch.mean(axis=0)
+    curvature = centred.T @ centred + FACTOR_PENALTY * np.eye(len(log_factors))
     steps = np.linalg.solve(curvature, gradients.T)
     return _weigh(truth, log_factors[:, np.newaxis] + steps).T * left

@@ -71,6 +71,8 @@ class View:
         rows: Indices,
         marginals: Floats | None = None,
         label_names: Sequence[str] = (),
+        *,
+        decisions: bool = True,
     ) -> View:
         """Return the candidates, the number of predicted labels, and labels' probabilities.
 
@@ -83,10 +85,12 @@ class View:
         marginals, label_names
             (number of rows, L) how probable each label is, and its name; None where a table does
             not say.
+        decisions
+            Whether the table says what was predicted; one of profiles does not.
         """
         columns = [table.candidate(name)[rows] for name in CANDIDATE_COLUMNS]
         names = CANDIDATE_COLUMNS
-        if table.knows_decisions:
+        if decisions:
             names = (*names, N_PREDICTED)
             columns.append(table.n_predicted()[rows])
         if marginals is not None:
@@ -149,6 +153,7 @@ class ShiftTest:
     >>> rng = np.random.default_rng(0)
     >>> reference = IndependentLabels(rng.beta(0.3, 0.6, size=(500, 3)))
     >>> print(shift_test(reference, IndependentLabels(rng.beta(0.3, 0.6, size=(200, 3)))))
+    No sign that the batch differs from the reference (AUC 0.45, p = 0.94).
     """
 
     auc: float
