@@ -140,8 +140,10 @@ Made by `python -m benchmarks.batches docs/batches.md`, not by hand; the script 
 split up to {n_splits} times into instances to train a classifier, labelled calibration data
 ({calibration} instances) and a pool, from which batches are drawn: as they come, or shifted, so
 that the log-odds of an instance to be drawn rise by {strength:g} with one standard deviation of
-what the shift goes by. Sets: {chosen}, on which the features of the estimator were chosen;
-{confirmed}, which had no part in that. Metrics: exact match, Hamming, Jaccard.
+what the shift goes by. Metrics: exact match, Hamming, Jaccard.
+
+- Sets on which the features of the estimator were chosen: {chosen}.
+- Sets that had no part in that: {confirmed}.
 
 """
 
