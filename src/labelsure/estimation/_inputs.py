@@ -140,6 +140,7 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
 SPREAD_FEATURE = "spread"
+FREQUENCY = "frequency"
 
 
 def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
@@ -197,6 +198,7 @@ _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
     IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
     SPREAD_FEATURE: lambda table, metric, empty: table.spread(metric),
+    FREQUENCY: lambda table, metric, empty: table.log_frequency(),
 }
 """Features that are no candidates: they depend on the decision."""
 
@@ -205,10 +207,14 @@ MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mix": MIX,
     "full": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY),
+    "sharp": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY, FREQUENCY),
 }
 """Names for several features together. `mix` is the paper's. In `full` the number of labels has a
 term of its own for none: from none to one is another step than from one to two, and without the
-term sharp estimates are badly calibrated."""
+term sharp estimates are badly calibrated. `sharp` needs the labelsets of the training data."""
+
+SHARPER = {"full": "sharp"}
+"""What takes the place of a default where it is known how often labelsets occur in training."""
 
 
 def check_features(features: str | Sequence[str]) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ OWN_TYPES = (
     "labelsure.estimation.GroupLevels",
     "labelsure.estimation.IsotonicModel",
     "labelsure.estimation.LabelCalibration",
+    "labelsure.estimation.LabelsetFrequencies",
     "labelsure.estimation.Layout",
     "labelsure.estimation.PluginModel",
     "labelsure.estimation.RidgeModel",
