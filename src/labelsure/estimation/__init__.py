@@ -16,6 +16,7 @@ from labelsure.estimation._fitted_estimator import SHIFTS, BatchSettings
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._label_plan import LabelPlan, plan_by_sums, plan_labels
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
@@ -40,6 +41,7 @@ __all__ = [
     "IsotonicModel",
     "LabelCalibration",
     "LabelPlan",
+    "LabelsetFrequencies",
     "Layout",
     "PluginModel",
     "Reliability",

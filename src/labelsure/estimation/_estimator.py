@@ -17,6 +17,7 @@ from labelsure.estimation._design import check_penalty, check_values, choose_res
 from labelsure.estimation._fitted_estimator import FittedEstimator
 from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samples
 from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._loaded_estimator import check_loaded_estimator
 from labelsure.estimation._models import FitSettings, Outcomes, RidgeModel, coefficient_table
 from labelsure.metrics import MetricLike, check_empty, get_metric
@@ -38,10 +39,13 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty"; several of
-        these; "mix" (HP, TG, SE, CE, ME and CS together, the paper's) or "full" (all of those
-        before). None means "full" for `ridge`, the sharpest, also on data that did not choose it,
-        and calibrated nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
+        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
+        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
+        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
+        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
+        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
+        nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
@@ -64,12 +68,14 @@ class AccuracyEstimator(FittedEstimator):
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
+        leaves labels open. What is estimated later must have been decided in the same way.
     penalty_
         The ridge's, chosen or given; None for other models.
     reference_
         The `Estimate` for the instances that it was fitted to.
+    labelset_frequencies_
+        The labelsets of the training data and how often each occurs, None without `Y_train`.
     training_gain_
         What `AccuracyAwareClassifier` adds to what was learned by cross-fitting; else none.
 
@@ -114,6 +120,7 @@ class AccuracyEstimator(FittedEstimator):
         Y_true: Any = None,
         Y_pred: Any = None,
         *,
+        Y_train: Any = None,
         slope_groups: Any = None,
         offset_groups: Any = None,
     ) -> Self:
@@ -126,7 +133,12 @@ class AccuracyEstimator(FittedEstimator):
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
-            (n, L) what was predicted; None means the mode, or what the table was made for.
+            (n, L) what was predicted, or `PartialLabelsets`, of which the decided labels are
+            judged; None means the mode, or what the table was made for.
+        Y_train
+            (m, L) labelsets of the instances that the classifier was trained on, none of which are
+            fitted to here. How often a predicted labelset is among them makes estimates sharper
+            (`docs/features.md`).
         slope_groups
             (n,) groups (e.g. data sets) with slopes and an offset of their own, or the name of a
             column of the table.
@@ -138,6 +150,11 @@ class AccuracyEstimator(FittedEstimator):
         model_class.check(names, slope=slope_groups is not None, offset=offset_groups is not None)
         response = choose_response(metric, self.response)
         table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
+        seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
+        if seen is not None and not table.knows_frequencies:
+            table = seen.add_to(table, dist)
+        names = self._feature_names(knows_frequencies=table.knows_frequencies)
+        self.labelset_frequencies_ = seen
         counts = table.counts()
         check_n_samples(len(table))
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")

@@ -21,6 +21,8 @@ from labelsure.estimation._batch_estimates import (
 )
 from labelsure.estimation._design import Inputs
 from labelsure.estimation._inputs import (
+    FREQUENCY,
+    SHARPER,
     GroupLevels,
     check_features,
     check_groups,
@@ -250,9 +252,11 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             raise unknown_name("model", self.model, ACCURACY_MODELS)
         return ACCURACY_MODELS[self.model]
 
-    def _feature_names(self) -> tuple[str, ...]:
-        chosen = self._model_class().default if self.features is None else self.features
-        return check_features(chosen)
+    def _feature_names(self, *, knows_frequencies: bool = False) -> tuple[str, ...]:
+        if self.features is not None:
+            return check_features(self.features)
+        default = self._model_class().default
+        return check_features(SHARPER.get(default, default) if knows_frequencies else default)
 
     def _fitted_model(self) -> Model:
         if hasattr(self, "model_"):
@@ -274,6 +278,9 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if rule is not None:
             Y_pred = check_same_decisions(rule, dist, Y_pred)
         table = self._read_table(dist, None, Y_pred, names, rule or self._check_decision())
+        seen = getattr(self, "labelset_frequencies_", None)
+        if FREQUENCY in names and seen is not None and not table.knows_frequencies:
+            table = seen.add_to(table, dist)
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
         offset = check_groups(offset_groups, dist, len(table), "offset_groups")
         return table, self._make_inputs(table, names, slope, offset)
