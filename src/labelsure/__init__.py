@@ -15,9 +15,12 @@ if TYPE_CHECKING:
         BinaryRelevance,
         ClassifierTrellis,
         EnsembleOfClassifierChains,
+        LabelPowerset,
         PrecomputedProbabilities,
         ProbabilisticClassifierChain,
         ProbabilityWarning,
+        RakelD,
+        RakelO,
         as_distribution,
     )
     from labelsure.datasets import (
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
+        BlockProduct,
         ChainMixture,
         DenseDistribution,
         IndependentLabels,
@@ -38,8 +42,10 @@ if TYPE_CHECKING:
         LinearChain,
         PrefixChain,
         Profile,
+        SmoothedTable,
         TrellisDistribution,
         confidence,
+        watch_progress,
     )
     from labelsure.errors import (
         DataError,
@@ -66,10 +72,13 @@ if TYPE_CHECKING:
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
+    from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
+    from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.thresholds import LabelThresholds, rank_labels, ranking_measures
 
 __version__ = "0.1.0"
 
@@ -79,9 +88,12 @@ _HOMES = {
         "BinaryRelevance",
         "ClassifierTrellis",
         "EnsembleOfClassifierChains",
+        "LabelPowerset",
         "PrecomputedProbabilities",
         "ProbabilisticClassifierChain",
         "ProbabilityWarning",
+        "RakelD",
+        "RakelO",
         "as_distribution",
     ],
     "datasets": [
@@ -94,6 +106,7 @@ _HOMES = {
     ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
+        "BlockProduct",
         "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
@@ -102,8 +115,10 @@ _HOMES = {
         "LinearChain",
         "PrefixChain",
         "Profile",
+        "SmoothedTable",
         "TrellisDistribution",
         "confidence",
+        "watch_progress",
     ],
     "errors": [
         "DataError",
@@ -130,10 +145,13 @@ _HOMES = {
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
+    "partial_labelsets": ["PartialLabelsets"],
     "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
+    "regions": ["LabelsetRegion"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
+    "thresholds": ["LabelThresholds", "rank_labels", "ranking_measures"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -143,6 +161,7 @@ __all__ = [
     "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "BinaryRelevance",
+    "BlockProduct",
     "ChainMixture",
     "ClassifierTrellis",
     "DataError",
@@ -154,7 +173,10 @@ __all__ = [
     "InputError",
     "JointTemperature",
     "LabelPlan",
+    "LabelPowerset",
+    "LabelThresholds",
     "LabelsetDistribution",
+    "LabelsetRegion",
     "LabelsetTable",
     "LabelsureError",
     "LabelwiseCalibration",
@@ -162,17 +184,21 @@ __all__ = [
     "LinkTemperature",
     "NamedLabelsets",
     "NotEstimableError",
+    "PartialLabelsets",
     "PrecomputedProbabilities",
     "PredictionColumns",
     "PrefixChain",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Profile",
+    "RakelD",
+    "RakelO",
     "Reliability",
     "RowsError",
     "ScoreTable",
     "ShiftTest",
     "ShiftWarning",
+    "SmoothedTable",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",
@@ -192,11 +218,14 @@ __all__ = [
     "make_labelsets",
     "monitor",
     "plan_labels",
+    "rank_labels",
+    "ranking_measures",
     "read_dataset",
     "read_labelsets",
     "reliability",
     "shift_test",
     "split_dataset",
+    "watch_progress",
 ]
 
 

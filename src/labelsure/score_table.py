@@ -1,7 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-This module makes the table from a distribution (its columns are those of `score_columns`), and
-answers for it: candidates, accuracy and expected accuracy of the decisions.
+This module makes the table from a distribution, with the columns of `score_columns`, and answers
+what is asked of it: candidates, and the accuracy and the expected accuracy of the decisions.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -30,6 +30,7 @@ from labelsure.score_columns import (
     DECISION_RULE,
     LOG_FREQUENCY,
     METRIC_COLUMNS,
+    SPREAD,
     TRUE_P_EMPTY,
 )
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from labelsure.label_outcomes import LabelOutcomes
 
-__all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
+__all__ = ["CELL", "COLUMNS", "DECISION_RULE", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
 
 
 class ScoreTable:
@@ -182,7 +183,7 @@ class ScoreTable:
         found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
         added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
         added |= {f"{prefix}{name}": values for name, values in found}
-        return self._with_columns(added)
+        return self.with_columns(added)
 
     def with_true_distribution(
         self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
@@ -199,12 +200,17 @@ class ScoreTable:
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
-        return self._with_columns(added)
+        return self.with_columns(added)
 
-    def _with_columns(self, added: dict[str, Any]) -> Self:
+    def with_columns(self, added: dict[str, Any]) -> Self:
+        """Return the table with more columns, by name."""
+        if hasattr(self._columns, "assign"):  # made of a DataFrame
+            return type(self)(self._columns.assign(**added))
         columns = {**self._columns, **added}
         rule, index = self.decision_rule, self.index
-        return self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        new._compared = self._compared
+        return new
 
     def __len__(self) -> int:
         return self._n_rows
@@ -251,12 +257,7 @@ class ScoreTable:
 
     def with_frequencies(self, log_frequencies: Floats) -> Self:
         """Return the table with how often each decision occurred in the training data, (n,)."""
-        added = {LOG_FREQUENCY: log_frequencies}
-        if hasattr(self._columns, "assign"):
-            return type(self)(self._columns.assign(**added))
-        new = self._with_columns(added)
-        new._compared = self._compared
-        return new
+        return self.with_columns({LOG_FREQUENCY: log_frequencies})
 
     @property
     def knows_frequencies(self) -> bool:
@@ -275,6 +276,11 @@ class ScoreTable:
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
+
+    @property
+    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
+        """The distributions that the table was made from, with the truth; none of a DataFrame."""
+        return list(self._compared)
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
@@ -295,6 +301,10 @@ class ScoreTable:
     def true_expected(self, metric: MetricLike, empty: float) -> Floats:
         """Return the same under the true distribution, which only simulated data has."""
         return self._expected(get_metric(metric), empty, "true_")
+
+    def spread(self, metric: MetricLike) -> Floats:
+        """Return how far apart the members' expected accuracies of each decision are, (n,)."""
+        return self._column(SPREAD.format(get_metric(metric).name))
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of the decision with the highest expected accuracy, (n,)."""

@@ -53,6 +53,14 @@ def test_the_formulas_are_those_of_the_loops():
         )
         expected = oracles.included_mean(accuracy[rows], estimates[rows], chances, estimates)
         assert_allclose([found.mean, found.error], expected, rtol=1e-10)
+        wider = included_mean(
+            accuracy[rows], estimates[rows], chances, total(estimates), population=True
+        )
+        spread = np.average(
+            (accuracy[rows] - np.average(accuracy[rows], weights=1 / chances)) ** 2,
+            weights=1 / chances,
+        )
+        assert_allclose(wider.error**2, found.error**2 + spread / 400, rtol=1e-10)
 
 
 def test_the_population_mean_is_that_of_ppi_python():
@@ -200,3 +208,36 @@ def test_other_mistakes():
         ls.plan_labels(ESTIMATOR, BATCH, n_labels=3)
     with pytest.raises(ls.InputError, match="at least 10 instances to label some of it, got 4"):
         ls.plan_labels(ESTIMATOR, BATCH[:4], n_labels=10)
+
+
+def test_a_classifier_takes_labels_of_some_rows_as_it_takes_all_of_them():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(500, 3))
+    labels = (X[:, :2] + rng.normal(size=(500, 2)) > 0).astype(int)
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.5, random_state=0, level=0.9)
+    model.fit(X[:300], labels[:300])
+    rows = ls.plan_labels(model, X[300:], n_labels=40, random_state=0).rows
+    found = model.estimate(X[300:], Y_true=labels[300:][rows], rows=rows)
+    by_hand = model.accuracy_estimator_.estimate(
+        model.predict_distribution(X[300:]), Y_true=labels[300:][rows], rows=rows, level=0.9
+    )
+    assert found == by_hand
+    wider = model.estimate(X[300:], Y_true=labels[300:][rows], rows=rows, level=0.99)
+    assert wider.high - wider.low > found.high - found.low
+    assert model.estimate(X[300:], shift="weighted").effective_size > 100
+
+
+def test_two_classes_by_position_and_by_name():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), index=[f"r{i}" for i in range(400)])
+    y = pd.Series(np.where(X[0] + rng.normal(size=400) > 0, "yes", "no"), X.index)
+    X.columns = ["a", "b"]
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.5, random_state=0)
+    model.fit(X[:200], y[:200])
+    rows = np.arange(0, 200, 4)
+    found = model.estimate(X[200:], Y_true=y[200:].to_numpy()[rows], rows=rows)
+    by_name = model.estimate(X[200:], Y_true=y[200:].iloc[rows][::-1])
+    assert_allclose(found.mean, by_name.mean)
+    right = model.predict(X[200:])[rows] == y[200:].to_numpy()[rows]
+    estimates = model.predict_accuracy(X[200:])
+    assert_allclose(found.mean, oracles.batch_mean(right * 1.0, estimates[rows], estimates)[0])

@@ -18,7 +18,7 @@ from labelsure.estimation._label_tilts import (
     weigh_by_labels,
 )
 from labelsure.estimation._shift_test import Separator, compare_views
-from labelsure.estimation._weighted_estimates import weigh_by_inputs
+from labelsure.estimation._weighted_estimates import draw_counts, weigh_by_inputs
 
 NAMES = ["a", "b", "c"]
 
@@ -190,6 +190,21 @@ class TestWeights:
         expected = np.exp(model.decision_function(columns[:800])) * 800 / 300
         assert_allclose(weigh_by_inputs(sample, view).values, np.minimum(expected, 30), rtol=1e-2)
 
+    def test_replicates_are_near_those_of_fits_to_resampled_instances(self):
+        harder, _ = make_batch(300, np.random.default_rng(9), easy=0.2)
+        sample, view = ESTIMATOR.calibration_sample_, ESTIMATOR.view(harder)
+        weights = weigh_by_inputs(sample, view)
+        left, right = draw_counts(800, 300)
+        reference, batch = (part.values.astype(float) for part in (sample.view, view))
+        for b in range(4):
+            chosen = [np.repeat(np.arange(len(c)), c.astype(int)) for c in (left[b], right[b])]
+            fitted = Separator.fit(reference[chosen[0]], batch[chosen[1]])
+            expected = fitted.log_odds(reference) + np.log(800 / 300)
+            used = left[b] > 0
+            found = np.log(weights.replicates[b, used] / left[b, used])
+            moved = expected[used] - np.log(weights.values[used])
+            assert np.std(found - expected[used]) < 0.4 * np.std(moved)
+
     def test_covers_under_covariate_shift(self):
         covered, plain, errors = [], [], []
         for seed in range(60):
@@ -274,6 +289,30 @@ class TestTilts:
         best = oracles.tilt_likelihood(p, reference, at, FACTOR_PENALTY)
         for step in ([0.01, 0], [-0.01, 0], [0, 0.01], [0, -0.01]):
             assert oracles.tilt_likelihood(p, reference, at + step, FACTOR_PENALTY) < best
+
+    def test_replicates_are_near_those_of_fits_to_resampled_instances(self):
+        rng = np.random.default_rng(18)
+        dist, truth = tilted_batch(600, rng, np.zeros(3))
+        batch, _ = tilted_batch(400, rng, TILT)
+        estimator = ls.AccuracyEstimator("jaccard", penalty=0.01).fit(dist, truth)
+        sample, view = estimator.calibration_sample_, estimator.view(batch)
+        weights, _ = weigh_by_labels(sample, view)
+        left, right = draw_counts(600, 400)
+        columns = [f"P({name})" for name in NAMES]
+        logits = [logit(part.columns(columns)) for part in (sample.view, view)]
+        gaps, moves = [], []
+        for b in range(12):
+            chosen = [np.repeat(np.arange(len(c)), c.astype(int)) for c in (left[b], right[b])]
+            here, there = logits[0][chosen[0]], logits[1][chosen[1]]
+            slope, offsets = calibrate_logits(here, truth[chosen[0]].astype(float))
+            factors = fit_factors(slope * there + offsets, slope * here + offsets)
+            scores = truth @ factors
+            used = left[b] > 0
+            found = np.log(weights.replicates[b, used] / left[b, used])
+            usual = np.log(weights.values[used])
+            gaps.append(np.std(found - scores[used]))
+            moves.append(np.std(usual - scores[used]))
+        assert np.mean(gaps) < 0.5 * np.mean(moves)
 
     def test_calibration_recovers_slope_and_offsets(self):
         rng = np.random.default_rng(15)

@@ -18,7 +18,7 @@ CURVE = "a curve must rise within"
 CHAINS = "`chains_` must hold `n_chains` chains of the ensemble's labels"
 ESTIMATE = "an estimate must lie within its interval, and that in"
 PARENTS = "`parents_` must hold earlier places for each place"
-WEIGHTS = "the weights of a linear chain must be finite, one for each input"
+WEIGHTS = "the weights of linear learners must be finite, one for each input"
 RESTS = "the estimate of what a model was fitted to must rest on nothing else"
 VIEW = "a view of labelled instances must have finite numbers for each column"
 COMPARED = "labelled instances must have a truth for each label that is compared"
@@ -49,7 +49,46 @@ def estimate(**changed):
     return ls.Estimate(**{**values, **changed})
 
 
+def calibration(kind, **changed):
+    groups = sf.fitted(kind).calibration_
+    return {name: {**kept, **changed} for name, kept in groups.items()}
+
+
 CHANGES = [
+    ("LabelsetRegion", "quantile_", 0.0, "`quantile_` must be what follows from the labelled"),
+    ("LabelsetRegion", "message_", "All is well.", "`message_` must be what follows"),
+    ("LabelsetRegion", "coverage", 1.5, "`coverage` must be a number between 0 and 1"),
+    ("LabelsetRegion", "has_groups_", 1, "`has_groups_` must be True or False"),
+    ("LabelsetRegion", "calibration_", {"x": {}}, "without groups there is one, 'all'"),
+    ("LabelsetRegion", "calibration_", {"all": {}}, "`calibration_` must hold scores"),
+    (
+        "LabelsetRegion",
+        "calibration_",
+        calibration("LabelsetRegion", scores=np.array([np.nan])),
+        "`scores` must have numbers for each instance",
+    ),
+    ("region with groups", "calibration_", {1: {}}, "must have an entry for each group"),
+    (
+        "region with groups",
+        "calibration_",
+        calibration("region with groups", truth=np.full((100, 3), 2)),
+        "`truth` must contain only 0 and 1",
+    ),
+    (
+        "region with groups",
+        "calibration_",
+        calibration("region with groups", maxima=np.zeros((7, 3))),
+        "`maxima` must have numbers for each instance",
+    ),
+    ("with a region", "region_", None, "`region_` must be the one that `region` names"),
+    (
+        "with a region",
+        "region_",
+        sf.fitted("region with groups"),
+        "`region_` must be the one that `region` names",
+    ),
+    ("AccuracyAwareClassifier", "region_", sf.fitted("LabelsetRegion"), "`region_` must be the"),
+    ("region with groups", "certain_from_", {"a": 0.1, "b": 0.1}, "`certain_from_` must be what"),
     ("BinaryRelevance", "label_names_", ("a", "a", "b"), "`label_names_` must be distinct names"),
     ("BinaryRelevance", "label_names_", (), "`label_names_` must be distinct names"),
     ("BinaryRelevance", "label_names_", ["a", "b", "c"], "`label_names_` must be distinct names"),
@@ -66,6 +105,12 @@ CHANGES = [
     ("ClassifierTrellis", "parents_", ((), (0,), (-1,)), PARENTS),
     ("ClassifierTrellis", "parents_", ((), (0,)), PARENTS),
     ("ClassifierTrellis", "order_", np.array([0, 1, 1]), "`order_` must"),
+    (
+        "ClassifierTrellis",
+        "_linear_weights",
+        (linear_weights()[0] * np.nan, *linear_weights()[1:]),
+        WEIGHTS,
+    ),
     ("ProbabilisticClassifierChain", "order_", np.array([0, 1, 3]), "`order_` must"),
     ("ProbabilisticClassifierChain", "order_", np.array([0.0, 1.0, 2.0]), "`order_` must"),
     ("ProbabilisticClassifierChain", "estimators_", [], LEARNERS),

@@ -224,7 +224,7 @@ def make_recalibration(setting: Any) -> Recalibration | None:
 
 
 def calibrate(
-    model: WrappedModel, data: TrainingData, cv: Any, *, has_policy: bool, random_state: Any
+    model: WrappedModel, data: TrainingData, cv: Any, *, needs_half: bool, random_state: Any
 ) -> Calibration:
     """Fit a model and score it on instances that it has not seen.
 
@@ -234,13 +234,13 @@ def calibrate(
         What is fitted to what.
     cv
         A share to hold out, a number of folds, or a splitter; a frozen model needs none.
-    has_policy
-        Whether one half of what is held out is for the policy alone.
+    needs_half
+        Whether one half of what is held out is for a policy or a region alone.
     random_state
         Seed of folds and splits.
     """
     if model.is_frozen or is_share(cv):
-        return _hold_out(model, data, cv, has_policy, random_state)
+        return _hold_out(model, data, cv, needs_half, random_state)
     return _fit_by_folds(model, data, cv, random_state)
 
 
@@ -259,28 +259,28 @@ def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -
 
 
 def _hold_out(
-    model: WrappedModel, data: TrainingData, cv: Any, has_policy: bool, seed: Any
+    model: WrappedModel, data: TrainingData, cv: Any, needs_half: bool, seed: Any
 ) -> Calibration:
     """Score instances that the model was not fitted to: all of them, if it is frozen."""
     order = make_random_state(seed).permutation(len(data.Y))
-    n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
+    n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, needs_half)
     training = order[n_held_out:]
     fitted = model.fit(data, training)
-    n_first = n_held_out // 2 if has_policy else n_held_out
+    n_first = n_held_out // 2 if needs_half else n_held_out
     predicted = model.predict(fitted, data, order[:n_first], training)
     (first,), recalibration = model.recalibrate_and_score([predicted], data)
     second = first
-    if has_policy:  # by instances that are new to the recalibration as well
+    if needs_half:  # by instances that are new to the recalibration as well
         predicted = model.predict(fitted, data, order[n_first:n_held_out], training)
         second = model.score(predicted, data, recalibration)
     seen = model.count_labelsets(data, training)
     return Calibration(fitted, len(training), first, second, True, None, recalibration, seen)
 
 
-def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:
+def _count_held_out(n_samples: int, cv: float, needs_half: bool) -> int:
     """Return how many instances a share holds out; refuse too few of either kind."""
     n_held_out = round(cv * n_samples)
-    n_needed = 4 if has_policy else 2
+    n_needed = 4 if needs_half else 2
     if n_held_out < n_needed or n_samples - n_held_out < 2:
         raise InputError(
             f"`cv` as a share must hold out at least {n_needed} instances and leave 2 for "

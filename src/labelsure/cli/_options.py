@@ -53,6 +53,14 @@ AuditOption = Annotated[
     int | None,
     typer.Option("--audit", min=1, help="Rows to choose at random, for labels about all."),
 ]
+OpenCostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--open-cost",
+        min=0,
+        help="Say which labels are better left open, if leaving all open costs this much accuracy.",
+    ),
+]
 ToolOption = Annotated[
     str | None,
     typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),

@@ -18,6 +18,7 @@ from labelsure.cli._options import (
     JobsOption,
     JsonOption,
     ModelArgument,
+    OpenCostOption,
     OutOption,
     RowsOption,
     SchedulerOption,
@@ -47,6 +48,7 @@ def score(
         bool, typer.Option("--no-probabilities", help="Leave out the columns of single labels.")
     ] = False,
     sep: Annotated[str, typer.Option("--sep", help="Between names of labels in CSV.")] = ";",
+    open_cost: OpenCostOption = None,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
     overwrite: Annotated[
@@ -79,6 +81,7 @@ def score(
             top=top,
             probabilities=not no_probabilities,
             sep=sep,
+            open_cost=open_cost,
             tool=to,
             audit=audit,
             seed=seed,

@@ -39,12 +39,13 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
-        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
-        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
-        "sharp" (all of those before). None means for `ridge` "sharp" if `fit` gets `Y_train`, and
-        else "full", also on data that did not choose them the sharpest (`docs/features.md`), and
-        calibrated nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
+        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
+        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
+        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
+        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
+        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
+        nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
@@ -67,8 +68,8 @@ class AccuracyEstimator(FittedEstimator):
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
+        leaves labels open. What is estimated later must have been decided in the same way.
     penalty_
         The ridge's, chosen or given; None for other models.
     reference_
@@ -132,7 +133,8 @@ class AccuracyEstimator(FittedEstimator):
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
-            (n, L) what was predicted; None means the mode, or what the table was made for.
+            (n, L) what was predicted, or `PartialLabelsets`, of which the decided labels are
+            judged; None means the mode, or what the table was made for.
         Y_train
             (m, L) labelsets of the instances that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper

@@ -15,9 +15,10 @@ from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
-from labelsure.metrics import Metric, MetricLike
+from labelsure.metrics import Metric, MetricLike, get_metric
+from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
-from labelsure.score_columns import DECISION_RULE
+from labelsure.score_columns import DECISION_RULE, PARTIAL
 from labelsure.score_table import ScoreTable
 
 
@@ -49,6 +50,10 @@ def as_score_table(
         Those whose expected accuracies will be asked for.
     """
     if isinstance(source, LabelsetDistribution):
+        if isinstance(Y_pred, PartialLabelsets):
+            from labelsure.estimation._partial_scores import score_answers  # few need it
+
+            return score_answers(source, Y_true, Y_pred, metrics)
         return ScoreTable.from_distribution(source, Y_true, Y_pred, metrics=metrics)
     if isinstance(source, Profile):
         return ScoreTable.from_profile(source, Y_true, Y_pred)
@@ -91,10 +96,16 @@ def read_table(
         from labelsure.decisions import decide  # few need it
 
         Y_pred = decide(dist, metric, empty=empty)
-        return ScoreTable.from_distribution(
+        table = ScoreTable.from_distribution(
             dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
         )
-    return as_score_table(dist, Y_true, Y_pred, metrics=metrics)
+    else:
+        table = as_score_table(dist, Y_true, Y_pred, metrics=metrics)
+    if SPREAD_FEATURE not in names:
+        return table
+    from labelsure.estimation._partial_scores import add_spread  # few need it
+
+    return add_spread(table, dist, Y_pred, get_metric(metric), empty)
 
 
 def keep_marginals(source: Any) -> Any:
@@ -128,6 +139,7 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
 
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
+SPREAD_FEATURE = "spread"
 FREQUENCY = "frequency"
 
 
@@ -153,6 +165,12 @@ def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
                 f"{rule!r}, got {own!r}. Make the table with the same decisions."
             )
         return Y_pred
+    if Y_pred is not None and (rule == PARTIAL) != isinstance(Y_pred, PartialLabelsets):
+        was, is_now = ("", "whole ones") if rule == PARTIAL else ("no ", "such")
+        raise InputError(
+            f"The estimator was fitted to {was}answers that may leave labels open "
+            f"(`PartialLabelsets`), got {is_now}. Fit another one to such as are to be judged."
+        )
     if Y_pred is None and rule not in ("mode", "best"):
         raise InputError(
             "`Y_pred` must be given, because the estimator was fitted to decisions that were given "
@@ -179,6 +197,7 @@ _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     EXPECTED: lambda table, metric, empty: table.expected(metric, empty),
     N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
     IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
+    SPREAD_FEATURE: lambda table, metric, empty: table.spread(metric),
     FREQUENCY: lambda table, metric, empty: table.log_frequency(),
 }
 """Features that are no candidates: they depend on the decision."""
