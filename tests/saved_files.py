@@ -83,6 +83,9 @@ MAKERS = {
     "EnsembleOfClassifierChains": lambda: ls.EnsembleOfClassifierChains(
         n_chains=2, random_state=0
     ).fit(X, Y),
+    "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
+    "RakelD": lambda: ls.RakelD(block_size=2, share=0.1, random_state=0).fit(X, Y),
+    "RakelO": lambda: ls.RakelO(block_size=2, share=0.1, random_state=0).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
         BinaryRelevance,
         ClassifierTrellis,
         EnsembleOfClassifierChains,
+        LabelPowerset,
         PrecomputedProbabilities,
         ProbabilisticClassifierChain,
         ProbabilityWarning,
+        RakelD,
+        RakelO,
         as_distribution,
     )
     from labelsure.datasets import (
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
+        BlockProduct,
         ChainMixture,
         DenseDistribution,
         IndependentLabels,
@@ -38,18 +42,31 @@ if TYPE_CHECKING:
         LinearChain,
         PrefixChain,
         Profile,
+        SmoothedTable,
         TrellisDistribution,
         confidence,
+        watch_progress,
     )
     from labelsure.errors import (
         DataError,
         InputError,
         LabelsureError,
+        NotEstimableError,
         RowsError,
+        ShiftWarning,
         TooLargeError,
         UnknownNameError,
     )
-    from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
+    from labelsure.estimation import (
+        AccuracyEstimator,
+        Estimate,
+        LabelPlan,
+        Reliability,
+        ShiftTest,
+        plan_labels,
+        reliability,
+        shift_test,
+    )
     from labelsure.input_columns import PredictionColumns, TableColumns
     from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
@@ -71,9 +88,12 @@ _HOMES = {
         "BinaryRelevance",
         "ClassifierTrellis",
         "EnsembleOfClassifierChains",
+        "LabelPowerset",
         "PrecomputedProbabilities",
         "ProbabilisticClassifierChain",
         "ProbabilityWarning",
+        "RakelD",
+        "RakelO",
         "as_distribution",
     ],
     "datasets": [
@@ -86,6 +106,7 @@ _HOMES = {
     ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
+        "BlockProduct",
         "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
@@ -94,18 +115,31 @@ _HOMES = {
         "LinearChain",
         "PrefixChain",
         "Profile",
+        "SmoothedTable",
         "TrellisDistribution",
         "confidence",
+        "watch_progress",
     ],
     "errors": [
         "DataError",
         "InputError",
         "LabelsureError",
+        "NotEstimableError",
         "RowsError",
+        "ShiftWarning",
         "TooLargeError",
         "UnknownNameError",
     ],
-    "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
+    "estimation": [
+        "AccuracyEstimator",
+        "Estimate",
+        "LabelPlan",
+        "Reliability",
+        "ShiftTest",
+        "plan_labels",
+        "reliability",
+        "shift_test",
+    ],
     "input_columns": ["PredictionColumns", "TableColumns"],
     "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
@@ -127,6 +161,7 @@ __all__ = [
     "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "BinaryRelevance",
+    "BlockProduct",
     "ChainMixture",
     "ClassifierTrellis",
     "DataError",
@@ -137,6 +172,8 @@ __all__ = [
     "IndependentLabels",
     "InputError",
     "JointTemperature",
+    "LabelPlan",
+    "LabelPowerset",
     "LabelThresholds",
     "LabelsetDistribution",
     "LabelsetRegion",
@@ -146,6 +183,7 @@ __all__ = [
     "LinearChain",
     "LinkTemperature",
     "NamedLabelsets",
+    "NotEstimableError",
     "PartialLabelsets",
     "PrecomputedProbabilities",
     "PredictionColumns",
@@ -153,9 +191,14 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Profile",
+    "RakelD",
+    "RakelO",
     "Reliability",
     "RowsError",
     "ScoreTable",
+    "ShiftTest",
+    "ShiftWarning",
+    "SmoothedTable",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",
@@ -174,12 +217,15 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "monitor",
+    "plan_labels",
     "rank_labels",
     "ranking_measures",
     "read_dataset",
     "read_labelsets",
     "reliability",
+    "shift_test",
     "split_dataset",
+    "watch_progress",
 ]
 
 

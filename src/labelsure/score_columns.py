@@ -14,6 +14,7 @@ COLUMNS: dict[str, str] = {
     "n_labels": "number of labels; rows may differ",
     "decision": "the labelset predicted, a digit for each label",
     "n_predicted": "labels in the decision; tp + fp where the column is missing",
+    "log_frequency": "logarithm of how often the decision occurred in the training data, if known",
     "method": "the engine that gave the profile",
     "top": "probability of the most probable labelset",
     "runner_up": "probability of the second most probable labelset",
@@ -41,6 +42,7 @@ METRIC_COLUMNS: dict[str, str] = {
 """Columns of each metric, whose name takes the place of the braces."""
 
 SPREAD = "spread_{}"
+LOG_FREQUENCY = "log_frequency"
 
 DECISION_RULE = "decision_rule"
 """Where a frame says how its decisions were made: an entry of its `attrs`."""

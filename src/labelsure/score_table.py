@@ -11,7 +11,7 @@ is 0/0 there. So one table serves every value of `empty`. No other module knows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,17 +21,15 @@ from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import InputError, unknown_name
-from labelsure.label_outcomes import LabelOutcomes
+from labelsure.errors import InputError
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 from labelsure.score_columns import (
     CELL,
     COLUMNS,
     DECISION_RULE,
+    LOG_FREQUENCY,
     METRIC_COLUMNS,
-    OPEN_COLUMNS,
-    REGION_COLUMNS,
     SPREAD,
     TRUE_P_EMPTY,
 )
@@ -39,18 +37,9 @@ from labelsure.score_columns import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.partial_labelsets import PartialLabelsets
+    from labelsure.label_outcomes import LabelOutcomes
 
-__all__ = [
-    "CELL",
-    "COLUMNS",
-    "DECISION_RULE",
-    "METRIC_COLUMNS",
-    "OPEN_COLUMNS",
-    "REGION_COLUMNS",
-    "TRUE_P_EMPTY",
-    "ScoreTable",
-]
+__all__ = ["CELL", "COLUMNS", "DECISION_RULE", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
 
 
 class ScoreTable:
@@ -133,8 +122,7 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        if decision_rule is None:
-            decision_rule = "mode" if Y_pred is None else "given"
+        decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
         table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
@@ -214,20 +202,10 @@ class ScoreTable:
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
         return self.with_columns(added)
 
-    def with_region(self, known: Mapping[str, Any]) -> Self:
-        """Return the table with what regions say of the instances: columns of `REGION_COLUMNS`."""
-        unknown = [name for name in known if name not in REGION_COLUMNS]
-        if unknown:
-            raise unknown_name("column of regions", unknown[0], REGION_COLUMNS)
-        return self.with_columns(dict(known))
-
-    def with_open_labels(self, answers: PartialLabelsets, Y_true: Any) -> Self:
-        """Return the table with what answers leave open and decide: `OPEN_COLUMNS`."""
-        numbers = (answers.n_open, *answers.counts(Y_true))
-        return self.with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
-
     def with_columns(self, added: dict[str, Any]) -> Self:
         """Return the table with more columns, by name."""
+        if hasattr(self._columns, "assign"):  # made of a DataFrame
+            return type(self)(self._columns.assign(**added))
         columns = {**self._columns, **added}
         rule, index = self.decision_rule, self.index
         new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
@@ -277,6 +255,24 @@ class ScoreTable:
             return self._column("n_predicted")
         return self._column("tp") + self._column("fp")
 
+    def with_frequencies(self, log_frequencies: Floats) -> Self:
+        """Return the table with how often each decision occurred in the training data, (n,)."""
+        return self.with_columns({LOG_FREQUENCY: log_frequencies})
+
+    @property
+    def knows_frequencies(self) -> bool:
+        """Whether it says how often each decision occurred in the training data."""
+        return LOG_FREQUENCY in self._columns
+
+    def log_frequency(self) -> Floats:
+        """Return the logarithm of how often each decision occurred in the training data, (n,)."""
+        if not self.knows_frequencies:
+            raise InputError(
+                "`Y_train` must be given when fitting, or the table must have a column "
+                f"{LOG_FREQUENCY!r}, for an estimator that counts labelsets, got neither."
+            )
+        return self._column(LOG_FREQUENCY)
+
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
@@ -288,6 +284,8 @@ class ScoreTable:
 
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        from labelsure.label_outcomes import LabelOutcomes
+
         if self.decisions is None or not self._compared:
             return None
         return LabelOutcomes.join(self._compared, self.decisions)

@@ -16,7 +16,7 @@ import labelsure as ls
 from labelsure.candidates import CANDIDATES
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.metrics import METRICS, Metric
-from labelsure.score_table import COLUMNS, METRIC_COLUMNS, OPEN_COLUMNS, REGION_COLUMNS
+from labelsure.score_columns import COLUMNS, METRIC_COLUMNS, OPEN_COLUMNS, REGION_COLUMNS
 
 PAGE = Path(__file__).parents[2] / "docs" / "score_table.md"
 
@@ -140,10 +140,3 @@ def test_messages():
         ls.ScoreTable(frame).ranks("XX")
     with fails("`Y_true` must have 4 rows, got 3"):
         ls.ScoreTable.from_distribution(dist, dist.mode()[:3])
-
-
-def test_columns_of_regions_are_known_by_name():
-    table = ls.ScoreTable.from_distribution(random_dist(4)).with_region({"region_covers": [1] * 4})
-    assert table.to_frame()["region_covers"].tolist() == [1] * 4
-    with pytest.raises(UnknownNameError, match="column of regions"):
-        table.with_region({"region_cover": [1] * 4})

@@ -7,6 +7,7 @@ from strategies import as_prefix_chain, linear_chains
 
 import labelsure as ls
 from labelsure import _limits
+from labelsure.distributions._chain_views import Question
 
 
 @pytest.mark.parametrize("route", ["linear", "any"])
@@ -33,9 +34,8 @@ def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     seen = {}
     for log_at_least in (-2.0, -6.0):
-        goals = dist._goals(width=-2.0)
-        goals[-1] = np.exp(log_at_least)
-        found = dist._search(np.arange(len(dist)), goals, 2**9)
+        question = Question(width=-2.0, largest_unseen=float(np.exp(log_at_least)))
+        found = dist._views.search(np.arange(len(dist)), question.goals(None), 2**9)
         seen[log_at_least] = found.seen.lengths
         assert (found.largest_unseen < np.exp(log_at_least)).all()
     assert (seen[-2.0] < seen[-6.0]).all()

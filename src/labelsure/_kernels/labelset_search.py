@@ -14,6 +14,9 @@ FIRST_THRESHOLD = 0.03
 SHRINK = 0.25  # each round's threshold is this share of the last one's
 LAST_THRESHOLD = 1e-15
 LOG2 = 0.6931471805599453
+STACK_LABELS = (
+    64  # up to here the odds of all labels are kept along a path, not made when asked for
+)
 
 # What `write_bounds` writes, by position.
 N_BOUNDS = 10
@@ -161,35 +164,54 @@ def _set_label(odds, factor, child_odds, child_shares):
 
 
 @inner
+def _odds_after(odds, factors, members, label):
+    """Return the odds of a label when the members are set: only those that are asked for."""
+    total = odds[label]
+    for member in members:
+        total *= factors[member, label]
+    return total
+
+
+@inner
 def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
     New ones are appended to what is found, until there is no more room, or until flat
-    probabilities would make it visit too many prefixes. Returns how many there are now, and the
+    probabilities would make it visit too many prefixes. Returns how many there are now; the
     largest probability of a prefix that was left alone: what was not found has no more than that
-    in this chain. -1 for the latter when the search was cut short.
+    in this chain, -1 when the search was cut short; and how many multiplications it took.
     """
     keys, P, slots = found
     stack_odds, stack_shares = stack
     n_labels = order.size
+    all_at_once = n_labels <= STACK_LABELS
+    if all_at_once:
+        _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
     work = np.empty(n_labels)
     key = np.zeros(keys.shape[1], dtype=np.uint64)
     members = np.empty(n_labels + 1, dtype=np.int64)
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
-    _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
     depth = 0  # how many labels are set
     left_alone = 0.0
+    n_operations = 0
     n_visits = n_labels * P.size
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
             n_visits -= 1
             if n_visits < 0:
-                return n_found, -1.0
+                return n_found, -1.0, n_operations
             label = order[j]
-            zero = prefix[depth] * stack_shares[depth, label]
-            one = zero * stack_odds[depth, label]
+            if all_at_once:
+                n_operations += 1
+                zero = prefix[depth] * stack_shares[depth, label]
+                one = zero * stack_odds[depth, label]
+            else:
+                n_operations += depth + 1
+                label_odds = _odds_after(odds[m], factors[m], members[:depth], label)
+                zero = prefix[depth] / (1.0 + label_odds)
+                one = zero * label_odds
             prefix[depth] = zero
             position[depth] = j + 1
             if zero < threshold:
@@ -198,9 +220,14 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             if one < threshold:
                 left_alone = max(left_alone, one)
                 continue
-            _set_label(
-                stack_odds[depth], factors[m, label], stack_odds[depth + 1], stack_shares[depth + 1]
-            )
+            if all_at_once:
+                n_operations += n_labels
+                _set_label(
+                    stack_odds[depth],
+                    factors[m, label],
+                    stack_odds[depth + 1],
+                    stack_shares[depth + 1],
+                )
             key[label >> 6] |= np.uint64(1) << np.uint64(label & 63)
             members[depth] = label
             depth += 1
@@ -211,17 +238,18 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             at = _find_slot(key, keys, slots)
             if slots[at] < 0:
                 if n_found == P.size:
-                    return n_found, -1.0
+                    return n_found, -1.0, n_operations
                 slots[at] = n_found
                 for w in range(key.size):
                     keys[n_found, w] = key[w]
                 P[n_found] = _mixture_probability(members[:depth], odds, factors, work)
+                n_operations += odds.size * (depth + 1)
                 n_found += 1
         depth -= 1
         if depth >= 0:
             label = members[depth]
             key[label >> 6] &= ~(np.uint64(1) << np.uint64(label & 63))
-    return n_found, left_alone
+    return n_found, left_alone, n_operations
 
 
 @kernel
@@ -248,130 +276,34 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
 
     Returns
     -------
-    The number of labelsets found.
+    The number of labelsets found, and of multiplications that this took.
     """
     n_chains, n_labels = orders.shape
     n_slots = 64
     while n_slots < 2 * P.size:
         n_slots *= 2
     slots = np.full(n_slots, -1, dtype=np.int64)
-    stack = np.empty((n_labels + 1, n_labels)), np.empty((n_labels + 1, n_labels))
+    n_stacked = n_labels + 1 if n_labels <= STACK_LABELS else 0
+    stack = np.empty((n_stacked, n_labels)), np.empty((n_stacked, n_labels))
     bound = 1.0
-    n_found = 0
+    n_found = n_operations = 0
     threshold = FIRST_THRESHOLD
     write_bounds(P[:0], bound, n_labels, bounds)
     while threshold > LAST_THRESHOLD:
         total = 0.0
         for m in range(n_chains):
-            n_found, left_alone = _search_chain(
+            n_found, left_alone, more = _search_chain(
                 m, odds, factors, orders[m], threshold, (keys, P, slots), n_found, stack
             )
+            n_operations += more
             if left_alone < 0.0:
                 # Cut short: what was found counts, the bound is that of the last finished round.
                 write_bounds(P[:n_found], bound, n_labels, bounds)
-                return n_found
+                return n_found, n_operations
             total += left_alone
         bound = total / n_chains
         write_bounds(P[:n_found], bound, n_labels, bounds)
         if meets_goals(bounds, n_labels, goals):
             break
         threshold *= SHRINK
-    return n_found
-
-
-@kernel
-def draw_rows(start, stop, odds, factors, order, uniforms, draws):
-    """Per row: labelsets of one chain, label by label. Section 7.
-
-    Parameters
-    ----------
-    odds, factors
-        (n, L) and (L, L) of this chain, as `enumerate_row` takes them.
-    order
-        (L,) the label at each position.
-    uniforms
-        (n, size, L) numbers in [0, 1), one for each position.
-    draws
-        (n, size, L), written.
-    """
-    work = np.empty(order.size)
-    for i in range(start, stop):
-        for s in range(draws.shape[1]):
-            for j in range(order.size):
-                work[j] = odds[i, j]
-            for j in range(order.size):
-                label = order[j]
-                one = uniforms[i, s, j] * (1.0 + work[label]) < work[label]
-                draws[i, s, label] = one
-                if one:
-                    _multiply_odds(work, factors[label])
-
-
-@fast_inner
-def _multiply_odds(values, factors):
-    for j in range(values.size):
-        values[j] *= factors[j]
-
-
-@fast_inner
-def _log_product(values):
-    """Return the log of the product of 1 + value."""
-    total = 0.0
-    for first in range(0, values.size, 16):
-        block = values[first : first + 16]
-        product = 1.0
-        for j in range(block.size):
-            product *= 1.0 + block[j]
-        if product > 1e300:  # seldom: odds so large that their product overflows
-            for j in range(block.size):
-                total += np.log1p(block[j])
-        else:
-            total += np.log(product)
-    return total
-
-
-@inner
-def _log_mean_exp(logs):
-    """Return the log of the mean of the numbers whose logs are given."""
-    largest = -np.inf
-    for log in logs:
-        largest = max(largest, log)
-    total = 0.0
-    for log in logs:
-        total += np.exp(log - largest)
-    return largest + np.log(total / logs.size)
-
-
-@kernel
-def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
-    """Per row: the log-probabilities of given labelsets under the mean of all chains.
-
-    Parameters
-    ----------
-    odds, factors
-        (n, m, L) and (m, L, L) as `enumerate_row` takes them.
-    labelsets
-        (n, size, L)
-    log_prob
-        (n, size), written.
-    """
-    n_chains, n_labels = odds.shape[1], odds.shape[2]
-    members = np.empty(n_labels, dtype=np.int64)
-    work, by_chain = np.empty(n_labels), np.empty(n_chains)
-    for i in range(start, stop):
-        for s in range(labelsets.shape[1]):
-            n_members = 0
-            for label in range(n_labels):
-                if labelsets[i, s, label]:
-                    members[n_members] = label
-                    n_members += 1
-            for m in range(n_chains):
-                for label in range(n_labels):
-                    work[label] = odds[i, m, label]
-                for member in members[:n_members]:
-                    _multiply_odds(work, factors[m, member])
-                total = -_log_product(work)
-                for member in members[:n_members]:
-                    total += np.log(work[member])
-                by_chain[m] = total
-            log_prob[i, s] = _log_mean_exp(by_chain)
+    return n_found, n_operations

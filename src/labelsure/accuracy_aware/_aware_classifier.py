@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
-    check_cv_setting,
     make_recalibration,
     warn_once,
 )
@@ -24,15 +23,16 @@ from labelsure.accuracy_aware._model_card import (
     describe_policy,
     make_card,
 )
+from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
-from labelsure.accuracy_aware._region_fit import check_loaded_region, check_region, fit_region
+from labelsure.accuracy_aware._region_fit import check_loaded_region, fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     align_truth,
-    check_inner_model,
     innermost,
     known_label_names,
     read_instances,
+    with_labelsets,
 )
 from labelsure.accuracy_aware._training_gain import add_training_gain
 from labelsure.classifiers import (
@@ -43,17 +43,14 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import unknown_name
-from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
+from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
-from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
+from labelsure.metrics import MetricLike, accuracy
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._pages import Page
-
-DECISIONS = ("mode", "best", "predict")
 DEFAULT_TITLE = "How accurate is it?"
 
 
@@ -180,7 +177,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Handed to the estimator's `fit`, the rows that belong to each part of the data.
             `groups` goes to the splitter, for those that need it, such as `GroupKFold`.
         """
-        self._check_parameters()
+        check_parameters(self, self._new_estimator())
         routed = route_parameters(self, {"sample_weight": sample_weight, **params})
         data = self._read_training_data(X, y, *routed)
         with warn_once():
@@ -192,10 +189,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
-        accuracy_estimator = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
-        self.accuracy_estimator_ = add_training_gain(
-            accuracy_estimator.fit(found.for_estimator), found.for_estimator, found.half_trained
-        )
+        judge = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
+        judge.fit(found.for_estimator, Y_train=found.seen)
+        self.accuracy_estimator_ = add_training_gain(judge, found.for_estimator, found.half_trained)
         self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):
@@ -271,12 +267,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
         return require_policy(self).accept(self.predict_accuracy(X))
 
-    def estimate(
-        self, X: Any, *, metric: str | None = None, level: float | None = None
-    ) -> Estimate:
-        """Return the mean accuracy of a batch, or its "micro-f1" or the like, with an interval."""
-        level = self.level if level is None else level
-        return self.accuracy_estimator_.estimate(*self.predict_all(X), metric=metric, level=level)
+    def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
+        """Return the mean accuracy of a batch; settings as of `AccuracyEstimator.estimate`."""
+        dist, decisions = self.predict_all(X)
+        if settings.get("level") is None:
+            settings["level"] = self.level
+        if settings.get("Y_true") is not None:
+            settings = with_labelsets(settings, self.classes_, dist)
+        return self.accuracy_estimator_.estimate(dist, decisions, **settings)
 
     def sum_up(self, X: Any) -> BatchSums:
         """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
@@ -347,24 +345,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        self._check_parameters()
+        check_parameters(self, self._new_estimator())
         check_loaded_classifier(self)
         check_loaded_region(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
         return make_router(self, self._new_estimator())
-
-    def _check_parameters(self) -> None:
-        get_metric(self.metric)
-        check_empty(self.empty)
-        if self.decision not in DECISIONS:
-            raise unknown_name("decision", self.decision, DECISIONS)
-        make_policy(self)  # refuses targets and coverages before anything is fitted
-        check_inner_model(self._new_estimator())
-        check_cv_setting(self.cv)
-        make_recalibration(self.recalibration)
-        check_region(self.region, self._new_estimator(), self.cv)
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator

@@ -24,6 +24,7 @@ from labelsure.classifiers import (
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
+from labelsure.estimation import BatchSettings
 from labelsure.labelsets import check_label_names, given_names, index_of, names_in, refuse_masked
 from labelsure.named_labelsets import match_labels, read_labelsets
 from labelsure.named_rows import align_rows
@@ -278,3 +279,29 @@ def align_truth(
     order = align_rows(index_of(y), index_of(X), name=name, beside="X")
     is_second = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
     return is_second if order is None else is_second[order]
+
+
+def with_labelsets(
+    settings: BatchSettings, classes: Any, dist: LabelsetDistribution
+) -> BatchSettings:
+    """Return the settings of an estimate with the truth of some instances as labelsets.
+
+    Parameters
+    ----------
+    settings
+        As the user gave them, with `Y_true`.
+    classes
+        As for `align_truth`.
+    dist
+        The predictions of the batch.
+    """
+    if isinstance(classes, list):
+        return settings
+    y, settled = settings["Y_true"], settings.copy()
+    labelsets = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
+    settled["Y_true"] = labelsets
+    if settled.get("rows") is None and hasattr(y, "index"):
+        import pandas as pd
+
+        settled["Y_true"] = pd.DataFrame(labelsets, index=y.index, columns=list(dist.label_names))
+    return settled

@@ -9,7 +9,8 @@ import pandas as pd
 
 from labelsure.analyses._correlations import PAPER_METRICS, check_metrics, check_scores
 from labelsure.metrics import COUNTS, check_empty, get_metric
-from labelsure.score_table import CELL, OPEN_COLUMNS, ScoreTable
+from labelsure.score_columns import CELL, OPEN_COLUMNS
+from labelsure.score_table import ScoreTable
 
 
 def decided_labels(

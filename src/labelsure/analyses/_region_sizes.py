@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from labelsure.analyses._correlations import check_scores
-from labelsure.score_table import CELL, REGION_COLUMNS
+from labelsure.score_columns import CELL, REGION_COLUMNS
 
 COLUMNS = ["covered", "agrees", "certain", "possible", "share_open", "labelsets"]
 

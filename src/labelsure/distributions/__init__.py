@@ -1,15 +1,18 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
+from labelsure._kernels.progress import watch_progress
 from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution, check_distribution
+from labelsure.distributions._block_product import BlockProduct
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -21,11 +24,13 @@ from labelsure.distributions._probabilities import (
     make_generator,
     make_random_state,
 )
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "ROUNDING",
+    "BlockProduct",
     "ChainMixture",
     "DenseDistribution",
     "Engine",
@@ -38,6 +43,7 @@ __all__ = [
     "MaxMarginals",
     "PrefixChain",
     "Profile",
+    "SmoothedTable",
     "Summary",
     "Support",
     "TemperedTrellis",
@@ -54,6 +60,8 @@ __all__ = [
     "make_random_state",
     "make_table",
     "open_labels",
+    "watch_progress",
+    "with_flips",
 ]
 
 name_classes_publicly(__name__)

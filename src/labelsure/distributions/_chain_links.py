@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from labelsure._kernels.chain_joints import SAFE_LOGIT, BlockPlan, joint_rows, plan_blocks
+from labelsure._kernels.chain_joints import BlockPlan, joint_rows, plan_blocks
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats
@@ -99,12 +99,35 @@ class Chain(ABC):
         uniforms
             (m, L) numbers in [0, 1).
         """
+        return self.draw_paths(rows, uniforms)[0]
+
+    def draw_paths(self, rows: Indices, uniforms: Floats) -> tuple[Labelsets, Floats, Floats]:
+        """Draw as `sample` does; also return what the links say of each draw.
+
+        Returns
+        -------
+        The labelsets; their log-probabilities; and by how much these are above what they are on
+        average, link by link: the sum of (y - p) logit(p), whose mean is 0. Section 7.
+        """
         ordered = np.empty(uniforms.shape, dtype=np.int8)
+        log_prob, excess = np.zeros(len(rows)), np.zeros(len(rows))
         for j in range(uniforms.shape[1]):
-            ordered[:, j] = uniforms[:, j] < self.conditional(j, rows, ordered[:, :j])
+            p = self.conditional(j, rows, ordered[:, :j])
+            ordered[:, j] = one = uniforms[:, j] < p
+            open_p = np.clip(p, np.finfo(float).tiny, 1 - 2.0**-53)  # what is certain adds nothing
+            log_prob += np.log(np.where(one, open_p, 1 - open_p))
+            excess += (one - p) * logit(open_p)
         drawn = np.empty_like(ordered)
         drawn[:, self.order] = ordered
-        return drawn
+        return drawn, log_prob, excess
+
+    def path_conditionals(self, Y: Labelsets) -> Floats:
+        """Return P(y_j = 1) of each label given those before it in the labelset, (n, L)."""
+        ordered = Y[:, self.order]
+        p = np.empty(Y.shape)
+        for j, label in enumerate(self.order):
+            p[:, label] = self.conditional(j, np.arange(len(Y)), ordered[:, :j])
+        return p
 
     def joint(self) -> Floats:
         """Return all probabilities, (n, 2**L) in code order, prefix by prefix."""
@@ -125,7 +148,7 @@ class Chain(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class _Links:
+class ChainLinks:
     """How the labels of a linear chain depend on each other, which is the same for all instances.
 
     Chains taken from one another share it, and with it what was once computed.
@@ -135,11 +158,11 @@ class _Links:
     weights: Floats
 
     @cached_property
-    def factors(self) -> Floats:
-        """(L, L) what label i, set, multiplies the odds of label j with."""
-        factors = np.empty(self.weights.shape)
-        factors[np.ix_(self.order, self.order)] = np.exp(np.minimum(self.weights.T, SAFE_LOGIT))
-        return factors
+    def terms(self) -> Floats:
+        """(L, L) what label i, set, adds to the logit of label j: 0 unless it comes earlier."""
+        terms = np.empty(self.weights.shape)
+        terms[np.ix_(self.order, self.order)] = self.weights.T
+        return terms
 
     @cached_property
     def reach(self) -> Floats:
@@ -191,7 +214,7 @@ class LinearChain(Chain):
             )
         _check_finite(self.base, "base")
         _check_finite(self.weights, "weights")
-        self._links = _Links(self.order, self.weights)
+        self._links = ChainLinks(self.order, self.weights)
 
     @classmethod
     def from_fitted(cls, order: Indices, base: Floats, weights: Floats) -> Self:
@@ -206,7 +229,7 @@ class LinearChain(Chain):
         _check_finite(base, "base")
         new = cls.__new__(cls)
         new.order, new.base, new.weights = order, base, weights
-        new._links = _Links(order, weights)
+        new._links = ChainLinks(order, weights)
         return new
 
     @property
@@ -225,15 +248,15 @@ class LinearChain(Chain):
         return LinearChain.from_fitted(self.order, 2 * self.base, 2 * self.weights)
 
     @property
-    def odds_are_safe(self) -> bool:
-        """Whether no product of odds can overflow, whatever the labels."""
-        most = np.abs(self.base).max(axis=0, initial=0.0) + self._links.reach
-        return bool((most <= SAFE_LOGIT).all())
+    def links(self) -> ChainLinks:
+        """What is the same for all instances."""
+        return self._links
 
     @property
-    def factors(self) -> Floats:
-        """(L, L) what label i, set, multiplies the odds of label j with: 1 unless it is earlier."""
-        return self._links.factors
+    def largest_logit(self) -> float:
+        """No logit of a label is farther from 0, whatever the labels before it."""
+        most = np.abs(self.base).max(axis=0, initial=0.0) + self._links.reach
+        return float(most.max(initial=0.0))
 
     def log_prob(self, Y: Labelsets) -> Floats:
         """Return the log-probability of one labelset for each instance."""
@@ -261,7 +284,7 @@ def plan_joint(chains: Sequence[LinearChain]) -> BlockPlan:
 
 
 @lru_cache(maxsize=8)
-def _plan_joint(links: tuple[_Links, ...]) -> BlockPlan:
+def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
     """Make the plan once for a mixture: its instances come a few at a time, in several threads."""
     weights, orders = [link.weights for link in links], [link.order for link in links]
     return plan_blocks(np.stack(weights), np.stack(orders))
@@ -361,36 +384,3 @@ class PrefixChain(Chain):
         tempered = copy(self)
         tempered._power = power * self._power
         return tempered
-
-
-@dataclass(frozen=True)
-class LinearStack:
-    """Several linear chains in the layout of the kernels: everything by label, no exponentials.
-
-    Parameters
-    ----------
-    odds
-        (n, m, L) of each label in each chain when no earlier label is set.
-    factors
-        (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
-        unless it comes earlier in the chain.
-    orders
-        (m, L) the label at each position.
-    """
-
-    odds: Floats
-    factors: Floats
-    orders: Indices
-
-    @classmethod
-    def of(cls, chains: Sequence[Chain]) -> LinearStack | None:
-        """Stack chains that are linear and whose odds cannot overflow; None for any other."""
-        linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-        if len(linear) < len(chains) or not all(chain.odds_are_safe for chain in linear):
-            return None
-        n_samples, n_labels = linear[0].base.shape
-        odds = np.empty((n_samples, len(linear), n_labels))
-        for m, chain in enumerate(linear):
-            odds[:, m, chain.order] = np.exp(chain.base)
-        factors = np.stack([chain.factors for chain in linear])
-        return cls(odds, factors, np.stack([chain.order for chain in linear]))

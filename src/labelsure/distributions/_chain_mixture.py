@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
 
 from labelsure import _limits
+from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import map_rows, n_threads
-from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
@@ -19,25 +19,20 @@ from labelsure.distributions._answers import (
     Summary,
     Support,
     TopLabelsets,
-    View,
     expect_exact,
 )
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import Chain, LinearChain, write_joints
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
-from labelsure.distributions._enumeration import Enumeration, enumerate_chains
 from labelsure.distributions._kept_answers import KeptAnswers
-from labelsure.distributions._sampling import Sampled, sample_chains
 from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics import EXACT, Metric
 
-DENSE_PER_ENUMERATED = 256
-"""How many dense probabilities cost as much as one labelset found by the search, roughly."""
+if TYPE_CHECKING:
+    from labelsure.distributions._chain_views import ChainViews, Question, Views
 
-
-Views = Iterator[tuple[Indices, View]]
-ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
+JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
 
 
 class ChainMixture(LabelsetDistribution):
@@ -111,8 +106,7 @@ class ChainMixture(LabelsetDistribution):
         """Up to how many labels all 2**L probabilities are computed."""
         if self._max_exact_labels is not None:
             return self._max_exact_labels
-        # Each thread holds a joint and, for some questions, as much again to work with.
-        return (_limits.DENSE_WORK_BYTES // (16 * n_threads())).bit_length() - 1
+        return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
     def _with_engine(self, settings: EngineSettings) -> Self:
         return self._copy(self._chains, self._engine.replace(settings)) if settings else self
@@ -158,71 +152,7 @@ class ChainMixture(LabelsetDistribution):
     def _link_logits(self, Y: Labelsets) -> Floats:
         return np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
 
-    # Views: who answers for which instances.
-
-    def _goals(
-        self, *, width: float | None = None, unseen: float = ANY, certain: bool = False
-    ) -> Floats:
-        """Return when the search may stop, as `enumerate_row` takes it.
-
-        Parameters
-        ----------
-        width
-            Of the candidates' intervals; None means the engine's tolerance.
-        unseen
-            Mass that may stay unseen.
-        certain
-            Whether the mode must be certain.
-        """
-        width = self._engine.tolerance if width is None else width
-        mass = ANY if self._engine.mass is None else self._engine.mass
-        return np.array([width, unseen, float(certain), mass, 0.0])
-
-    def _views(self, goals: Floats, *, k: int = 1, draw: bool = True) -> Views:
-        """Yield all instances, some at a time, with what answers for them until the next are due.
-
-        Parameters
-        ----------
-        goals
-            When a search may stop.
-        k
-            How many of the most probable labelsets "auto" has to be certain of, where it can.
-        draw
-            Whether draws would answer what is asked better than the labelsets seen.
-        """
-        if self._is_dense:
-            self._check_affordable()
-            yield from self._dense_views(np.arange(len(self)))
-        elif self._engine.name == "certified":
-            for rows in self._seen_blocks(self._engine.budget):
-                yield rows, self._search(rows, goals, self._engine.budget)
-        elif self._engine.name == "sampled":
-            for rows in self._seen_blocks(0):
-                yield rows, self._draw(rows, self._search(rows, goals, 0))
-        else:
-            yield from self._auto_views(goals, k, draw)
-
-    def _auto_views(self, goals: Floats, k: int, draw: bool) -> Views:
-        """Search first; what that does not answer well enough goes to a better engine."""
-        budget, blocks = self._engine.budget, self._seen_blocks
-        if self._is_affordable:  # a search that costs more than the dense engine is no use
-            budget = min(budget, 2**self.n_labels // DENSE_PER_ENUMERATED)
-            blocks = self._searched_blocks
-        for rows in blocks(budget):
-            found = self._search(rows, goals, budget)
-            good = found.meets(goals)
-            if k > 1:
-                good &= found.top_is_certain(k)
-            rest = np.flatnonzero(~good)
-            if not self._is_affordable and not draw:
-                good[:], rest = True, rest[:0]
-            if good.any():
-                yield rows[good], found[np.flatnonzero(good)]
-            if self._is_affordable:
-                del found  # not to be held beside the joints, nor beside what is found next
-                yield from self._dense_views(rows[rest])
-            elif rest.size:
-                yield rows[rest], self._draw(rows[rest], found[rest])
+    # All probabilities, of some instances at a time.
 
     @property
     def _is_dense(self) -> bool:
@@ -240,36 +170,25 @@ class ChainMixture(LabelsetDistribution):
                 f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
                 f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
                 "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
-                f"{16 * n_threads()} * 2**{self.n_labels} bytes."
+                f"{JOINT_BYTES} * 2**{self.n_labels} bytes."
             )
 
-    def _search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
-        return enumerate_chains([chain.take(rows) for chain in self._chains], goals, budget)
-
-    def _draw(self, rows: Indices, found: Enumeration) -> Sampled:
-        generator = np.random.default_rng([self._random_state, int(rows[0])])
-        chains = [chain.take(rows) for chain in self._chains]
-        return sample_chains(chains, found, self._engine.budget, generator)
-
-    def _seen_blocks(self, budget: int) -> Iterator[Indices]:
-        drawn = 8 * self.n_chains * self._engine.budget
-        enumerated = (self.n_labels + 32) * max(budget, 1)
-        for some in cut_rows(len(self), enumerated + drawn, _limits.SEEN_LABELSETS_BYTES):
-            yield np.arange(len(self))[some]
-
-    def _searched_blocks(self, budget: int) -> Iterator[Indices]:
-        """Cut so that a search holds at most half of what the dense engine takes for its joints."""
-        half = 4 * n_threads() * 2**self.n_labels
-        bytes_each = max(budget, 1) * (3 * self.n_labels + 80)  # sorted copies included
-        for some in cut_rows(len(self), bytes_each, max(_limits.CACHED_JOINT_BYTES, half)):
-            yield np.arange(len(self))[some]
+    @property
+    def _n_joints(self) -> int:
+        """How many joints are made at a time: one for each thread, if there is memory."""
+        room = _limits.DENSE_WORK_BYTES // (JOINT_BYTES << self.n_labels)
+        return max(1, min(n_threads(), room))
 
     def _dense_views(self, rows: Indices) -> Iterator[tuple[Indices, DenseDistribution]]:
-        step = min(len(rows), max(n_threads(), _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3)))
+        """Yield instances with all their probabilities, as many at a time as fit into memory."""
+        step = max(self._n_joints, _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3))
+        step = min(len(rows), step)
         # One array for all: memory that the system gives anew is as slow as filling it.
         P = np.empty((step, 2**self.n_labels))
         for first in range(0, len(rows), max(step, 1)):
             some = rows[first : first + step]
+            if self.n_labels > _limits.CHEAP_DENSE_LABELS:
+                self._beyond_dense.note_dense(len(some))
             write_joints([chain.take(some) for chain in self._chains], P[: len(some)])
             dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
             if self._kept is not None:
@@ -278,7 +197,37 @@ class ChainMixture(LabelsetDistribution):
 
     def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
         self._check_affordable()
-        yield from self._dense_views(np.arange(len(self)))
+        progress = Progress(len(self))
+        for rows, dense in self._dense_views(np.arange(len(self))):
+            yield rows, dense
+            progress.add(len(rows))
+
+    # Other engines, which are loaded when they are needed.
+
+    @property
+    def _beyond_dense(self) -> ChainViews:
+        from labelsure.distributions._chain_views import ChainViews
+
+        return ChainViews(
+            self._chains,
+            self._engine,
+            self.label_names,
+            self._random_state,
+            self._is_affordable,
+            self._dense_views,
+        )
+
+    @property
+    def _prefers_exact(self) -> bool:
+        """Whether "auto" makes all probabilities where a search does not do."""
+        return self._is_dense or self._beyond_dense.prefers_exact
+
+    def _answering(self, ask: Callable[[ChainViews], Question]) -> Views:
+        """Yield all instances, some at a time, with what answers until the next are due."""
+        if self._is_dense:
+            return self._exact_blocks()
+        views = self._beyond_dense
+        return views.answering(ask(views))
 
     # Answers, put together from those of the views.
 
@@ -286,41 +235,45 @@ class ChainMixture(LabelsetDistribution):
         def summarise(views: Views) -> list[tuple[Indices, Summary]]:
             return [(rows, view.summary(metrics, empty)) for rows, view in views]
 
-        if self._is_dense and all(isinstance(chain, LinearChain) for chain in self._chains):
+        def summarise_dense(start: int, stop: int) -> list[tuple[Indices, Summary]]:
+            part = summarise(self._dense_views(np.arange(start, stop)))
+            progress.add(stop - start)
+            return part
+
+        linear = all(isinstance(chain, LinearChain) for chain in self._chains)
+        if self._is_dense and linear and self._n_joints == n_threads():
             # Each thread makes joints and sums them up while they are in its cache. Not so with
             # base learners of any kind: they need not bear being asked by several threads.
             self._check_affordable()
-            blocks = map_rows(
-                lambda start, stop: summarise(self._dense_views(np.arange(start, stop))), len(self)
-            )
-            parts = [part for block in blocks for part in block]
+            progress = Progress(len(self))
+            parts = [part for block in map_rows(summarise_dense, len(self)) for part in block]
         else:
-            goals = self._goals(unseen=self._engine.tolerance if metrics else ANY, certain=True)
-            parts = summarise(self._views(goals))
+            inexact = [metric for metric in metrics if metric not in _WITHOUT_ENGINE]
+            parts = summarise(
+                self._answering(lambda views: views.ask_summary(metrics, inexact, empty))
+            )
         return Summary.assemble(parts) if parts else Summary.of_nothing(metrics, self.n_labels)
 
     def _marginals(self) -> Floats:
         if self._kept is not None and self._kept.is_complete:
             return self._kept.marginals.copy()
         marginals = np.empty((len(self), self.n_labels))
-        if self._is_affordable and self._engine.name in ("auto", "dense"):
+        if self._engine.name in ("auto", "dense") and self._prefers_exact:
             for rows, dense in self._exact_blocks():
                 marginals[rows] = dense.marginals()
             return marginals
-        goals = self._goals(width=ANY, unseen=self._engine.tolerance)
-        for rows, view in self._views(goals):
+        for rows, view in self._answering(lambda views: views.ask_marginals()):
             marginals[rows] = view.marginals()
         return marginals
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
-        goals = self._goals(width=-ANY)  # never narrow enough: it stops where no unseen one has
-        goals[-1] = np.exp(log_at_least)  # as much as this
-        parts = [(rows, view.max_marginals()) for rows, view in self._views(goals, draw=False)]
+        views = self._answering(lambda views: views.ask_max_marginals(log_at_least))
+        parts = [(rows, view.max_marginals()) for rows, view in views]
         return MaxMarginals.assemble(parts, self.n_labels)
 
     def _mode(self) -> Labelsets:
         mode = np.empty((len(self), self.n_labels), dtype=np.int8)
-        for rows, view in self._views(self._goals(width=ANY, certain=True), draw=False):
+        for rows, view in self._answering(lambda views: views.ask_mode()):
             mode[rows] = view.mode()
         return mode
 
@@ -329,7 +282,7 @@ class ChainMixture(LabelsetDistribution):
             return self._kept.top(k)
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
-        for rows, view in self._views(self._goals(certain=True), k=k, draw=False):
+        for rows, view in self._answering(lambda views: views.ask_top(k)):
             best = view.top(k)
             labelsets[rows], probabilities[rows] = best.labelsets, best.probabilities
             high[rows] = best.high
@@ -345,8 +298,7 @@ class ChainMixture(LabelsetDistribution):
             values = [_WITHOUT_ENGINE[metric](self, Y_pred) for Y_pred in columns]
             return Expected.exactly(np.column_stack(values))
         value, low, high = (np.empty(guesses.shape[:2]) for _ in range(3))
-        goals = self._goals(width=ANY, unseen=self._engine.tolerance)
-        for rows, view in self._views(goals):
+        for rows, view in self._answering(lambda views: views.ask_expected(metric, guesses, empty)):
             for g in range(guesses.shape[1]):
                 part = view.expected(metric, guesses[rows, g], empty=empty)
                 value[rows, g], low[rows, g], high[rows, g] = part.value, part.low, part.high
@@ -359,18 +311,14 @@ class ChainMixture(LabelsetDistribution):
 
     @property
     def _goes_by_support(self) -> bool:
-        return not self._is_affordable or self._engine.name == "certified"
+        return self._engine.name == "certified" or not self._prefers_exact
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        return self._enumerated_blocks() if self._goes_by_support else None
+        if not self._goes_by_support:
+            return None
+        from labelsure.distributions._decision_support import support_blocks
 
-    def _enumerated_blocks(self) -> Iterator[tuple[Indices, Support]]:
-        goals = self._goals(width=ANY, unseen=self._engine.tolerance, certain=True)
-        bytes_each = max(1, self._engine.budget) * (8 * self.n_labels + 32)
-        for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
-            rows = np.arange(len(self))[some]
-            found = self._search(rows, goals, self._engine.budget)
-            yield rows, found.support(self.label_names)
+        return support_blocks(self._beyond_dense)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))

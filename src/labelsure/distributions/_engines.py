@@ -17,6 +17,7 @@ class EngineSettings(TypedDict, total=False):
 
     engine: str
     tolerance: float
+    sampled_tolerance: float
     mass: float | None
     budget: int
 
@@ -31,19 +32,24 @@ class Engine:
         - "dense": all 2**L probabilities, exact;
         - "certified": the likely labelsets one by one, with guaranteed bounds on all the rest;
         - "sampled": unbiased estimates with 95% intervals;
-        - "auto": the cheapest of these that meets the tolerance, enumeration and sampling together
-          where none does.
+        - "auto": dense while that is cheap, else a short search, else draws beside it.
     tolerance
-        How wide the interval of a normalised candidate, or of an expected accuracy, may be.
+        How wide the guaranteed interval of a normalised candidate, or of an expected accuracy, may
+        be.
+    sampled_tolerance
+        How wide a 95% interval may be: draws are made until it is as narrow, or the budget is used
+        up. The min-entropy has guaranteed intervals only.
     mass
         The certified engine also stops once labelsets of this probability together were seen.
     budget
-        Labelsets that the certified engine enumerates, and that the sampled one draws, for each
-        instance at most; the collision takes a fifth as many draws again.
+        Labelsets that are looked at for each instance at most: enumerated by "certified", drawn by
+        "sampled", which takes at most half as many again for the collision; all of these together
+        by "auto", where all 2**L cost too much.
     """
 
     name: str = "auto"
     tolerance: float = 1e-3
+    sampled_tolerance: float = 5e-3
     mass: float | None = None
     budget: int = 20_000
 
@@ -51,6 +57,7 @@ class Engine:
         if self.name not in ENGINES:
             raise unknown_name("engine", self.name, ENGINES)
         _check_number("tolerance", self.tolerance, 0, 1)
+        _check_number("sampled_tolerance", self.sampled_tolerance, 0, 1)
         if self.mass is not None:
             _check_number("mass", self.mass, 0, 1)
         if not isinstance(self.budget, (int, np.integer)) or self.budget < 0:
@@ -64,6 +71,7 @@ class Engine:
         return Engine(
             settings.get("engine", self.name),
             settings.get("tolerance", self.tolerance),
+            settings.get("sampled_tolerance", self.sampled_tolerance),
             settings.get("mass", self.mass),
             settings.get("budget", self.budget),
         )

@@ -15,7 +15,14 @@ from labelsure._kernels.threads import map_rows
 from labelsure._typing import Floats, Indices, Labelsets, Mask
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
-from labelsure.distributions._chain_links import CALL_ROWS, Chain, LinearStack
+from labelsure.distributions._chain_links import CALL_ROWS, Chain
+from labelsure.distributions._chain_stack import LinearStack, draw_from_each, log_mean_prob
+from labelsure.distributions._engine_costs import (
+    LEARNER_OPERATIONS,
+    draw_operations,
+    evaluation_operations,
+    note_operations,
+)
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
 from labelsure.metrics import Metric
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
@@ -59,6 +66,19 @@ class Enumeration(View):
     def largest_unseen(self) -> Floats:
         """The most that a single unseen labelset can have, (n,)."""
         return self.bounds[:, search.LARGEST_UNSEEN]
+
+    @property
+    def entropy_width(self) -> Floats:
+        """How wide the interval of the normalised entropy is, (n,)."""
+        width = self.bounds[:, search.ENTROPY_HIGH] - self.bounds[:, search.ENTROPY_LOW]
+        return np.asarray(width / (self.seen.n_labels * np.log(2)))
+
+    @property
+    def collision_width(self) -> Floats:
+        """How wide the intervals of the collision, and of its normalised entropy, are, (n,)."""
+        low, high = self.bounds[:, search.COLLISION_LOW], self.bounds[:, search.COLLISION_HIGH]
+        of_entropy = (log(high) - log(np.maximum(low, 1e-300))) / (self.seen.n_labels * np.log(2))
+        return np.maximum(high - low, of_entropy)
 
     def support(self, label_names: Iterable[Any] | None) -> Support:
         """Return the labelsets seen as a distribution of their own, and what the others have."""
@@ -133,6 +153,24 @@ class Enumeration(View):
         return Expected((low + high) / 2, low, high)
 
 
+def add_greedy(chains: Sequence[Chain], found: Enumeration) -> Enumeration:
+    """Add the labelset that each chain comes to by always taking the likelier value.
+
+    Where probabilities are so flat that a search finds little, the best of these are far more
+    probable than what it finds, or than draws.
+    """
+    n_samples, n_labels = len(found.seen), found.seen.n_labels
+    halves = np.full((n_samples, len(chains), 1, n_labels), 0.5)
+    note_operations((len(chains) + 1) * draw_operations(chains, len(chains) * n_samples))
+    greedy = draw_from_each(chains, halves).draws[:, :, 0]
+    log_prob = log_mean_prob(chains, greedy)[..., 0]
+    instance, place = np.nonzero(~found.seen.contains(greedy))
+    rows, weights = greedy[instance, place], np.exp(log_prob[instance, place])
+    once = find_distinct(rows, instance)
+    more = WeightedLabelsets.merge(rows[once], weights[once], instance[once], n_samples)
+    return Enumeration.from_seen(found.seen.join(more), found.largest_unseen)
+
+
 def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:
     """Return the least and the most that a prediction can be worth, 0 included."""
     n_predicted = Y_pred.sum(axis=1)
@@ -168,12 +206,13 @@ def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumera
     n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
     bounds = np.empty((n_samples, search.N_BOUNDS))
+    operations = np.zeros(n_samples, dtype=np.int64)
 
     def run(start: int, stop: int) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
         keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
         found: tuple[list[NDArray[np.uint64]], list[Floats]] = [], []
         for i in range(start, stop):
-            n = search.enumerate_row(
+            n, operations[i] = search.enumerate_row(
                 stack.odds[i], stack.factors, stack.orders, goals, keys, P, bounds[i]
             )
             found[0].append(keys[:n].copy())
@@ -181,6 +220,7 @@ def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumera
         return found
 
     blocks = map_rows(run, n_samples)
+    note_operations(operations.sum())
     lengths = [len(P) for block in blocks for P in block[1]]
     words = np.concatenate(
         [np.empty((0, n_words), dtype=np.uint64), *(keys for block in blocks for keys in block[0])]
@@ -246,6 +286,7 @@ def _deepen(
 
 
 def _mixture_probabilities(chains: Sequence[Chain], rows: Labelsets, instance: Indices) -> Floats:
+    note_operations(evaluation_operations(chains, len(rows)))
     by_chain = [chain.take(instance).log_prob(rows) for chain in chains]
     return np.exp(logsumexp(by_chain, axis=0) - np.log(len(chains)))
 
@@ -286,6 +327,7 @@ def _expand(
     q = np.ones(len(instance))
     largest = np.zeros(len(finished))
     for j in range(chain.order.size):
+        note_operations(LEARNER_OPERATIONS * len(q))
         p = np.empty(len(q))
         for first in range(0, len(q), CALL_ROWS):
             some = slice(first, first + CALL_ROWS)

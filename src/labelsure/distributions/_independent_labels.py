@@ -131,17 +131,18 @@ class IndependentLabels(LabelsetDistribution):
         return self._p.astype(np.float64)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        return _sum_logs(*self._log_marginals(), Y)
+        return _sum_logs(*self.log_marginals, Y)
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         # The value itself, and the most probable value of every other label.
-        log_one, log_zero = self._log_marginals()
+        log_one, log_zero = self.log_marginals
         best = np.maximum(log_one, log_zero)
         others = best.sum(axis=1, keepdims=True) - best
         return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
 
-    def _log_marginals(self) -> tuple[Floats, Floats]:
-        """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
+    @property
+    def log_marginals(self) -> tuple[Floats, Floats]:
+        """The logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
         if self._logits is not None:
             return -np.logaddexp(0.0, -self._logits), -np.logaddexp(0.0, self._logits)
         p = self._p.astype(np.float64, copy=False)
@@ -170,7 +171,7 @@ class IndependentLabels(LabelsetDistribution):
         )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
-        modes, (log_one, log_zero) = self._mode(), self._log_marginals()
+        modes, (log_one, log_zero) = self._mode(), self.log_marginals
         # What flipping a label away from the mode costs, in units of log-probability.
         costs = np.abs(log_one - log_zero)
         for i, best in enumerate(labelsets):

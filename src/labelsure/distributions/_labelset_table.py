@@ -70,11 +70,14 @@ class LabelsetTable(LabelsetDistribution):
         n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
         check_row_sums(totals, n_bad, weights.dtype, name="probabilities", normalise=normalise)
         shares = weights / totals[instance] if normalise else weights
-        self._seen = WeightedLabelsets.merge(rows, shares, instance, len(self))
+        self._seen = self._known = WeightedLabelsets.merge(rows, shares, instance, len(self))
 
     @classmethod
     def from_weighted(
-        cls, seen: WeightedLabelsets, label_names: Iterable[Any] | None = None
+        cls,
+        seen: WeightedLabelsets,
+        label_names: Iterable[Any] | None = None,
+        known: WeightedLabelsets | None = None,
     ) -> Self:
         """Wrap labelsets whose weights are known to be probabilities, without checking their sums.
 
@@ -85,6 +88,9 @@ class LabelsetTable(LabelsetDistribution):
             `mode` and `top`, with probability 0.
         label_names
             One for each label.
+        known
+            Those of which the probability itself is known, where the weights of others are their
+            shares of draws: `log_prob`, `mode` and `top` then go by these alone. None: all.
 
         Examples
         --------
@@ -94,7 +100,7 @@ class LabelsetTable(LabelsetDistribution):
         """
         new = cls.__new__(cls)
         LabelsetDistribution.__init__(new, len(seen), seen.n_labels, label_names)
-        new._seen = seen
+        new._seen, new._known = seen, seen if known is None else known
         return new
 
     @classmethod
@@ -154,7 +160,9 @@ class LabelsetTable(LabelsetDistribution):
         return self._seen
 
     def _take(self, rows: Rows) -> Self:
-        new = self.from_weighted(self._seen.take(rows), self.label_names)
+        seen = self._seen.take(rows)
+        known = seen if self._known is self._seen else self._known.take(rows)
+        new = self.from_weighted(seen, self.label_names, known)
         new._estimator, new._n_draws = self._estimator, self._n_draws
         return new
 
@@ -165,8 +173,8 @@ class LabelsetTable(LabelsetDistribution):
         return MaxMarginals.exactly(find_maxima(self._seen))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        same = (self._seen.rows == Y[self._seen.instance]).all(axis=1)
-        return log(self._seen.sum(self._seen.weights * same))
+        same = (self._known.rows == Y[self._known.instance]).all(axis=1)
+        return log(self._known.sum(self._known.weights * same))
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         best = self._top(2)
@@ -190,7 +198,7 @@ class LabelsetTable(LabelsetDistribution):
         return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
-        return TopLabelsets(*self._seen.top(k))
+        return TopLabelsets(*self._known.top(k))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         instance, starts = self._seen.instance, self._seen.starts[:, np.newaxis]
@@ -227,8 +235,9 @@ class LabelsetTable(LabelsetDistribution):
         for_rows(decided_rows, len(self), *inputs, into=[values])
         return Expected.exactly(values)
 
-    def _expected_steps(self) -> Integers:
-        return 4 * self._seen.lengths  # of a guess one flip away from another, as most of them are
+    def _expected_steps(self, flips: bool) -> Integers:
+        # 4 for each labelset, of a guess one flip away from another, as most of them are.
+        return 4 * self._seen.lengths * (1 + self.n_labels * flips)
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

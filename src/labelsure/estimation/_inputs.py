@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure import _limits
 from labelsure._typing import Floats, Indices
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
+from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.metrics import Metric, MetricLike, get_metric
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
@@ -106,9 +108,39 @@ def read_table(
     return add_spread(table, dist, Y_pred, get_metric(metric), empty)
 
 
+def keep_marginals(source: Any) -> Any:
+    """Return the source; a small batch whose labels' probabilities come along with the table."""
+    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
+    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return source.keep_top(1)
+    return source
+
+
+def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View:
+    """Return what is compared of a batch with others, of at most 2,000 instances.
+
+    Parameters
+    ----------
+    source
+        What `as_score_table` takes.
+    table
+        What became of it.
+    by_label
+        Whether each label's probability is compared, if it is known.
+    """
+    rows = sample_rows(len(table))
+    if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
+        return View.of_table(table, rows, decisions=not isinstance(source, Profile))
+    from labelsure.label_outcomes import calibration_marginals
+
+    some = source if len(rows) == len(source) else source[rows]
+    return View.of_table(table, rows, calibration_marginals(some), source.label_names)
+
+
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
 SPREAD_FEATURE = "spread"
+FREQUENCY = "frequency"
 
 
 def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
@@ -166,6 +198,7 @@ _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
     IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
     SPREAD_FEATURE: lambda table, metric, empty: table.spread(metric),
+    FREQUENCY: lambda table, metric, empty: table.log_frequency(),
 }
 """Features that are no candidates: they depend on the decision."""
 
@@ -174,10 +207,14 @@ MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mix": MIX,
     "full": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY),
+    "sharp": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY, FREQUENCY),
 }
 """Names for several features together. `mix` is the paper's. In `full` the number of labels has a
 term of its own for none: from none to one is another step than from one to two, and without the
-term sharp estimates are badly calibrated."""
+term sharp estimates are badly calibrated. `sharp` needs the labelsets of the training data."""
+
+SHARPER = {"full": "sharp"}
+"""What takes the place of a default where it is known how often labelsets occur in training."""
 
 
 def check_features(features: str | Sequence[str]) -> tuple[str, ...]:

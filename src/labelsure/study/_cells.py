@@ -17,6 +17,7 @@ from labelsure.decisions import RULES, decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.metrics import METRICS
+from labelsure.score_columns import OPEN_COLUMNS
 from labelsure.score_table import ScoreTable
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
@@ -229,7 +230,9 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     for metric in _best_metrics(plan, dist.n_labels):
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
         table = table.with_best(metric, best, gap, Y)
-    table = table.with_region(region_columns(dist, Y))
-    table = table.with_open_labels(decide(dist, "hamming", open_cost=OPEN_COST), Y)
+    table = table.with_columns(region_columns(dist, Y))
+    answers = decide(dist, "hamming", open_cost=OPEN_COST)
+    numbers = (answers.n_open, *answers.counts(Y))
+    table = table.with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
     truth = None if data.truth is None else data.truth[test]
     return table.with_true_distribution(truth, _true_metrics(plan))
