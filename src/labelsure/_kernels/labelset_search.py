@@ -173,7 +173,7 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
-def _add_found(key, members, odds, factors, found, n_found):
+def _add_found(key, members, odds, factors, found, n_found, work):
     """Append a labelset that is not among those found; return how many there are, -1 if no room."""
     keys, P, slots = found
     at = _find_slot(key, keys, slots)
@@ -184,7 +184,7 @@ def _add_found(key, members, odds, factors, found, n_found):
     slots[at] = n_found
     for w in range(key.size):
         keys[n_found, w] = key[w]
-    P[n_found] = _mixture_probability(members, odds, factors, np.empty(odds.shape[1]))
+    P[n_found] = _mixture_probability(members, odds, factors, work)
     return n_found + 1
 
 
@@ -203,7 +203,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     all_at_once = n_labels <= STACK_LABELS
     if all_at_once:
         _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
-    key = np.zeros(keys.shape[1], dtype=np.uint64)
+    key, work = np.zeros(keys.shape[1], dtype=np.uint64), np.empty(n_labels)
     members = np.empty(n_labels + 1, dtype=np.int64)
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
@@ -245,7 +245,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             continue
         if j == n_labels:
             before = n_found
-            n_found = _add_found(key, members[:depth], odds, factors, found, n_found)
+            n_found = _add_found(key, members[:depth], odds, factors, found, n_found, work)
             if n_found < 0:
                 return before, -1.0, n_operations
             n_operations += (n_found - before) * odds.size * (depth + 1)
