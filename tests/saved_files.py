@@ -83,6 +83,9 @@ MAKERS = {
     "EnsembleOfClassifierChains": lambda: ls.EnsembleOfClassifierChains(
         n_chains=2, random_state=0
     ).fit(X, Y),
+    "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
+    "RakelD": lambda: ls.RakelD(block_size=2, share=0.1, random_state=0).fit(X, Y),
+    "RakelO": lambda: ls.RakelO(block_size=2, share=0.1, random_state=0).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
@@ -100,6 +103,11 @@ MAKERS = {
     ),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
+    ),
+    "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
+    "with a region": lambda: fit_aware(region=0.8),
+    "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
+        ls.IndependentLabels(P), TRUTH, GROUPS
     ),
     "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
@@ -122,6 +130,9 @@ def answers(model):
         groups = GROUPS if model.slope_levels_.names else None
         dist = ls.IndependentLabels(P)
         return [model.predict(dist, slope_groups=groups), model.reference_.mean]
+    if isinstance(model, ls.LabelsetRegion):
+        groups = GROUPS if model.has_groups_ else None
+        return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]
     if isinstance(model, Recalibration):
         return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
     if isinstance(model, ls.TableColumns):

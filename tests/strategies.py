@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import oracles
 import oracles_chains
+import oracles_joints
 import oracles_recalibration
 import oracles_trellis
 from hypothesis import strategies as st
@@ -208,6 +209,73 @@ def _mixture(draw, L, least, most):
     return _mixture_of(parts, n_prefix), P, relabel
 
 
+@st.composite
+def _smoothed(draw, L, least, most):
+    """Marginals are any numbers, so that nothing ties by rounding alone."""
+    table = draw(_batch_of(probability_rows(2**L), least, most))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    p, shares = rng.random((len(table), L)), rng.choice([0.01, 0.5, 1.0], len(table))
+    P = [
+        oracles_joints.joint_of_smoothed(row, marginals, share)
+        for row, marginals, share in zip(table, p.tolist(), shares, strict=True)
+    ]
+
+    def make(order):
+        moved_table = as_table(moved(table, L, order).tolist(), L)
+        return ls.SmoothedTable(moved_table, ls.IndependentLabels(p[:, order]), shares)
+
+    return make(list(range(L))), P, make
+
+
+@st.composite
+def _blocks(draw, L, least, most):
+    """One to three blocks of labels here and there, each of another kind."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n_samples, n_blocks = draw(st.integers(least, most)), draw(st.integers(1, min(3, L)))
+    owner = rng.permutation(np.arange(L) % n_blocks)
+    places = [np.flatnonzero(owner == b).tolist() for b in range(n_blocks)]
+    kinds = draw(st.permutations([_dense, _independent, _table]))
+    parts = [
+        draw(kind(len(labels), n_samples, n_samples))
+        for kind, labels in zip(kinds, places, strict=False)
+    ]
+    P = [
+        oracles_joints.joint_of_blocks(
+            [(labels, part[1][row]) for labels, part in zip(places, parts, strict=True)], L
+        )
+        for row in range(n_samples)
+    ]
+
+    def relabel(new_order):
+        blocks = []
+        for labels, (_, _, relabel_part) in zip(places, parts, strict=True):
+            new_labels = [i for i, old in enumerate(new_order) if old in labels]
+            blocks.append(
+                (new_labels, relabel_part([labels.index(new_order[i]) for i in new_labels]))
+            )
+        return ls.BlockProduct(blocks)
+
+    blocks = [(labels, part[0]) for labels, part in zip(places, parts, strict=True)]
+    return ls.BlockProduct(blocks), P, relabel
+
+
+def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
+    """`spread` 0.1 is nearly flat, 4 is concentrated."""
+    rng = np.random.default_rng(seed)
+    return [
+        ls.LinearChain(
+            rng.permutation(n_labels),
+            spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
+            0.5 * spread * rng.normal(size=(n_labels, n_labels)),
+        )
+        for _ in range(n_chains)
+    ]
+
+
+def as_prefix_chain(chain):
+    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
+
+
 _KINDS = {
     "dense": _dense,
     "dense32": lambda L, least, most: _dense(L, least, most, dtype=np.float32),
@@ -217,6 +285,8 @@ _KINDS = {
     "trellis": _trellis,
     "tempered": _tempered,
     "mixture": _mixture,
+    "smoothed": _smoothed,
+    "blocks": _blocks,
 }
 KINDS = tuple(_KINDS)
 
@@ -233,7 +303,14 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
     if kind == "mixture":
         chains = [ls.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)]
         return ls.ChainMixture(chains, label_names)
+    if kind == "blocks":
+        places = [range(b, L, 2) for b in range(min(2, L))]
+        blocks = [(some, many("dense", n_samples, len(some), some[0])) for some in places]
+        return ls.BlockProduct(blocks, label_names)
     P = rng.dirichlet(np.full(2**L, 0.3), size=n_samples)
+    if kind == "smoothed":
+        rest = ls.IndependentLabels(rng.random((n_samples, L)))
+        return ls.SmoothedTable(as_table(P, L, label_names=label_names), rest, 0.1)
     if kind == "table":
         return as_table(P, L, label_names=label_names)
     return ls.DenseDistribution(P.astype(dtype), label_names)
@@ -269,6 +346,8 @@ def same_as_every_kind(p):
         "table": as_table(P, L),
         "trellis": ls.TrellisDistribution(tables, [()] * L, range(L)),
         "mixture": ls.ChainMixture([chain]),
+        "smoothed": ls.SmoothedTable(as_table(P, L), ls.IndependentLabels(p), 1.0),
+        "blocks": ls.BlockProduct([([j], ls.IndependentLabels(tables[j])) for j in range(L)]),
     }
 
 

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
         BinaryRelevance,
         ClassifierTrellis,
         EnsembleOfClassifierChains,
+        LabelPowerset,
         PrecomputedProbabilities,
         ProbabilisticClassifierChain,
         ProbabilityWarning,
+        RakelD,
+        RakelO,
         as_distribution,
     )
     from labelsure.datasets import (
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     )
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.distributions import (
+        BlockProduct,
         ChainMixture,
         DenseDistribution,
         IndependentLabels,
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
         LinearChain,
         PrefixChain,
         Profile,
+        SmoothedTable,
         TrellisDistribution,
         confidence,
         watch_progress,
@@ -46,20 +51,34 @@ if TYPE_CHECKING:
         DataError,
         InputError,
         LabelsureError,
+        NotEstimableError,
         RowsError,
+        ShiftWarning,
         TooLargeError,
         UnknownNameError,
     )
-    from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
+    from labelsure.estimation import (
+        AccuracyEstimator,
+        Estimate,
+        LabelPlan,
+        Reliability,
+        ShiftTest,
+        plan_labels,
+        reliability,
+        shift_test,
+    )
     from labelsure.input_columns import PredictionColumns, TableColumns
     from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
+    from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
+    from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.thresholds import LabelThresholds, rank_labels, ranking_measures
 
 __version__ = "0.1.0"
 
@@ -69,9 +88,12 @@ _HOMES = {
         "BinaryRelevance",
         "ClassifierTrellis",
         "EnsembleOfClassifierChains",
+        "LabelPowerset",
         "PrecomputedProbabilities",
         "ProbabilisticClassifierChain",
         "ProbabilityWarning",
+        "RakelD",
+        "RakelO",
         "as_distribution",
     ],
     "datasets": [
@@ -84,6 +106,7 @@ _HOMES = {
     ],
     "decisions": ["decide", "expected_accuracy"],
     "distributions": [
+        "BlockProduct",
         "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
@@ -92,6 +115,7 @@ _HOMES = {
         "LinearChain",
         "PrefixChain",
         "Profile",
+        "SmoothedTable",
         "TrellisDistribution",
         "confidence",
         "watch_progress",
@@ -100,20 +124,34 @@ _HOMES = {
         "DataError",
         "InputError",
         "LabelsureError",
+        "NotEstimableError",
         "RowsError",
+        "ShiftWarning",
         "TooLargeError",
         "UnknownNameError",
     ],
-    "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
+    "estimation": [
+        "AccuracyEstimator",
+        "Estimate",
+        "LabelPlan",
+        "Reliability",
+        "ShiftTest",
+        "plan_labels",
+        "reliability",
+        "shift_test",
+    ],
     "input_columns": ["PredictionColumns", "TableColumns"],
     "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
+    "partial_labelsets": ["PartialLabelsets"],
     "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
+    "regions": ["LabelsetRegion"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
+    "thresholds": ["LabelThresholds", "rank_labels", "ranking_measures"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -123,6 +161,7 @@ __all__ = [
     "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "BinaryRelevance",
+    "BlockProduct",
     "ChainMixture",
     "ClassifierTrellis",
     "DataError",
@@ -133,22 +172,33 @@ __all__ = [
     "IndependentLabels",
     "InputError",
     "JointTemperature",
+    "LabelPlan",
+    "LabelPowerset",
+    "LabelThresholds",
     "LabelsetDistribution",
+    "LabelsetRegion",
     "LabelsetTable",
     "LabelsureError",
     "LabelwiseCalibration",
     "LinearChain",
     "LinkTemperature",
     "NamedLabelsets",
+    "NotEstimableError",
+    "PartialLabelsets",
     "PrecomputedProbabilities",
     "PredictionColumns",
     "PrefixChain",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Profile",
+    "RakelD",
+    "RakelO",
     "Reliability",
     "RowsError",
     "ScoreTable",
+    "ShiftTest",
+    "ShiftWarning",
+    "SmoothedTable",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",
@@ -167,9 +217,13 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "monitor",
+    "plan_labels",
+    "rank_labels",
+    "ranking_measures",
     "read_dataset",
     "read_labelsets",
     "reliability",
+    "shift_test",
     "split_dataset",
     "watch_progress",
 ]

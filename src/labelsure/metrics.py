@@ -12,20 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labelsure._typing import Floats
+from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import index_of, names_in, refuse_masked
-from labelsure.named_labelsets import (
-    align_labelsets,
-    align_rows,
-    read_labelsets,
-    shared_label_names,
-)
+from labelsure.named_labelsets import align_labelsets, read_labelsets, shared_label_names
+from labelsure.named_rows import align_rows
 
 __all__ = [
     "COUNTS",
@@ -318,8 +314,19 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     return tp, fp, fn, true.shape[1] - tp - fp - fn
 
 
+@runtime_checkable
+class OpenLabels(Protocol):
+    """A prediction that leaves labels open, such as `PartialLabelsets`, and judges the others."""
+
+    def agrees(self, Y_true: Any) -> Mask:
+        """Say whether all labels that are decided are right."""
+
+    def accuracy(self, Y_true: Any, metric: MetricLike, *, empty: float) -> Floats:
+        """Return the accuracy of the decided labels."""
+
+
 def accuracy(
-    Y_true: ArrayLike, Y_pred: ArrayLike, metric: MetricLike, *, empty: float = 1.0
+    Y_true: ArrayLike, Y_pred: ArrayLike | OpenLabels, metric: MetricLike, *, empty: float = 1.0
 ) -> Floats:
     """Return the accuracy of each prediction, once the truth is known.
 
@@ -327,7 +334,8 @@ def accuracy(
     ----------
     Y_true, Y_pred
         (n, L) zeros and ones, or a list of label names for each instance. The columns of two
-        DataFrames are compared by name, their rows by index.
+        DataFrames are compared by name, their rows by index. Of a prediction that leaves labels
+        open, `PartialLabelsets`, the decided ones count.
     metric
         "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
     empty
@@ -342,4 +350,6 @@ def accuracy(
     >>> accuracy([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], "jaccard")
     array([0.5, 1. ])
     """
+    if isinstance(Y_pred, OpenLabels):
+        return Y_pred.accuracy(Y_true, metric, empty=empty)
     return get_metric(metric).values(*counts(Y_true, Y_pred), empty=check_empty(empty))

@@ -17,7 +17,8 @@ from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in
+from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in, to_names
+from labelsure.named_rows import align_rows, list_some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +26,13 @@ if TYPE_CHECKING:
 __all__ = [
     "NamedLabelsets",
     "align_labelsets",
-    "align_rows",
+    "check_sep",
     "holds_names",
     "match_labels",
     "read_labelsets",
     "shared_label_names",
+    "write_names",
 ]
-
-N_LISTED = 5  # names that a message lists before it only counts
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     unknown = [label for label in own if label not in set(wanted)]
     if missing or unknown:
         parts = [
-            f"{what} {_listed(labels)}"
+            f"{what} {list_some(labels)}"
             for what, labels in (("missing are", missing), ("unknown are", unknown))
             if labels
         ]
@@ -283,46 +283,43 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     return np.array([position[label] for label in wanted], dtype=np.intp)
 
 
-def align_rows(
-    own: pd.Index | None, wanted: pd.Index | None, *, name: str, beside: str
-) -> Indices | None:
-    """Return the order that brings rows into that of another index; None where it is the same.
+def write_names(rows: Any, label_names: Sequence[str], sep: str | None = None) -> list[Any]:
+    """Return the names of the labels that are set, as `read_labelsets` reads them.
 
     Parameters
     ----------
-    own, wanted
-        Both indices; where one is None, rows are only counted and stay as they are.
-    name, beside
-        What both sides are called, for the messages.
+    rows
+        (n, L) zeros and ones, or a mask.
+    label_names
+        One for each column.
+    sep
+        What stands between them in a text, see `check_sep`; None for tuples of names.
+
+    Examples
+    --------
+    >>> write_names([[1, 1], [0, 0]], ["cat", "dog"]), write_names([[1, 1]], ["cat", "dog"], ";")
+    ([('cat', 'dog'), ()], ['cat;dog'])
     """
-    if own is None or wanted is None or own.equals(wanted):
-        return None
-    for which, index in ((f"`{name}`", own), (beside, wanted)):
-        if not index.is_unique:
-            twice = index[index.duplicated()][0]
-            raise InputError(
-                f"The index of {which} must name each row once to be compared with another, "
-                f"{twice!r} is there twice. Reset both indices to go by position."
-            )
-    if len(own) != len(wanted) or not wanted.isin(own).all():
-        missing = [str(entry) for entry in wanted.difference(own, sort=False)]
-        unknown = [str(entry) for entry in own.difference(wanted, sort=False)]
-        parts = [
-            f"{what} {_listed(entries)}"
-            for what, entries in (("missing are", missing), ("unknown are", unknown))
-            if entries
-        ]
+    names = to_names(rows, label_names)
+    return list(names) if sep is None else [sep.join(labels) for labels in names]
+
+
+def check_sep(sep: str | None, label_names: Sequence[str]) -> None:
+    """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
+    if sep is None:
+        return
+    if not isinstance(sep, str) or not sep:
         raise InputError(
-            f"The rows of `{name}` must be those of {beside}, in any order; {'; '.join(parts)}. "
-            "Select the same rows, or reset both indices to go by position."
+            f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
+            f"names, got {sep!r}."
         )
-    return np.asarray(own.get_indexer(wanted), dtype=np.intp)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:N_LISTED])
-    more = len(names) - N_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    for name in label_names:
+        if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
+            raise InputError(
+                f"`sep` must stand between names of labels that can be told apart again: not "
+                f"empty, without spaces around and without {sep!r}, got the label {name!r}. Choose "
+                "another `sep`, rename the label, or leave `sep` out for tuples of names."
+            )
 
 
 name_classes_publicly(__name__)

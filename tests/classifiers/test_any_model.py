@@ -359,6 +359,14 @@ CASES = [
         "by its own distribution",
         ls.IndependentLabels,
     ),
+    *(
+        Case(type(model).__name__, model, distribution_itself, "by its own distribution", kind)
+        for model, kind in (
+            (ls.RakelO(share=0.1, random_state=0), ls.IndependentLabels),
+            (ls.LabelPowerset(share=0.1), ls.SmoothedTable),
+            (ls.RakelD(share=0.1, random_state=0), ls.BlockProduct),
+        )
+    ),
     Case(
         "ProbabilisticClassifierChain",
         ls.ProbabilisticClassifierChain(),

@@ -23,6 +23,7 @@ REQUIRED = {
     "_expected_by_counts",
     "_size_marginals",
     "_probabilities",
+    "_max_marginals",
 }
 SIZES = {
     "n_samples",
@@ -31,11 +32,10 @@ SIZES = {
     "index",
     "with_index",
     "align",
-    "to_frame",
-    "plot",
     "__len__",
     "__repr__",
 }
+SHOWN = {"to_frame", "plot"}  # to people; the base class `ShownInstances` has them
 
 
 def concrete_kinds():
@@ -49,16 +49,16 @@ def concrete_kinds():
 
 
 def test_the_questions_are_the_public_methods():
-    public = {name for name in vars(ls.LabelsetDistribution) if not name.startswith("_")}
-    assert public | {"__getitem__", "__len__", "__repr__"} == set(PRIMITIVES) | SIZES
+    public = {name for name in dir(ls.LabelsetDistribution) if not name.startswith("_")}
+    assert public | {"__getitem__", "__len__", "__repr__"} == set(PRIMITIVES) | SIZES | SHOWN
 
 
 def test_the_primitives_are_the_private_methods():
     named = {name for names in PRIMITIVES.values() for name in names}
     private = {
         name
-        for name, member in vars(ls.LabelsetDistribution).items()
-        if inspect.isfunction(member) and re.fullmatch("_[a-z_]*[a-z]", name)
+        for name, member in inspect.getmembers(ls.LabelsetDistribution, inspect.isfunction)
+        if re.fullmatch("_[a-z_]*[a-z]", name)
     }
     assert private == named
     assert ls.LabelsetDistribution.__abstractmethods__ == REQUIRED
@@ -105,6 +105,12 @@ def test_no_kind_adds_a_question_of_its_own(kind):
     made = {name for name in added if isinstance(inspect.getattr_static(own, name), classmethod)}
     properties = {name for name in added if isinstance(getattr(own, name, None), property)}
     assert added == made | properties
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+def test_what_is_no_mixture_has_no_members(kind):
+    dist = strategies.many(kind, 2)
+    assert (dist.members() is None) == (not isinstance(dist, ls.ChainMixture))
 
 
 def test_guesses_that_are_none_are_refused():

@@ -5,24 +5,14 @@ import threading
 import numpy as np
 import oracles as oracles_of_all
 import oracles_chains as oracles
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_chains import random_chains
 
 import labelsure as ls
 from labelsure._kernels.chain_joints import joint_rows, plan_blocks
-
-
-def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            scale * rng.normal(size=(n_samples, n_labels)),
-            scale * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
 
 
 def brute_force(chains, row):
@@ -134,6 +124,20 @@ def test_summary_says_what_the_single_questions_say(settings):
 
 
 @pytest.mark.jit_only
+@given(chain_settings)
+def test_members_are_the_single_chains(settings):
+    chains = random_chains(*settings)
+    dist = ls.ChainMixture(chains).with_index(pd.Index(["a", "b"]))
+    members = dist.members()
+    assert [member.n_chains for member in members] == [1] * len(chains)
+    assert all(member.index.equals(dist.index) for member in members)
+    for member, chain in zip(members, chains, strict=True):
+        expected = [brute_force([chain], row) for row in range(2)]
+        np.testing.assert_allclose(member.probabilities(), expected, atol=1e-14)
+    mean = np.mean([member.marginals() for member in members], axis=0)
+    np.testing.assert_allclose(mean, dist.marginals(), atol=1e-14)
+
+
 def test_samples_follow_the_distribution():
     dist = ls.ChainMixture(random_chains(0, 4, 3))
     draws = dist.sample(40_000, random_state=1)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import as_prefix_chain, linear_chains
 
 import labelsure as ls
 from labelsure import _limits
@@ -37,23 +38,6 @@ STOPS = (
 
 # Chains: linear, the same through the route of any base learner, and ones that have exact ties and
 # certain labels.
-
-
-def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
-    """`spread` 0.1 is nearly flat, 4 is concentrated."""
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
-            0.5 * spread * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
-
-
-def as_prefix_chain(chain):
-    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
 
 
 def tied_chain(chain):

@@ -11,7 +11,8 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.labelsets import index_of
-from labelsure.named_labelsets import align_labelsets, align_rows, holds_names, read_labelsets
+from labelsure.named_labelsets import align_labelsets, holds_names, read_labelsets
+from labelsure.named_rows import align_rows
 
 NAMES = ("ant", "bee", "cat")
 ROWS = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 1], [1, 1, 1]], dtype=np.int8)

@@ -70,6 +70,10 @@ THINGS = {
         lambda: ls.NamedLabelsets(DIST.mode()[:1], None, pd.Index(["<p>"])),
         "1 labelset of 2 labels. y0 y1 <p> 1 1",
     ),
+    "partial labelsets": (
+        lambda: ls.PartialLabelsets(np.full((30, 2), [1, -1]), NAMES),
+        r"30 answers about 2 labels, 50.0% of the labels open. certain possible open 0 \(<b>cat<",
+    ),
     "score table": (lambda: ls.ScoreTable.from_distribution(DIST), "A score table of 30 predict"),
     "data set": (
         lambda: DATA,

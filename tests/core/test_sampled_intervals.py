@@ -133,7 +133,7 @@ def test_weights_of_squared_draws_sum_to_the_collision():
     P, Q = ([(a + b) / 2 for a, b in zip(*pair, strict=True)] for pair in (joints, joints_squared))
     assert_allclose(oracles.mean_weight(P, Q), sum(p * p for p in P))
     chains = [as_chain(order, conditional_of_two) for order in orders]
-    goals = np.array([0.0, 2.0, 0.0, 2.0])
+    goals = np.array([0.0, 2.0, 0.0, 2.0, 0.0])
     for budget in (0, 3):
         found = enumerate_chains(chains, goals, budget)
         seen = {int(row @ (1 << np.arange(4))) for row in found.seen.rows}
@@ -165,6 +165,6 @@ def test_draws_that_are_all_alike_are_not_sure():
 def test_weights_too_small_for_a_number_have_a_logarithm():
     """2,000 fair labels: their collision is 2**-2000."""
     chain = ls.LinearChain(np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000)))
-    found = enumerate_chains([chain], np.array([0.0, 2.0, 0.0, 2.0]), 0)
+    found = enumerate_chains([chain], np.array([0.0, 2.0, 0.0, 2.0, 0.0]), 0)
     sampled = sample_chains([chain], found, 200, DrawStreams(0, [0]))
     assert_allclose(sampled.squared.estimate().value, -2000 * np.log(2))

@@ -94,7 +94,7 @@ def _widest_interval(bounds, n_labels):
 def meets_goals(bounds, n_labels, goals):
     """Say whether the bounds are good enough for the goals of `enumerate_row`."""
     unseen = bounds[UNSEEN_MASS]
-    if 1.0 - unseen >= goals[3]:
+    if 1.0 - unseen >= goals[3] or bounds[LARGEST_UNSEEN] < goals[4]:
         return True
     certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
     return certain and unseen <= goals[1] and _widest_interval(bounds, n_labels) <= goals[0]
@@ -272,7 +272,7 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     goals
         Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
         or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
-        enough to have seen.
+        enough to have seen, or a probability that no labelset unseen has.
     keys, P
         (budget, n_words) and (budget,), written.
     bounds

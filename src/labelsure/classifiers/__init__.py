@@ -7,6 +7,7 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
+from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
@@ -15,17 +16,21 @@ from labelsure.classifiers._predictor import (
     read_targets,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
+from labelsure.classifiers._rakel_classifiers import RakelD, RakelO
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
     "BinaryRelevance",
     "ClassifierTrellis",
     "EnsembleOfClassifierChains",
+    "LabelPowerset",
     "LabelsetClassifier",
     "LabelsetPredictor",
     "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
+    "RakelD",
+    "RakelO",
     "as_distribution",
     "read_label_names",
     "read_targets",

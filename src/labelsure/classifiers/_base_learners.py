@@ -124,39 +124,49 @@ def fit_learners(
     n_jobs: int | None = None,
 ) -> list[Any]:
     """Return one fitted learner for each task, the same whatever `n_jobs` is."""
-    unset = [
-        name
-        for name, value in sorted(estimator.get_params().items())
-        if value is None and name.split("__")[-1] == "random_state"
-    ]
     with one_blas_thread():
         return Parallel(n_jobs=count_workers(n_jobs, len(tasks)))(
-            delayed(_fit_learner)(estimator, X, Y, task, unset, sample_weight) for task in tasks
+            delayed(_fit_learner)(estimator, X, Y, task, sample_weight) for task in tasks
         )
 
 
 def _fit_learner(
-    estimator: Any,
-    X: Features,
-    Y: Labelsets,
-    task: LabelTask,
-    unset: list[str],
-    sample_weight: Floats | None,
+    estimator: Any, X: Features, Y: Labelsets, task: LabelTask, sample_weight: Floats | None
 ) -> Any:
-    """Fit one learner; `unset` names its random states that are to be seeded."""
     y = Y[:, task.label]
     if y.min() == y.max():
         return fit_smoothed_prior(y, X.shape[1] + len(task.label_features), sample_weight)
+    features = append_labels(X, Y[:, task.label_features])
+    return fit_clone(estimator, features, y.astype(np.int64), sample_weight, task.seed)
+
+
+def fit_clone(
+    estimator: Any, X: Features, y: NDArray[Any], sample_weight: Floats | None, seed: int
+) -> Any:
+    """Return a clone of the learner, fitted; its random states that are not set get a seed.
+
+    Parameters
+    ----------
+    estimator
+        As `check_learner` returns it.
+    X, y, sample_weight
+        What it is fitted to; weights only if it takes them.
+    seed
+        For those random states.
+    """
     learner = clone(estimator)
+    unset = [
+        name
+        for name, value in sorted(learner.get_params().items())
+        if value is None and name.split("__")[-1] == "random_state"
+    ]
     if unset:
-        seeds = np.random.RandomState(task.seed).randint(MAX_SEED, size=len(unset))
+        seeds = np.random.RandomState(seed).randint(MAX_SEED, size=len(unset))
         learner.set_params(**dict(zip(unset, seeds.tolist(), strict=True)))
     argument = find_weight_argument(learner)
     weights = {} if sample_weight is None or argument is None else {argument: sample_weight}
     with one_blas_thread():  # again, because this may be another process
-        return learner.fit(
-            append_labels(X, Y[:, task.label_features]), y.astype(np.int64), **weights
-        )
+        return learner.fit(X, y, **weights)
 
 
 def fit_smoothed_prior(

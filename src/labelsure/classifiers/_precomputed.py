@@ -20,7 +20,8 @@ from labelsure.classifiers._probability_layouts import read_array, wrap_probabil
 from labelsure.distributions import LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_labelsets, index_of, names_in
-from labelsure.named_labelsets import align_labelsets, align_rows, match_labels, read_labelsets
+from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
+from labelsure.named_rows import align_rows
 from labelsure.saving import expect
 from labelsure.weighted_labelsets import WeightedLabelsets
 

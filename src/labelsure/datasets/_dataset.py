@@ -22,7 +22,7 @@ from labelsure.labelsets import (
     names_in,
     refuse_masked,
 )
-from labelsure.named_labelsets import align_rows
+from labelsure.named_rows import align_rows
 
 Features = Any
 """A DataFrame, or a scipy CSR matrix where the source is sparse."""

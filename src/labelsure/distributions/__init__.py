@@ -3,17 +3,20 @@
 from labelsure._kernels.progress import watch_progress
 from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
-from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution, check_distribution
+from labelsure.distributions._block_product import BlockProduct
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._open_labels import list_all_labelsets, open_labels
 from labelsure.distributions._probabilities import (
     ROUNDING,
     clip_certain,
@@ -21,11 +24,13 @@ from labelsure.distributions._probabilities import (
     make_generator,
     make_random_state,
 )
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "ROUNDING",
+    "BlockProduct",
     "ChainMixture",
     "DenseDistribution",
     "Engine",
@@ -35,8 +40,10 @@ __all__ = [
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",
+    "MaxMarginals",
     "PrefixChain",
     "Profile",
+    "SmoothedTable",
     "Summary",
     "Support",
     "TemperedTrellis",
@@ -48,10 +55,13 @@ __all__ = [
     "clip_certain",
     "clip_rounding",
     "confidence",
+    "list_all_labelsets",
     "make_generator",
     "make_random_state",
     "make_table",
+    "open_labels",
     "watch_progress",
+    "with_flips",
 ]
 
 name_classes_publicly(__name__)

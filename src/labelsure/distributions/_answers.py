@@ -24,12 +24,17 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "mode": ("_mode",),
     "profile": ("_summary",),
     "summary": ("_summary",),
+    "max_marginals": ("_max_marginals",),
     "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
     "expected_steps": ("_expected_steps",),
     "size_marginals": ("_size_marginals",),
+    "covariance_sums": ("_covariance_sums",),
     "probabilities": ("_probabilities",),
     "best": ("_best",),
     "support": ("_support",),
+    "members": ("_members",),
+    "expected_decided": ("_expected_hidden",),
+    "best_partial": ("_best_partial",),
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),
@@ -61,6 +66,38 @@ class TopLabelsets:
     def __post_init__(self) -> None:
         if self.high.size == 0:
             object.__setattr__(self, "high", self.probabilities)
+
+
+@dataclass(frozen=True)
+class MaxMarginals:
+    """How probable a labelset can be at most when the value of one label is given.
+
+    Parameters
+    ----------
+    logs
+        (n, L, 2) for each label and its value, 0 or 1, the log-probability of the most probable
+        labelset that has it, as far as labelsets are known; -inf where there is none.
+    high
+        (n, L, 2) no labelset with that value is more probable: equal to `logs` wherever these are
+        exact, as they always are but for enumerations cut short.
+    """
+
+    logs: Floats
+    high: Floats
+
+    @classmethod
+    def exactly(cls, logs: Floats) -> MaxMarginals:
+        """Wrap exact values."""
+        return cls(logs, logs)
+
+    @classmethod
+    def assemble(cls, parts: Sequence[tuple[Indices, MaxMarginals]], n_labels: int) -> MaxMarginals:
+        """Put together what answers for some rows each."""
+        n_samples = sum(len(rows) for rows, _ in parts)
+        logs, high = (np.empty((n_samples, n_labels, 2)) for _ in range(2))
+        for rows, found in parts:
+            logs[rows], high[rows] = found.logs, found.high
+        return cls(logs, high)
 
 
 @dataclass(frozen=True)
@@ -173,6 +210,13 @@ class Summary:
         )
 
     @classmethod
+    def of_nothing(cls, metrics: Sequence[Metric], n_labels: int) -> Summary:
+        """Return the summary of a batch without instances."""
+        mode = np.empty((0, n_labels), dtype=np.int8)
+        expected = {metric.name: np.empty(0) for metric in metrics}
+        return cls(Profile.concatenate([], n_labels), mode, expected)
+
+    @classmethod
     def assemble(cls, parts: Sequence[tuple[Indices, Summary]]) -> Summary:
         """Put summaries of some rows each, themselves in order, together in the order of rows."""
         if len(parts) == 1:
@@ -211,6 +255,9 @@ class View(Protocol):
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), (n, L)."""
+
+    def max_marginals(self) -> MaxMarginals:
+        """Return how probable a labelset can be when one label's value is given."""
 
     def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
         """Return the expected accuracy of given labelsets with bounds."""

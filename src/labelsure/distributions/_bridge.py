@@ -16,12 +16,14 @@ from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     EXPECTATIONS,
     Expected,
+    MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
-from labelsure.distributions._instance_table import describe_in_html, plot_instance, tabulate_modes
+from labelsure.distributions._instance_table import ShownInstances
+from labelsure.distributions._open_labels import OpenLabelQuestions
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -31,13 +33,13 @@ from labelsure.labelsets import (
 )
 from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
+from labelsure.named_rows import pick_rows, wrong_index
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
-class LabelsetDistribution(ABC):
+class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -82,7 +84,7 @@ class LabelsetDistribution(ABC):
     def with_index(self, index: pd.Index | None) -> Self:
         """Return the same distributions with names for their rows; None takes them away."""
         if index is not None and len(index) != len(self):
-            raise arguments.wrong_index(index, len(self))
+            raise wrong_index(index, len(self))
         new = copy(self)
         new._index = index
         return new
@@ -95,7 +97,7 @@ class LabelsetDistribution(ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken = arguments.pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self))
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -105,11 +107,9 @@ class LabelsetDistribution(ABC):
 
         Parameters
         ----------
-        Y
-            (n, L) zeros and ones, or label names for each instance. The columns of a DataFrame are
-            compared by name, its rows by index; an array goes by position.
-        name
-            What the caller calls it.
+        Y, name
+            (n, L) zeros and ones, or label names for each instance; what the caller calls it. The
+            columns of a DataFrame are compared by name, its rows by index, an array by position.
         """
         shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
         if isinstance(Y, np.ndarray):
@@ -122,13 +122,7 @@ class LabelsetDistribution(ABC):
         return self._marginals()
 
     def log_prob(self, Y: Any) -> Floats:
-        """Return the log-probability of one labelset for each instance, shape (n,).
-
-        Parameters
-        ----------
-        Y
-            (n, L) zeros and ones.
-        """
+        """Return the log-probability of one labelset, (n, L), for each instance, shape (n,)."""
         return self._log_prob(self.align(Y, "Y"))
 
     def mode(self) -> Labelsets:
@@ -178,10 +172,9 @@ class LabelsetDistribution(ABC):
 
         Parameters
         ----------
-        size
-            How many for each instance.
-        random_state
-            Seed, generator or None; the same seed gives the same draws on any number of threads.
+        size, random_state
+            How many for each instance; seed, generator or None. The same seed gives the same draws
+            on any number of threads.
         """
         size = arguments.check_number_of_draws(size, len(self), self.n_labels)
         return self._sample(size, arguments.make_generator(random_state))
@@ -212,9 +205,22 @@ class LabelsetDistribution(ABC):
             return self._expected_of_guesses(metric, guesses, empty)
         return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
-    def expected_steps(self) -> Integers:
-        """Return about how many additions one expected accuracy takes, (n,); for budgets."""
-        return self._expected_steps()
+    def max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        """Return the largest probability of a labelset in which a label has a value: (n, L, 2).
+
+        `labelsure.LabelsetRegion` finds the certain and the possible labels by it.
+
+        Parameters
+        ----------
+        log_at_least
+            The log of a probability; what is less probable need not be told apart, so that a
+            `ChainMixture` can stop its search there.
+        """
+        return self._max_marginals(arguments.check_log_probability(log_at_least))
+
+    def expected_steps(self, *, flips: bool = False) -> Integers:
+        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
+        return self._expected_steps(flips)
 
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
@@ -239,6 +245,14 @@ class LabelsetDistribution(ABC):
         time, each with what is known of them.
         """
         return self._support()
+
+    def members(self) -> list[LabelsetDistribution] | None:
+        """Return the distributions whose mixture this is, each a batch of the same instances.
+
+        None where this kind is no mixture. What all members agree on does not rest on how they
+        are weighted: `labelsure.decide` with `skeptical=True` answers that.
+        """
+        return self._members()
 
     def summary(
         self,
@@ -287,49 +301,19 @@ class LabelsetDistribution(ABC):
         arguments.check_by_size(len(self), self.n_labels)
         return self._size_marginals()
 
+    def covariance_sums(self) -> Floats | None:
+        """Return each label's sum over i of |Cov(y_i, y_j)|, (n, L); None where there is no way."""
+        return self._covariance_sums()
+
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
         """Return all probabilities, (n, 2**L) in the order of the codes, where they fit.
 
-        Parameters
-        ----------
-        max_bytes
-            Larger arrays are refused before anything is allocated.
+        Arrays larger than `max_bytes` are refused before anything is allocated.
         """
         arguments.check_all_probabilities(len(self), self.n_labels, max_bytes)
         return self._probabilities()
 
-    def to_frame(
-        self,
-        k: int = 3,
-        *,
-        candidates: str | Sequence[str] | None = None,
-        probabilities: bool = True,
-        sep: str | None = None,
-    ) -> pd.DataFrame:
-        """Return the mode and what is known of it as a table, see `docs/table.md`.
-
-        Parameters
-        ----------
-        k
-            How many of the most probable labelsets to add; not more than there are.
-        candidates
-            As for `labelsure.confidence`; [] for none.
-        probabilities
-            Whether to add a column for each label.
-        sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
-        """
-        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
-
-    def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw the k most probable labelsets of one instance, by its position, as bars."""
-        return plot_instance(self, row, k, ax)
-
-    def _repr_html_(self) -> str:
-        return describe_in_html(self)
-
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
-
     @abstractmethod
     def _take(self, rows: Rows) -> Self: ...
 
@@ -359,6 +343,9 @@ class LabelsetDistribution(ABC):
     @abstractmethod
     def _probabilities(self) -> Floats: ...
 
+    @abstractmethod
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals: ...
+
     # What has a default, for kinds that have no better way.
 
     def _mode(self) -> Labelsets:
@@ -373,13 +360,19 @@ class LabelsetDistribution(ABC):
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self) -> Integers:
-        return np.full(len(self), self.n_labels**2)
+    def _expected_steps(self, flips: bool) -> Integers:
+        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
 
+    def _covariance_sums(self) -> Floats | None:
+        return None
+
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
+        return None
+
+    def _members(self) -> list[LabelsetDistribution] | None:
         return None
 
     def _temper(self, power: float) -> LabelsetDistribution:

@@ -13,9 +13,9 @@ from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import map_rows, n_threads
 from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.candidates import Profile
 from labelsure.distributions._answers import (
     Expected,
+    MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
@@ -126,6 +126,9 @@ class ChainMixture(LabelsetDistribution):
         new = self._copy(self._chains, self._engine)
         new._index, new._kept = self._index, KeptAnswers(len(self), self.n_labels, k)
         return new
+
+    def _members(self) -> list[LabelsetDistribution]:
+        return [self._copy([chain], self._engine) for chain in self._chains]
 
     # What needs no engine.
 
@@ -249,12 +252,7 @@ class ChainMixture(LabelsetDistribution):
             parts = summarise(
                 self._answering(lambda views: views.ask_summary(metrics, inexact, empty))
             )
-        return Summary.assemble(parts) if parts else self._summary_of_nothing(metrics)
-
-    def _summary_of_nothing(self, metrics: list[Metric]) -> Summary:
-        mode = np.empty((0, self.n_labels), dtype=np.int8)
-        expected = {metric.name: np.empty(0) for metric in metrics}
-        return Summary(Profile.concatenate([], self.n_labels), mode, expected)
+        return Summary.assemble(parts) if parts else Summary.of_nothing(metrics, self.n_labels)
 
     def _marginals(self) -> Floats:
         if self._kept is not None and self._kept.is_complete:
@@ -267,6 +265,11 @@ class ChainMixture(LabelsetDistribution):
         for rows, view in self._answering(lambda views: views.ask_marginals()):
             marginals[rows] = view.marginals()
         return marginals
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        views = self._answering(lambda views: views.ask_max_marginals(log_at_least))
+        parts = [(rows, view.max_marginals()) for rows, view in views]
+        return MaxMarginals.assemble(parts, self.n_labels)
 
     def _mode(self) -> Labelsets:
         mode = np.empty((len(self), self.n_labels), dtype=np.int8)

@@ -49,6 +49,8 @@ class Question:
         Whether the mode must be certain.
     k
         How many of the most probable labelsets have to be certain, where they can.
+    largest_unseen
+        A probability that no labelset unseen may have, which is enough instead of all the others.
     phases
         What draws are made for; none where they would not answer better than a search.
     """
@@ -57,16 +59,18 @@ class Question:
     unseen: float = ANY
     certain: bool = False
     k: int = 1
+    largest_unseen: float = 0.0
     phases: tuple[Phase, ...] = ()
 
     def goals(self, mass: float | None) -> Floats:
         """Return when the search may stop, as `enumerate_row` takes it."""
         enough = ANY if mass is None else mass
-        return np.array([self.width, self.unseen, float(self.certain), enough])
+        certain = float(self.certain)
+        return np.array([self.width, self.unseen, certain, enough, self.largest_unseen])
 
     def goals_instead_of_draws(self, width: float) -> Floats:
         """Return which guaranteed intervals are narrow enough to do without draws."""
-        return np.array([max(self.width, width), max(self.unseen, width), 0.0, ANY])
+        return np.array([max(self.width, width), max(self.unseen, width), 0.0, ANY, 0.0])
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,11 @@ class ChainViews:
     def ask_top(self, k: int) -> Question:
         """Ask for the k most probable labelsets."""
         return Question(self.engine.tolerance, certain=True, k=k)
+
+    def ask_max_marginals(self, log_at_least: float) -> Question:
+        """Ask for the most probable labelset with each value of each label."""
+        # Never narrow enough: a search stops where no labelset unseen has as much as this.
+        return Question(width=-ANY, largest_unseen=float(np.exp(log_at_least)))
 
     def ask_marginals(self) -> Question:
         """Ask for the marginals."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from labelsure import _limits
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels import unit_interval
+from labelsure._kernels.maximum_sweeps import fold_rows
 from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Summary, TopLabelsets
+from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
@@ -100,6 +101,11 @@ class DenseDistribution(LabelsetDistribution):
         marginals = np.empty((len(self), self.n_labels))
         for_rows(kernels.marginal_rows, len(self), self._P, into=[marginals])
         return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        maxima = np.empty((len(self), self.n_labels, 2))
+        for_rows(fold_rows, len(self), self._P, into=[maxima])
+        return MaxMarginals.exactly(log(maxima))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return log(self._P[np.arange(len(self)), codes_of(Y)])

@@ -14,7 +14,7 @@ from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._typing import Floats, Indices, Labelsets, Mask
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, Support, TopLabelsets, View
+from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
 from labelsure.distributions._chain_links import CALL_ROWS, Chain
 from labelsure.distributions._chain_stack import LinearStack, draw_from_each, log_mean_prob
 from labelsure.distributions._engine_costs import (
@@ -23,7 +23,7 @@ from labelsure.distributions._engine_costs import (
     evaluation_operations,
     note_operations,
 )
-from labelsure.distributions._labelset_table import LabelsetTable, expect_over
+from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
 from labelsure.metrics import Metric
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
@@ -139,6 +139,11 @@ class Enumeration(View):
         """Return P(y_j = 1) if the unseen labelsets are like the seen ones."""
         total = self.seen.totals()[:, np.newaxis]
         return np.where(total > 0, self.seen.marginals() / np.where(total > 0, total, 1), 0.5)
+
+    def max_marginals(self) -> MaxMarginals:
+        """Return the best labelsets seen with each value, and what unseen ones can have."""
+        logs = find_maxima(self.seen)
+        return MaxMarginals(logs, np.maximum(logs, log(self.largest_unseen)[:, None, None]))
 
     def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
         """Return the middle and the ends of the interval of an expected accuracy."""

@@ -18,6 +18,7 @@ from labelsure._typing import Labelsets
 from labelsure.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
 from labelsure.labelsets import to_names
+from labelsure.named_labelsets import check_sep, write_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,10 @@ COLUMNS: dict[str, str] = {
     "expected_accuracy": "mean accuracy under the distribution; from `assess`",
     "accept": "whether the policy accepts it, missing without a policy; from `assess`",
     "reason": "why, in a few words; from `assess`",
+    "certain": "names of the labels that are certain; from `assess`, where the model has a region",
+    "possible": "names of those that are certain or possible; likewise",
+    "decided": "names of the labels that are set where labels may stay open; with `open_cost`",
+    "open": "names of the labels that are better left open; with `open_cost`",
     "top_{}": "names of the labels of the most probable labelset (1), the second (2), ...",
     "top_{}_probability": "probability of that labelset",
     "probability_{}": "probability of the label whose name takes the place of the braces",
@@ -59,7 +64,7 @@ def tabulate_modes(
         As for `make_table`.
     """
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
-    _check_sep(sep, dist.label_names)
+    check_sep(sep, dist.label_names)
     check_candidates(candidates)
     summary = dist.summary([])
     confidences = confidence_of_profile(summary.profile, candidates)
@@ -96,11 +101,10 @@ def make_table(
     import pandas as pd
 
     n_top = check_shown(k, dist.n_labels)
-    _check_sep(sep, dist.label_names)
+    check_sep(sep, dist.label_names)
 
     def named(labelsets: Labelsets) -> list[Any]:
-        names = to_names(labelsets, dist.label_names)
-        return names if sep is None else [sep.join(labels) for labels in names]
+        return write_names(labelsets, dist.label_names, sep)
 
     columns = {"predicted": named(Y_pred), "probability": np.exp(dist.log_prob(Y_pred)), **known}
     if n_top:
@@ -136,24 +140,6 @@ def check_shown(k: int, n_labels: int) -> int:
     return min(int(k), 2**n_labels)
 
 
-def _check_sep(sep: str | None, label_names: Sequence[str]) -> None:
-    """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
-    if sep is None:
-        return
-    if not isinstance(sep, str) or not sep:
-        raise InputError(
-            f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
-            f"names, got {sep!r}."
-        )
-    for name in label_names:
-        if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
-            raise InputError(
-                f"`sep` must stand between names of labels that can be told apart again: not "
-                f"empty, without spaces around and without {sep!r}, got the label {name!r}. Choose "
-                "another `sep`, rename the label, or leave `sep` out for tuples of names."
-            )
-
-
 def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None) -> Axes:
     """Draw the k most probable labelsets of one instance as bars.
 
@@ -186,3 +172,37 @@ def describe_in_html(dist: LabelsetDistribution) -> str:
     """Return what a notebook shows: sizes and names, for which nothing has to be computed."""
     sizes = f"{count(len(dist), 'instance')}, {count(dist.n_labels, 'label')}"
     return make_html(f"{type(dist).__name__}: {sizes} ({list_names(dist.label_names)}).")
+
+
+class ShownInstances:
+    """The part of a `LabelsetDistribution` that shows its instances to people."""
+
+    def to_frame(
+        self: Any,
+        k: int = 3,
+        *,
+        candidates: str | Sequence[str] | None = None,
+        probabilities: bool = True,
+        sep: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the mode and what is known of it as a table, see `docs/table.md`.
+
+        Parameters
+        ----------
+        k
+            How many of the most probable labelsets to add; not more than there are.
+        candidates
+            As for `labelsure.confidence`; [] for none.
+        probabilities
+            Whether to add a column for each label.
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
+
+    def plot(self: Any, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
+        """Draw the k most probable labelsets of one instance, by its position, as bars."""
+        return plot_instance(self, row, k, ax)
+
+    def _repr_html_(self: Any) -> str:
+        return describe_in_html(self)

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels.guess_values import jaccard_rows
+from labelsure._kernels.maximum_sweeps import listed_rows
+from labelsure._kernels.partial_answers import decided_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, Summary, TopLabelsets
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
@@ -152,6 +154,11 @@ class LabelsetTable(LabelsetDistribution):
         new._estimator, new._n_draws = estimator, size
         return new
 
+    @property
+    def labelsets(self) -> WeightedLabelsets:
+        """The labelsets of each instance with their probabilities, as ragged rows."""
+        return self._seen
+
     def _take(self, rows: Rows) -> Self:
         seen = self._seen.take(rows)
         known = seen if self._known is self._seen else self._known.take(rows)
@@ -161,6 +168,9 @@ class LabelsetTable(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         return np.minimum(self._seen.marginals(), 1.0)
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        return MaxMarginals.exactly(find_maxima(self._seen))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         same = (self._known.rows == Y[self._known.instance]).all(axis=1)
@@ -212,8 +222,22 @@ class LabelsetTable(LabelsetDistribution):
         for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
         return Expected.exactly(values)
 
-    def _expected_steps(self) -> Integers:
-        return 4 * self._seen.lengths  # of a guess one flip away from another, as most of them are
+    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
+        n_set = (answers == 1).sum(axis=2)
+        sizes, worth_of = np.unique(n_set, return_inverse=True)
+        worth = np.zeros((len(sizes), self.n_labels + 1, self.n_labels + 1))
+        for table, k in zip(worth, sizes.tolist(), strict=True):
+            known = metric.table(self.n_labels, k, empty=empty)
+            table[: known.shape[0], : known.shape[1]] = known
+        values = np.empty(answers.shape[:2])
+        arrays = (self._seen.rows, self._seen.weights, self._seen.starts, answers)
+        inputs = (*arrays, worth, worth_of.reshape(n_set.shape))
+        for_rows(decided_rows, len(self), *inputs, into=[values])
+        return Expected.exactly(values)
+
+    def _expected_steps(self, flips: bool) -> Integers:
+        # 4 for each labelset, of a guess one flip away from another, as most of them are.
+        return 4 * self._seen.lengths * (1 + self.n_labels * flips)
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))
@@ -236,6 +260,14 @@ class LabelsetTable(LabelsetDistribution):
         P = np.zeros((len(self), 2**self.n_labels))
         P[self._seen.instance, codes_of(self._seen.rows)] = self._seen.weights
         return P
+
+
+def find_maxima(seen: WeightedLabelsets) -> Floats:
+    """Return the largest log weight of a labelset in which each label has each value, (n, L, 2)."""
+    maxima = np.empty((len(seen), seen.n_labels, 2))
+    inputs = (seen.rows, np.log(seen.weights), seen.starts)
+    for_rows(listed_rows, len(seen), *inputs, into=[maxima])
+    return maxima
 
 
 def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:

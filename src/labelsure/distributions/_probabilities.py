@@ -1,20 +1,17 @@
-"""What users hand over, checked: probabilities, powers, sizes, random states, rows to pick."""
+"""What users hand over, checked: probabilities, powers, sizes, random states."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelsure import _limits
 from labelsure._limits import check_size
-from labelsure._typing import Floats, Integers, RandomState, Rows
+from labelsure._typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
 from labelsure.labelsets import refuse_masked
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
@@ -22,36 +19,6 @@ SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 ROUNDING = 1e-6
 """A probability this far outside of [0, 1] is rounded: float32 has seven digits, of which sums over
 trees or folds lose one."""
-
-
-def pick_rows(rows: Any, n_samples: int) -> Rows:
-    """Return an index, a slice, indices or a mask as what picks some rows of an array.
-
-    Examples
-    --------
-    >>> pick_rows(-1, 3), pick_rows([True, False, True], 3)
-    (slice(2, 3, None), array([0, 2]))
-    """
-    if isinstance(rows, (int, np.integer)):
-        if not -n_samples <= rows < n_samples:
-            raise IndexError(f"Row {rows} is out of range for {n_samples} instances.")
-        first = int(rows) % n_samples
-        return slice(first, first + 1)
-    if isinstance(rows, slice):
-        return rows
-    taken = np.atleast_1d(np.arange(n_samples)[rows])
-    if taken.ndim > 1:
-        raise IndexError(
-            f"Rows must be an index, a slice, indices or a mask, got {taken.ndim} axes."
-        )
-    return taken
-
-
-def wrong_index(index: pd.Index, n_samples: int) -> InputError:
-    """Return the error for names of rows of which there are too few or too many."""
-    return InputError(
-        f"`index` must have one entry for each of the {n_samples} instances, got {len(index)}."
-    )
 
 
 def check_number_of_best(k: Any, n_samples: int, n_labels: int) -> int:
@@ -115,6 +82,16 @@ def without_links(dist: object) -> InputError:
         f"A {type(dist).__name__} has no links, probabilities of a label given those before it. "
         "Use `JointTemperature`, or `temper` with links=False."
     )
+
+
+def check_log_probability(value: Any) -> float:
+    """Return the log of a probability, -inf included, or say what is wrong with it."""
+    if not isinstance(value, (int, float, np.number)) or not value <= 0:
+        raise InputError(
+            "`log_at_least` must be the log of a probability, a number <= 0 or -inf, got "
+            f"{value!r}."
+        )
+    return float(value)
 
 
 def check_power(power: Any) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, TopLabelsets, View
+from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets, View
 from labelsure.distributions._chain_links import Chain
 from labelsure.distributions._chain_stack import (
     PathDraws,
@@ -323,6 +323,10 @@ class Sampled(View):
         right = np.minimum(found.value + found.half_width, certain[1])
         usable = (left <= right) & (n_new >= MIN_NEW_DRAWS)
         return np.where(usable, left, certain[0]), np.where(usable, right, certain[1])
+
+    def max_marginals(self) -> MaxMarginals:
+        """Return what the labelsets enumerated and drawn say."""
+        return self.with_draws.max_marginals()
 
     def _method(self) -> NDArray[np.str_]:
         some = self.enumeration.seen.lengths > 0

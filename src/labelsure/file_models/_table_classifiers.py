@@ -9,7 +9,10 @@ from labelsure.classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
     EnsembleOfClassifierChains,
+    LabelPowerset,
     ProbabilisticClassifierChain,
+    RakelD,
+    RakelO,
 )
 
 
@@ -24,6 +27,9 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "br": lambda seed: BinaryRelevance(random_state=seed),
     "trellis": lambda seed: ClassifierTrellis(random_state=seed),
     "pcc": lambda seed: ProbabilisticClassifierChain(random_state=seed),
+    "powerset": lambda seed: LabelPowerset(random_state=seed),
+    "rakeld": lambda seed: RakelD(random_state=seed),
+    "rakelo": lambda seed: RakelO(random_state=seed),
     "forest": _make_forest,
 }
 """Each is made from a seed. A new one is an entry here."""

@@ -25,7 +25,10 @@ CLASSIFIERS = {
         "BinaryRelevance",
         "ClassifierTrellis",
         "EnsembleOfClassifierChains",
+        "LabelPowerset",
         "ProbabilisticClassifierChain",
+        "RakelD",
+        "RakelO",
     )
 }
 """Classifiers that need no import path. A new one is an entry here."""

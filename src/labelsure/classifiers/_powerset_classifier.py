@@ -1,0 +1,262 @@
+"""`LabelPowerset`: every labelset that was seen is a class of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import KFold
+from sklearn.utils.parallel import Parallel, delayed
+
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._processes import count_workers
+from labelsure._typing import Floats, Indices, Labelsets
+from labelsure.candidates import log
+from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
+from labelsure.classifiers._predictor import LabelsetClassifier
+from labelsure.distributions import (
+    IndependentLabels,
+    LabelsetTable,
+    SmoothedTable,
+    make_random_state,
+)
+from labelsure.errors import InputError
+from labelsure.saving import expect, is_array, is_number
+from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
+
+N_FOLDS = 5
+LEAST_SHARE = 1e-6
+"""Of the independent labels, when the share is chosen: unseen labelsets stay possible."""
+
+
+class LabelPowerset(LabelsetClassifier):
+    """One multi-class learner, whose classes are the labelsets seen in training.
+
+    A labelset that was not seen is as likely as independent labels with the same marginals make
+    it, times a share that is chosen by the likelihood of instances held out.
+
+    Parameters
+    ----------
+    estimator
+        Multi-class learner with `predict_proba`; None means logistic regression.
+    share
+        Of the independent labels, above 0 and at most 1; None chooses it by 5 folds, whose fits
+        come on top.
+    n_jobs
+        How many folds are fitted at a time, as in joblib.
+    random_state
+        For the folds, and for a learner that is random and has no seed of its own.
+
+    Attributes
+    ----------
+    labelsets_
+        (K, L) those seen in training, in the order of their codes.
+    estimator_
+        The fitted learner, whose class k is `labelsets_[k]`.
+    share_
+        The share of the independent labels.
+    floor_
+        How far the marginals of these are kept off 0 and 1.
+    classes_, label_names_, n_features_in_, feature_names_in_
+        As in `BinaryRelevance`.
+
+    Examples
+    --------
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> Y = [[0, 1], [0, 1], [1, 1], [1, 1]]
+    >>> model = LabelPowerset(share=0.01).fit(X, Y)
+    >>> model.predict([[0.0], [3.0]])
+    array([[0, 1],
+           [1, 1]])
+    >>> model.predict_distribution(X)
+    SmoothedTable(n_samples=4, n_labels=2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        share: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.share = share
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit_clones(
+        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
+    ) -> None:
+        share = check_share(self.share)
+        seed = int(make_random_state(self.random_state).randint(MAX_SEED))
+        fitted = PowersetFit(learner, X, Y, sample_weight, seed)
+        self.labelsets_, self.estimator_ = fitted.labelsets, fitted.learner
+        self.floor_ = fitted.floor
+        if share is None:
+            share = _choose_share(learner, X, Y, sample_weight, seed, self.n_jobs)
+        self.share_ = share
+
+    def distribution_of_checked(self, X: Features) -> SmoothedTable:
+        """Return P(Y|x) of each row of features that are checked already."""
+        shares = class_probabilities(self.estimator_, X, len(self.labelsets_))
+        instance = np.repeat(np.arange(len(shares)), shares.shape[1])
+        rows = np.tile(self.labelsets_, (len(shares), 1))
+        seen = WeightedLabelsets.merge(rows, shares.ravel(), instance, len(shares)).normalise()
+        rest = find_marginals(shares, self.labelsets_, self.floor_)
+        return SmoothedTable(
+            LabelsetTable.from_weighted(seen, self.label_names_),
+            IndependentLabels(rest, self.label_names_),
+            self.share_,
+        )
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        rows = self.labelsets_
+        expect(
+            is_array(rows, (len(rows), len(self.label_names_)))
+            and len(rows) > 0
+            and bool(np.isin(rows, (0, 1)).all()),
+            "`labelsets_` must be rows of zeros and ones, one for each label",
+        )
+        expect(hasattr(self.estimator_, "predict_proba"), "`estimator_` must have `predict_proba`")
+        known = np.asarray(self.estimator_.classes_)
+        expect(
+            known.dtype.kind in "iu" and bool(((known >= 0) & (known < len(rows))).all()),
+            "the classes of `estimator_` must be places in `labelsets_`",
+        )
+        for name in ("share_", "floor_"):
+            value = getattr(self, name)
+            expect(is_number(value, 0, 1) and value > 0, f"`{name}` must be in (0, 1]")
+
+
+def check_share(share: Any) -> float | None:
+    """Return the share of independent labels, or None where it is to be chosen."""
+    if share is None:
+        return None
+    if isinstance(share, bool) or not isinstance(share, int | float | np.number):
+        raise InputError(f"`share` must be a number or None, got {share!r}.")
+    if not 0 < share <= 1:
+        raise InputError(
+            f"`share` must be above 0 and at most 1, got {share!r}. With a small one labelsets "
+            "that were not seen in training are nearly impossible."
+        )
+    return float(share)
+
+
+class PowersetFit:
+    """A learner fitted to the labelsets of some instances.
+
+    Parameters
+    ----------
+    learner
+        To be cloned.
+    X, Y, sample_weight
+        The instances.
+    seed
+        Of a learner that is random.
+    """
+
+    def __init__(
+        self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None, seed: int
+    ) -> None:
+        self.labelsets = Y[find_distinct(Y, np.zeros(len(Y), dtype=np.intp))]
+        n_samples = len(Y) if sample_weight is None else float(sample_weight.sum())
+        self.floor = 1 / (n_samples + 2)
+        classes = self.find_classes(Y)
+        if len(self.labelsets) == 1:
+            prior = DummyClassifier(strategy="prior")
+            self.learner = prior.fit(np.zeros((1, X.shape[1])), [0])
+        else:
+            self.learner = fit_clone(learner, X, classes, sample_weight, seed)
+
+    def find_classes(self, Y: Labelsets) -> Indices:
+        """Return the place of each labelset among those seen, -1 for those that are not."""
+        known = {row.tobytes(): k for k, row in enumerate(self.labelsets)}
+        rows = np.ascontiguousarray(Y)
+        return np.array([known.get(row.tobytes(), -1) for row in rows], dtype=np.int64)
+
+    def probabilities_of(self, X: Features, Y: Labelsets) -> tuple[Floats, Floats]:
+        """Return how likely labelsets are by the classes, and by independent labels, (n,)."""
+        shares = class_probabilities(self.learner, X, len(self.labelsets))
+        classes = self.find_classes(Y)
+        by_class = np.where(classes >= 0, shares[np.arange(len(Y)), classes], 0.0)
+        rest = IndependentLabels(find_marginals(shares, self.labelsets, self.floor))
+        return by_class, np.exp(rest.log_prob(Y))
+
+
+def class_probabilities(learner: Any, X: Features, n_classes: int) -> Floats:
+    """Return the probability of each class, (n, K), those that a learner does not know having 0."""
+    found: NDArray[Any] = np.asarray(learner.predict_proba(X), dtype=np.float64)
+    shares = np.zeros((len(found), n_classes))
+    shares[:, np.asarray(learner.classes_)] = found
+    return shares
+
+
+def find_marginals(shares: Floats, labelsets: Labelsets, floor: float) -> Floats:
+    """Return P(y_j = 1) by the classes, (n, L), kept off 0 and 1."""
+    return (shares @ labelsets).clip(floor, 1 - floor)
+
+
+def _choose_share(
+    learner: Any,
+    X: Features,
+    Y: Labelsets,
+    sample_weight: Floats | None,
+    seed: int,
+    n_jobs: int | None,
+) -> float:
+    """Return the share under which labelsets of instances held out are most likely."""
+    if len(Y) < 2 * N_FOLDS:
+        return 1 / (len(Y) + 1)
+    folds = list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(Y))
+    with one_blas_thread():
+        found = Parallel(n_jobs=count_workers(n_jobs, N_FOLDS))(
+            delayed(_judge_fold)(learner, X, Y, sample_weight, seed, *fold) for fold in folds
+        )
+    by_class, by_rest, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+    return best_share(by_class, by_rest, weights)
+
+
+def _judge_fold(
+    learner: Any,
+    X: Features,
+    Y: Labelsets,
+    sample_weight: Floats | None,
+    seed: int,
+    train: Indices,
+    held_out: Indices,
+) -> tuple[Floats, Floats, Floats]:
+    weights = None if sample_weight is None else sample_weight[train]
+    fitted = PowersetFit(learner, X[train], Y[train], weights, seed)
+    found = fitted.probabilities_of(X[held_out], Y[held_out])
+    counted = np.ones(len(held_out)) if sample_weight is None else sample_weight[held_out]
+    return (*found, counted)
+
+
+def best_share(by_class: Floats, by_rest: Floats, weights: Floats) -> float:
+    """Return the share of the second under which the mean log of their mixture is highest.
+
+    Parameters
+    ----------
+    by_class, by_rest
+        (n,) probabilities of the true labelsets, the second above 0.
+    weights
+        (n,) of the instances.
+
+    Examples
+    --------
+    >>> half = np.array([0.0, 1.0])
+    >>> round(best_share(half, half[::-1], np.ones(2)), 3)
+    0.5
+    """
+
+    def loss(log_share: float) -> float:
+        share = np.exp(log_share)
+        return float(-(weights * log((1 - share) * by_class + share * by_rest)).sum())
+
+    found = minimize_scalar(loss, bounds=(np.log(LEAST_SHARE), 0.0), method="bounded")
+    return float(np.exp(found.x))

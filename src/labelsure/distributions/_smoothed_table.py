@@ -1,0 +1,216 @@
+"""`SmoothedTable`: a few labelsets with probabilities, all others by independent labels."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.errors import InputError
+from labelsure.weighted_labelsets import WeightedLabelsets
+
+
+class SmoothedTable(LabelsetDistribution):
+    """A table of labelsets in which no labelset is impossible: powersets, votes, beams.
+
+    A share of the probability is that of independent labels; the table has the others. All is
+    exact, at any number of labels: a labelset that is not in the table has the share times its
+    probability under independence.
+
+    Parameters
+    ----------
+    table
+        A `LabelsetTable`.
+    rest
+        `IndependentLabels` of the same instances and labels.
+    share
+        Above 0 and at most 1: how much of the probability is that of `rest`, for all instances or
+        (n,) for each of them.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, LabelsetTable
+    >>> votes = LabelsetTable([[[1, 0], [1, 1]]], [[0.25, 0.75]])
+    >>> dist = SmoothedTable(votes, IndependentLabels(votes.marginals().clip(0.1, 0.9)), 0.2)
+    >>> dist.probabilities().round(3)
+    array([[0.005, 0.245, 0.015, 0.735]])
+    """
+
+    def __init__(self, table: LabelsetTable, rest: IndependentLabels, share: Any) -> None:
+        for name, given, kind in (
+            ("table", table, LabelsetTable),
+            ("rest", rest, IndependentLabels),
+        ):
+            if not isinstance(given, kind):
+                raise InputError(f"`{name}` must be a {kind.__name__}, got {type(given).__name__}.")
+        if (len(table), table.n_labels) != (len(rest), rest.n_labels):
+            raise InputError(
+                "`table` and `rest` must have the same instances and labels, got "
+                f"{len(table)} and {len(rest)} instances, {table.n_labels} and {rest.n_labels} "
+                "labels."
+            )
+        super().__init__(len(table), table.n_labels, table.label_names)
+        self._share = _check_share(share, len(table))
+        self._rest = rest
+        self._table = table
+        self._index = table.index
+
+    def _take(self, rows: Rows) -> Self:
+        return type(self)(self._table._take(rows), self._rest._take(rows), self._share[rows])
+
+    def _with_engine(self, settings: Any) -> Self:
+        self._table._with_engine(settings)  # refuses what is wrong for all kinds
+        return self
+
+    # What is linear in the probabilities: the mean of both, by their shares.
+
+    def _mix(self, of_table: Floats, of_rest: Floats) -> Floats:
+        share = self._share.reshape(-1, *[1] * (of_table.ndim - 1))
+        return (1 - share) * of_table + share * of_rest
+
+    def _marginals(self) -> Floats:
+        return np.minimum(self._mix(self._table._marginals(), self._rest._marginals()), 1.0)
+
+    def _expected_by_counts(self, metric: Any, Y_pred: Labelsets, empty: float) -> Floats:
+        return self._mix(
+            *(part._expected(metric, Y_pred, empty).value for part in (self._table, self._rest))
+        )
+
+    def _expected_of_guesses(self, metric: Any, guesses: Labelsets, empty: float) -> Expected:
+        parts = (self._table, self._rest)
+        values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
+        return Expected.exactly(self._mix(*values))
+
+    def _expected_hidden(self, metric: Any, answers: Labelsets, empty: float) -> Expected:
+        parts = (self._table, self._rest)
+        values = [part._expected_hidden(metric, answers, empty).value for part in parts]
+        return Expected.exactly(self._mix(*values))
+
+    def _expected_steps(self, flips: bool) -> Integers:
+        return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
+
+    def _size_marginals(self) -> Floats:
+        return self._mix(self._table._size_marginals(), self._rest._size_marginals())
+
+    def _probabilities(self) -> Floats:
+        return self._mix(self._table._probabilities(), self._rest._probabilities())
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        is_rest = generator.random((len(self), size)) < self._share[:, np.newaxis]
+        parts = [part._sample(size, generator) for part in (self._table, self._rest)]
+        return np.where(is_rest[:, :, np.newaxis], parts[1], parts[0])
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        of_table, of_rest = self._table._log_prob(Y), self._rest._log_prob(Y)
+        return np.logaddexp(log(1 - self._share) + of_table, log(self._share) + of_rest)
+
+    # What needs to know which labelsets the table holds.
+
+    def _listed(self) -> tuple[WeightedLabelsets, Floats]:
+        """Return the labelsets of the table with their probabilities, and those of the rest."""
+        seen = self._table.labelsets
+        of_rest = np.exp(self._rest._take(seen.instance)._log_prob(seen.rows))
+        share = self._share[seen.instance]
+        weights = (1 - share) * seen.weights + share * of_rest
+        return WeightedLabelsets(seen.rows, weights, seen.starts), of_rest
+
+    def _summary(self, metrics: list[Any], empty: float) -> Summary:
+        best = self._top(2)
+        profile = self._profile_of(best.probabilities)
+        mode = best.labelsets[:, 0]
+        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
+        return Summary.of_mode(profile, mode, expected)
+
+    def _profile_of(self, largest: Floats) -> Profile:
+        """Return the profile, given the two largest probabilities, (n, 2).
+
+        Sums over what is not in the table are those over all labelsets, which independent labels
+        have in closed form, without those that are in it.
+        """
+        listed, of_rest = self._listed()
+        whole, share = self._rest.profile(), self._share
+        unlisted = np.maximum(1 - listed.sum(of_rest), 0.0)
+        entropy_unlisted = whole.entropy + listed.sum(of_rest * log(np.where(of_rest, of_rest, 1)))
+        squares_unlisted = whole.collision - listed.sum(of_rest**2)
+        entropy = listed.sum(-listed.weights * np.log(listed.weights)) + share * (
+            np.maximum(entropy_unlisted, 0.0) - unlisted * log(share)
+        )
+        collision = listed.sum(listed.weights**2) + share**2 * np.maximum(squares_unlisted, 0.0)
+        return Profile.from_values(
+            largest[:, 0], largest[:, 1], np.maximum(entropy, 0.0), collision, self.n_labels
+        )
+
+    def _top(self, k: int) -> TopLabelsets:
+        """Return the best of those in the table and of the k best of the rest.
+
+        No others are needed: being in the table only adds to a labelset's probability, so that k
+        labelsets are at least as probable as one that has a lower rank than k in the rest.
+        """
+        listed, _ = self._listed()
+        best = self._rest._top(k)
+        is_new = ~listed.contains(best.labelsets)
+        instance = np.repeat(np.arange(len(self)), k).reshape(len(self), k)
+        merged = WeightedLabelsets.merge(
+            np.concatenate([listed.rows, best.labelsets[is_new]]),
+            np.concatenate(
+                [listed.weights, (self._share[:, np.newaxis] * best.probabilities)[is_new]]
+            ),
+            np.concatenate([listed.instance, instance[is_new]]),
+            len(self),
+        )
+        return TopLabelsets(*merged.top(k))
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        # A labelset in the table is at least as probable as by the rest alone.
+        listed, _ = self._listed()
+        of_table = LabelsetTable.from_weighted(listed)._max_marginals(log_at_least).logs
+        of_rest = self._rest._max_marginals(log_at_least).logs
+        share = log(self._share)[:, np.newaxis, np.newaxis]
+        return MaxMarginals.exactly(np.maximum(of_table, share + of_rest))
+
+    def _temper(self, power: float) -> Self:
+        """Return a table over the tempered rest; what it adds to the rest stays at least 0."""
+        listed, _ = self._listed()
+        rest = self._rest._temper(power)
+        seen = listed.instance
+        log_one, log_zero = self._rest.log_marginals
+        log_sum = np.logaddexp(power * log_one, power * log_zero).sum(axis=1)
+        log_share = power * log(self._share) + log_sum  # before the sum over all labelsets is known
+        log_listed = power * log(listed.weights)
+        of_rest = rest._take(seen)._log_prob(listed.rows)
+        largest = np.maximum(log_share, _largest(listed, log_listed))
+        share = np.exp(log_share - largest)
+        raised = np.exp(log_listed - largest[seen])
+        # Where rounding leaves nothing of a labelset it stays in the table, which is never empty.
+        added = np.maximum(raised - share[seen] * np.exp(of_rest), np.finfo(np.float64).tiny)
+        total = share + listed.sum(added)
+        table = WeightedLabelsets.merge(listed.rows, added, seen, len(self))
+        return type(self)(
+            LabelsetTable.from_weighted(table.normalise(), self.label_names), rest, share / total
+        )
+
+
+def _largest(listed: WeightedLabelsets, values: Floats) -> Floats:
+    """Return the largest value of each instance's labelsets, of which there is at least one."""
+    return np.maximum.reduceat(values, listed.starts[:-1]) if len(listed) else np.empty(0)
+
+
+def _check_share(share: Any, n_samples: int) -> Floats:
+    values = np.asarray(share, dtype=np.float64)
+    if values.shape not in ((), (n_samples,)):
+        raise InputError(
+            f"`share` must be a number or one for each of the {n_samples} instances, got shape "
+            f"{values.shape}."
+        )
+    if not ((values > 0) & (values <= 1)).all():
+        raise InputError(
+            "`share` must be above 0 and at most 1, so that no labelset is impossible, got "
+            f"{values.min() if values.size else values}. For none use the `LabelsetTable` itself."
+        )
+    return np.broadcast_to(values, (n_samples,)).copy()
