@@ -173,6 +173,22 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
+def _add_found(key, members, odds, factors, found, n_found, work):
+    """Append a labelset that is not among those found; return how many there are, -1 if no room."""
+    keys, P, slots = found
+    at = _find_slot(key, keys, slots)
+    if slots[at] >= 0:
+        return n_found
+    if n_found == P.size:
+        return -1
+    slots[at] = n_found
+    for w in range(key.size):
+        keys[n_found, w] = key[w]
+    P[n_found] = _mixture_probability(members, odds, factors, work)
+    return n_found + 1
+
+
+@inner
 def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
@@ -181,14 +197,13 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     largest probability of a prefix that was left alone: what was not found has no more than that
     in this chain, -1 when the search was cut short; and how many multiplications it took.
     """
-    keys, P, slots = found
+    keys, P, _ = found
     stack_odds, stack_shares = stack
     n_labels = order.size
     all_at_once = n_labels <= STACK_LABELS
     if all_at_once:
         _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
-    work = np.empty(n_labels)
-    key = np.zeros(keys.shape[1], dtype=np.uint64)
+    key, work = np.zeros(keys.shape[1], dtype=np.uint64), np.empty(n_labels)
     members = np.empty(n_labels + 1, dtype=np.int64)
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
@@ -203,12 +218,11 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             if n_visits < 0:
                 return n_found, -1.0, n_operations
             label = order[j]
+            n_operations += depth + 1
             if all_at_once:
-                n_operations += 1
                 zero = prefix[depth] * stack_shares[depth, label]
                 one = zero * stack_odds[depth, label]
             else:
-                n_operations += depth + 1
                 label_odds = _odds_after(odds[m], factors[m], members[:depth], label)
                 zero = prefix[depth] / (1.0 + label_odds)
                 one = zero * label_odds
@@ -221,13 +235,8 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
                 left_alone = max(left_alone, one)
                 continue
             if all_at_once:
-                n_operations += n_labels
-                _set_label(
-                    stack_odds[depth],
-                    factors[m, label],
-                    stack_odds[depth + 1],
-                    stack_shares[depth + 1],
-                )
+                above, below = stack_odds[depth], stack_odds[depth + 1]
+                _set_label(above, factors[m, label], below, stack_shares[depth + 1])
             key[label >> 6] |= np.uint64(1) << np.uint64(label & 63)
             members[depth] = label
             depth += 1
@@ -235,16 +244,11 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             prefix[depth] = one
             continue
         if j == n_labels:
-            at = _find_slot(key, keys, slots)
-            if slots[at] < 0:
-                if n_found == P.size:
-                    return n_found, -1.0, n_operations
-                slots[at] = n_found
-                for w in range(key.size):
-                    keys[n_found, w] = key[w]
-                P[n_found] = _mixture_probability(members[:depth], odds, factors, work)
-                n_operations += odds.size * (depth + 1)
-                n_found += 1
+            before = n_found
+            n_found = _add_found(key, members[:depth], odds, factors, found, n_found, work)
+            if n_found < 0:
+                return before, -1.0, n_operations
+            n_operations += (n_found - before) * odds.size * (depth + 1)
         depth -= 1
         if depth >= 0:
             label = members[depth]
