@@ -165,8 +165,9 @@ What to take from it:
   effective size that it refuses by is of its own factors, which seem to run away where the
   classifier's probabilities are off. So it is no merit that it refuses nothing above an effective
   size of 100.
-- With 30 labels of the batch, drawn at random, the interval covers whatever has shifted. It is
-  wider than the others, which is the price; and narrower than the 30 labels alone make it.
+- With 30 labels of the batch, drawn at random, the interval does not depend on what has shifted.
+  With so few it covers a little less than it says on some sets (the tables have each); it is wider
+  than the others, which is the price, and narrower than the 30 labels alone make it.
 """
 
 

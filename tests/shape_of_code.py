@@ -18,7 +18,9 @@ AIMS = {
     "import depth": 21,
     "lines of the longest module": 400,
     "lines of the longest function": 60,
-    "modules that an estimate passes": 19,
+    # 18, and two for what every estimate does more: it compares the batch with the labelled
+    # instances, and asks how often each labelset was seen in training.
+    "modules that an estimate passes": 20,
 }
 
 
