@@ -27,7 +27,7 @@ def plan_of(tmp_path, text):
     return load_plan(path)
 
 
-@pytest.mark.parametrize("name", ["embedded", "paper", "paper-standardised", "quick"])
+@pytest.mark.parametrize("name", ["embedded", "paper", "paper-standardised", "quick", "wide"])
 def test_shipped_plans_survive_being_written_and_read(name):
     plan = load_plan(name)
     assert name in shipped_plans()

@@ -12,6 +12,7 @@ from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import (
@@ -34,6 +35,7 @@ __all__ = [
     "EngineSettings",
     "Expected",
     "IndependentLabels",
+    "IndependentMixture",
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",

@@ -32,6 +32,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "best": ("_best",),
     "support": ("_support",),
     "members": ("_members",),
+    "member_weights": ("_member_weights",),
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from labelsure._kernels.chain_joints import BlockPlan, joint_rows, plan_blocks
-from labelsure._kernels.threads import for_rows
+from labelsure._kernels.chain_joints import BlockPlan, plan_blocks
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
@@ -288,29 +287,6 @@ def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
     """Make the plan once for a mixture: its instances come a few at a time, in several threads."""
     weights, orders = [link.weights for link in links], [link.order for link in links]
     return plan_blocks(np.stack(weights), np.stack(orders))
-
-
-def write_joints(chains: Sequence[Chain], P: Floats) -> None:
-    """Write the mean of the chains' joints: linear ones in one kernel, others one by one.
-
-    Parameters
-    ----------
-    chains
-        Over the same instances and labels.
-    P
-        (n, 2**L) where to write.
-    """
-    linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-    if linear:
-        bases = np.stack([chain.base for chain in linear], axis=1)
-        for_rows(joint_rows, len(P), bases, plan_joint(linear), into=[P])
-        if len(linear) < len(chains):
-            P *= len(linear) / len(chains)
-    else:
-        P[:] = 0.0
-    for chain in chains:
-        if not isinstance(chain, LinearChain):
-            P += chain.joint() / len(chains)
 
 
 class PrefixChain(Chain):

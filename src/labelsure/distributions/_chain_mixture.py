@@ -7,12 +7,12 @@ from copy import copy
 from typing import Any, Self, Unpack
 
 import numpy as np
-from scipy.special import logsumexp
+from numpy.typing import ArrayLike
 
 from labelsure import _limits
 from labelsure._kernels.threads import map_rows, n_threads
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
     MaxMarginals,
@@ -23,6 +23,7 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_links import Chain, LinearChain
+from labelsure.distributions._chain_stack import log_prob_of_rows
 from labelsure.distributions._chain_views import ANY, JOINT_BYTES, ChainViews, Question, Views
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._draw_rounds import (
@@ -34,12 +35,13 @@ from labelsure.distributions._draw_rounds import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._kept_answers import KeptAnswers
+from labelsure.distributions._weighted_chains import WeightedChains, read_weights
 from labelsure.errors import InputError
 from labelsure.metrics import EXACT, Metric
 
 
 class ChainMixture(LabelsetDistribution):
-    """The mean of the joint distributions of one or more chains.
+    """The mean of the joint distributions of one or more chains, with weights if they have some.
 
     Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
     and throws them away. *certified* looks for the likely labelsets and bounds all others.
@@ -54,6 +56,9 @@ class ChainMixture(LabelsetDistribution):
         `LinearChain` or `PrefixChain` objects over the same instances and labels.
     label_names
         One for each label.
+    weights
+        (n_chains,) what each chain has of the mixture, or (n, n_chains) by instance; None for equal
+        ones.
     max_exact_labels
         Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
     random_state
@@ -77,6 +82,7 @@ class ChainMixture(LabelsetDistribution):
         chains: Sequence[Chain],
         label_names: Iterable[Any] | None = None,
         *,
+        weights: ArrayLike | None = None,
         max_exact_labels: int | None = None,
         random_state: int = 0,
         **settings: Unpack[EngineSettings],
@@ -93,7 +99,8 @@ class ChainMixture(LabelsetDistribution):
         if not isinstance(random_state, (int, np.integer)) or random_state < 0:
             raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
         super().__init__(*shapes.pop(), label_names)
-        self._chains = chains
+        shares = read_weights(weights, len(self), len(chains))
+        self._chains = WeightedChains(chains, shares)
         self._max_exact_labels = max_exact_labels
         self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
@@ -115,11 +122,11 @@ class ChainMixture(LabelsetDistribution):
         return self._copy(self._chains, self._engine.replace(settings)) if settings else self
 
     def _take(self, rows: Rows) -> Self:
-        return self._copy([chain.take(rows) for chain in self._chains], self._engine)
+        return self._copy(self._chains.take(rows), self._engine)
 
-    def _copy(self, chains: list[Chain], engine: Engine) -> Self:
+    def _copy(self, chains: WeightedChains, engine: Engine) -> Self:
         new = copy(self)  # what was checked need not be checked again
-        new._chains, new._engine, new._n_samples = chains, engine, chains[0].n_samples
+        new._chains, new._engine, new._n_samples = chains, engine, chains.n_samples
         new._kept = None
         return new
 
@@ -131,17 +138,19 @@ class ChainMixture(LabelsetDistribution):
         return new
 
     def _members(self) -> list[LabelsetDistribution]:
-        return [self._copy([chain], self._engine) for chain in self._chains]
+        return [self._copy(WeightedChains([chain]), self._engine) for chain in self._chains]
+
+    def _member_weights(self) -> Floats:
+        return self._chains.shares / self.n_chains
 
     # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        by_chain = [chain.log_prob(Y) for chain in self._chains]
-        return logsumexp(by_chain, axis=0) - np.log(self.n_chains)
+        return log_prob_of_rows(self._chains, Y, slice(None))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         drawn = np.empty((len(self) * size, self.n_labels), dtype=np.int8)
-        chosen = generator.integers(self.n_chains, size=len(drawn))
+        chosen = self._choose_chains(size, generator)
         uniforms = generator.random(drawn.shape)
         rows = np.repeat(np.arange(len(self)), size)
         for m, chain in enumerate(self._chains):
@@ -149,8 +158,14 @@ class ChainMixture(LabelsetDistribution):
             drawn[mine] = chain.sample(rows[mine], uniforms[mine])
         return drawn.reshape(len(self), size, self.n_labels)
 
+    def _choose_chains(self, size: int, generator: np.random.Generator) -> Integers:
+        """Return the chains that draws come from, `size` for each instance, one after the other."""
+        if self._chains.is_equal:
+            return generator.integers(self.n_chains, size=len(self) * size)
+        return self._chains.find_owners(generator.random((len(self), size))).ravel()
+
     def _temper_links(self, power: float) -> Self:
-        return self._copy([chain.temper(power) for chain in self._chains], self._engine)
+        return self._copy(self._chains.change(lambda chain: chain.temper(power)), self._engine)
 
     def _link_logits(self, Y: Labelsets) -> Floats:
         return np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)

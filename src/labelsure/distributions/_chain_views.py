@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,13 @@ from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices
 from labelsure.distributions import _engine_costs as costs
 from labelsure.distributions._answers import View
-from labelsure.distributions._chain_links import Chain, write_joints
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._draw_rounds import Phase, draw_in_phases
 from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._engines import Engine
 from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
 from labelsure.distributions._sampling import Sampled
+from labelsure.distributions._weighted_chains import WeightedChains, write_joints
 from labelsure.errors import TooLargeError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ChainViews:
     Parameters
     ----------
     chains
-        Over the same instances and labels.
+        Over the same instances and labels, with their weights.
     engine
         Which computes.
     label_names
@@ -90,7 +90,7 @@ class ChainViews:
         What a table shows, to be noted while all probabilities are there; None where nobody asked.
     """
 
-    chains: Sequence[Chain]
+    chains: WeightedChains
     engine: Engine
     label_names: tuple[str, ...]
     max_exact_labels: int
@@ -147,7 +147,7 @@ class ChainViews:
             good = found.meets(goals) | (found.meets(enough) & bool(question.phases))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
-                greedy = add_greedy([chain.take(rows[rest]) for chain in self.chains], found[rest])
+                greedy = add_greedy(self.chains.take(rows[rest]), found[rest])
                 yield from self._draw(rows[rest], greedy, question, n_left)
             else:
                 good[:] = True
@@ -164,8 +164,7 @@ class ChainViews:
         if not question.phases:
             yield rows, found
             return
-        chains = [chain.take(rows) for chain in self.chains]
-        start = Sampled(found, chains, DrawStreams(self.random_state, rows))
+        start = Sampled(found, self.chains.take(rows), DrawStreams(self.random_state, rows))
         limits = [phase.limit(n_draws, self.engine.name == "auto") for phase in question.phases]
         yield from draw_in_phases(rows, start, question.phases, limits)
 
@@ -197,7 +196,7 @@ class ChainViews:
 
     def search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
-        return enumerate_chains([chain.take(rows) for chain in self.chains], goals, budget)
+        return enumerate_chains(self.chains.take(rows), goals, budget)
 
     def _blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
         """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""
@@ -222,7 +221,7 @@ class ChainViews:
         for first in range(0, len(rows), max(step, 1)):
             some = rows[first : first + step]
             costs.note_operations(len(some) * costs.dense_operations(self.chains))
-            write_joints([chain.take(some) for chain in self.chains], P[: len(some)])
+            write_joints(self.chains.take(some), P[: len(some)])
             dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
             if self.kept is not None:
                 self.kept.note(some, dense)
