@@ -19,12 +19,23 @@ from benchmarks import (
     engines,
     estimation,
     first_use,
+    many_labels,
     scoring,
     trellis,
 )
 from benchmarks.measure import Benchmark, Row
 
-MODULES = (core, chains, trellis, engines, classifiers, estimation, first_use, scoring)
+MODULES = (
+    core,
+    chains,
+    trellis,
+    engines,
+    many_labels,
+    classifiers,
+    estimation,
+    first_use,
+    scoring,
+)
 BENCHMARKS: dict[str, Benchmark] = {
     name: run for module in MODULES for name, run in module.BENCHMARKS.items()
 }

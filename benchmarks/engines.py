@@ -41,19 +41,6 @@ def ensemble_of(name: str, C: float) -> ls.ChainMixture | None:
     return model.predict_distribution(scaler.transform(test.X[:N_INSTANCES]))
 
 
-def simulated(n_labels: int, n_samples: int = 20) -> ls.ChainMixture:
-    """Return ten chains with about a seventh of the labels set, as many in doubt."""
-    rng = np.random.default_rng(0)
-    base = rng.normal(-3, 1.5, size=(n_samples, n_labels))
-    chains = []
-    for _ in range(10):
-        order = rng.permutation(n_labels)
-        noise = rng.normal(0, 0.5, size=(n_samples, n_labels))
-        weights = rng.normal(0, 0.15, size=(n_labels, n_labels))
-        chains.append(ls.LinearChain(order, base[:, order] + noise, weights))
-    return ls.ChainMixture(chains)
-
-
 def milliseconds(
     ask: Callable[[ls.ChainMixture], object], dist: ls.ChainMixture, copies: int = 1
 ) -> np.ndarray:
@@ -127,16 +114,6 @@ def enron_flat() -> Iterator[Row]:
         yield from median_and_90(f"{what}: interval of SE", wide, "", needed)
 
 
-def many_labels() -> Iterator[Row]:
-    dist = simulated(174)
-    chosen = {"budget": 5000}
-    taken = milliseconds(lambda one: one.profile(**chosen), dist)
-    what = "174 labels, simulated, auto, budget 5,000"
-    yield from median_and_90(what, taken, "ms", 1000)
-    wide = widths(dist, **chosen)["SE"].to_numpy()
-    yield from median_and_90(f"{what}: interval of SE", wide, "", 0.01)
-
-
 def exact_kinds() -> Iterator[Row]:
     rng = np.random.default_rng(0)
     independent = ls.IndependentLabels(rng.random((100, 5000)))
@@ -154,6 +131,5 @@ BENCHMARKS = {
     "slashdot": one_thread(slashdot),
     "enron": one_thread(enron),
     "enron_flat": one_thread(enron_flat),
-    "many_labels": one_thread(many_labels),
     "exact_kinds": one_thread(exact_kinds),
 }

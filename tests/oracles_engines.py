@@ -31,6 +31,24 @@ def squared_conditional(conditional):
     return squared
 
 
+def path(order, conditional, code):
+    """What the links of a chain say along the path to a labelset.
+
+    Returns its log-probability; how far that is above the sum of -(binary entropies) of the links;
+    and P(y_j = 1 | labels before) of each label j.
+    """
+    log_prob, average, given = 0.0, 0.0, [0.0] * len(order)
+    prefix = []
+    for position, label in enumerate(order):
+        p = conditional(position, prefix)
+        bit = code >> int(label) & 1
+        log_prob += math.log(p if bit else 1 - p)
+        average += p * math.log(p) + (1 - p) * math.log(1 - p)
+        given[label] = p
+        prefix.append(bit)
+    return log_prob, log_prob - average, given
+
+
 def mean_weight(P, Q, enumerated=()):
     """The mean of P**2 / Q over draws from Q, those of enumerated codes counting 0."""
     total = 0.0

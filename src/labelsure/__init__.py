@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         SmoothedTable,
         TrellisDistribution,
         confidence,
+        watch_progress,
     )
     from labelsure.errors import (
         DataError,
@@ -116,6 +117,7 @@ _HOMES = {
         "SmoothedTable",
         "TrellisDistribution",
         "confidence",
+        "watch_progress",
     ],
     "errors": [
         "DataError",
@@ -210,6 +212,7 @@ __all__ = [
     "read_labelsets",
     "reliability",
     "split_dataset",
+    "watch_progress",
 ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from labelsure._kernels.compiling import fast_inner, inner, kernel
 
 LARGE = 1e290  # products are taken apart before they leave what a float holds
-SMALL = 1e-290
+MODERATE = 1e140  # two such numbers can be multiplied
 
 
 @fast_inner
@@ -61,12 +61,13 @@ def _log_of_members(work, members):
     """Return the log of the product of some labels' odds."""
     total, product = 0.0, 1.0
     for label in members:
-        odds = work[label]
-        if SMALL < product * odds < LARGE:
-            product *= odds
-        else:
+        if not 1.0 / MODERATE < product < MODERATE:
             total += np.log(product)
-            product = odds
+            product = 1.0
+        if 1.0 / MODERATE < work[label] < MODERATE:
+            product *= work[label]
+        else:
+            total += np.log(work[label])
     return total + np.log(product)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from labelsure._kernels.progress import watch_progress
 from labelsure._storage import first_line
 
 if TYPE_CHECKING:
@@ -116,3 +117,49 @@ def _line(event: CellEvent) -> str:
     width = len(str(event.n_cells))
     head = f"[{event.n_finished:>{width}}/{event.n_cells}] {event.cell} {event.seconds:.1f} s"
     return f"{head} FAILED: {first_line(event.message)}" if event.state == "failed" else head
+
+
+class InstanceBar:
+    """Draws how many instances the distributions that are computed within have finished.
+
+    Only where that takes a while, and on a terminal: it is gone when they are finished.
+
+    Parameters
+    ----------
+    quiet
+        Draw nothing.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        console = make_console(stderr=True, quiet=quiet)
+        self._bar = Progress(
+            TextColumn("instances"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+        )
+        self._task = self._bar.add_task("instances", total=None, visible=False)
+        self._watch = watch_progress(self)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        self._watch.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._watch.__exit__(kind, error, trace)
+        self._bar.stop()
+
+    def __call__(self, n_done: int, n_all: int) -> None:
+        """Draw where a question stands that is answered in several steps."""
+        shown = n_done < n_all or self._bar.tasks[self._task].visible
+        self._bar.update(self._task, completed=n_done, total=n_all, visible=shown)

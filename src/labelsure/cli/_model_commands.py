@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelsure._storage import expand_path
-from labelsure.cli._console import make_console, on_one_line
+from labelsure.cli._console import InstanceBar, make_console, on_one_line
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
@@ -240,8 +240,8 @@ def _read_cv(cv: str | None) -> int | float | None:
 
 @contextmanager
 def _notes(quiet: bool) -> Iterator[None]:
-    """Print warnings as one line each on stderr, once what they are about has come out."""
-    with warnings.catch_warnings(record=True) as caught:
+    """Show how far distributions are; print warnings as one line each on stderr at the end."""
+    with warnings.catch_warnings(record=True) as caught, InstanceBar(quiet):
         warnings.simplefilter("always")
         yield
     for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):

@@ -207,7 +207,7 @@ class DependenceLayer(LabelsetPredictor):
     def _model(self) -> Any:
         """Return the model; a learner for one label is fitted to each of them."""
         if self.estimator is None or _is_for_one_label(self.estimator):
-            return BinaryRelevance(self.estimator)
+            return BinaryRelevance(self.estimator, random_state=self.random_state)
         return self.estimator
 
     def _wrapped_estimator(self) -> Any:
@@ -326,6 +326,9 @@ class DependenceLayer(LabelsetPredictor):
         for kind, layer in self.layers_.items():
             right = type(layer) is LAYERS[kind] and layer.label_names_ == self.label_names_
             expect(right, f"the layer {kind!r} must be one, of the same labels")
+        known = ("predict_distribution", "predict_proba")
+        is_model = any(hasattr(self.estimator_, name) for name in known)
+        expect(is_model, "`estimator_` must be a model with probabilities")
         expect(is_number(self.mean_log_prob_), "`mean_log_prob_` must be a number")
         expect(self.kind_ == self._choose(), "`kind_` must be what the gains say")
 

@@ -1,5 +1,6 @@
 """Distributions over labelsets: what classifiers make and everything else uses."""
 
+from labelsure._kernels.progress import watch_progress
 from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
@@ -57,6 +58,7 @@ __all__ = [
     "make_generator",
     "make_random_state",
     "make_table",
+    "watch_progress",
 ]
 
 name_classes_publicly(__name__)

@@ -152,13 +152,15 @@ class Support:
     Parameters
     ----------
     table
-        The known labelsets with their probabilities, divided by the sum of these.
+        The known labelsets with their probabilities, divided by the sum of these; or with draws
+        that stand for the others.
     seen_mass
-        (n,) that sum.
+        (n,) what differences within the table count for: that sum, or 1 with draws.
     unseen_mass
-        (n,) the most that all others can have together.
+        (n,) the most that can be elsewhere than the table says: what all others have together,
+        twice with draws, which are themselves elsewhere then.
     largest_unseen
-        (n,) the most that a single other one can have.
+        (n,) the most that a single labelset that was not enumerated can have.
     """
 
     table: LabelsetDistribution

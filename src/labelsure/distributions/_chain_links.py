@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from labelsure._kernels.chain_joints import BlockPlan, plan_blocks
+from labelsure._kernels.chain_joints import BlockPlan, joint_rows, plan_blocks
+from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
@@ -287,6 +288,32 @@ def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
     """Make the plan once for a mixture: its instances come a few at a time, in several threads."""
     weights, orders = [link.weights for link in links], [link.order for link in links]
     return plan_blocks(np.stack(weights), np.stack(orders))
+
+
+def write_joints(chains: Sequence[Chain], shares: Floats | None, P: Floats) -> None:
+    """Write the joints of mixtures: of linear chains in one kernel, of others one by one.
+
+    Parameters
+    ----------
+    chains
+        Over the same instances and labels.
+    shares
+        (n, m) the weight of each chain times m; None means that all have the same.
+    P
+        (n, 2**L) where to write.
+    """
+    shares = np.ones((len(P), len(chains))) if shares is None else shares
+    is_linear = [isinstance(chain, LinearChain) for chain in chains]
+    linear = [chain for chain in chains if isinstance(chain, LinearChain)]
+    if linear:
+        bases = np.stack([chain.base for chain in linear], axis=1)
+        mine = shares[:, is_linear] * (len(linear) / len(chains))
+        for_rows(joint_rows, len(P), bases, mine, plan_joint(linear), into=[P])
+    else:
+        P[:] = 0.0
+    for m, chain in enumerate(chains):
+        if not is_linear[m]:
+            P += chain.joint() * shares[:, m : m + 1] / len(chains)
 
 
 class PrefixChain(Chain):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from labelsure import _limits
+from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import map_rows, n_threads
-from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure.candidates import log
+from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     Expected,
     MaxMarginals,
@@ -22,22 +25,18 @@ from labelsure.distributions._answers import (
     expect_exact,
 )
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._chain_links import Chain, LinearChain
-from labelsure.distributions._chain_stack import log_prob_of_rows
-from labelsure.distributions._chain_views import ANY, JOINT_BYTES, ChainViews, Question, Views
+from labelsure.distributions._chain_links import Chain, LinearChain, write_joints
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
-from labelsure.distributions._draw_rounds import (
-    CollisionPhase,
-    EntropyPhase,
-    ExpectedPhase,
-    MarginalPhase,
-    Phase,
-)
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._kept_answers import KeptAnswers
-from labelsure.distributions._weighted_chains import WeightedChains, read_weights
-from labelsure.errors import InputError
+from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics import EXACT, Metric
+
+if TYPE_CHECKING:
+    from labelsure.distributions._chain_views import ChainViews, Question, Views
+    from labelsure.distributions._weighted_chains import WeightedChains
+
+JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
 
 
 class ChainMixture(LabelsetDistribution):
@@ -99,8 +98,10 @@ class ChainMixture(LabelsetDistribution):
         if not isinstance(random_state, (int, np.integer)) or random_state < 0:
             raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
         super().__init__(*shapes.pop(), label_names)
-        shares = read_weights(weights, len(self), len(chains))
-        self._chains = WeightedChains(chains, shares)
+        self._chains = chains
+        self._shares: Floats | None = None
+        if weights is not None:
+            self._shares = arguments.read_shares(weights, len(self), len(chains))
         self._max_exact_labels = max_exact_labels
         self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
@@ -119,34 +120,42 @@ class ChainMixture(LabelsetDistribution):
         return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
     def _with_engine(self, settings: EngineSettings) -> Self:
-        return self._copy(self._chains, self._engine.replace(settings)) if settings else self
+        return (
+            self._copy(self._chains, self._shares, self._engine.replace(settings))
+            if settings
+            else self
+        )
 
     def _take(self, rows: Rows) -> Self:
-        return self._copy(self._chains.take(rows), self._engine)
+        shares = None if self._shares is None else self._shares[rows]
+        return self._copy([chain.take(rows) for chain in self._chains], shares, self._engine)
 
-    def _copy(self, chains: WeightedChains, engine: Engine) -> Self:
+    def _copy(self, chains: list[Chain], shares: Floats | None, engine: Engine) -> Self:
         new = copy(self)  # what was checked need not be checked again
-        new._chains, new._engine, new._n_samples = chains, engine, chains.n_samples
-        new._kept = None
+        new._chains, new._engine, new._n_samples = chains, engine, chains[0].n_samples
+        new._shares, new._kept = shares, None
         return new
 
     def _keep_top(self, k: int) -> Self:
-        if not (self._views.is_dense and self._views.is_affordable):
+        if not (self._is_dense and self._is_affordable):
             return self
-        new = self._copy(self._chains, self._engine)
+        new = self._copy(self._chains, self._shares, self._engine)
         new._index, new._kept = self._index, KeptAnswers(len(self), self.n_labels, k)
         return new
 
     def _members(self) -> list[LabelsetDistribution]:
-        return [self._copy(WeightedChains([chain]), self._engine) for chain in self._chains]
+        return [self._copy([chain], None, self._engine) for chain in self._chains]
 
     def _member_weights(self) -> Floats:
-        return self._chains.shares / self.n_chains
+        return self._weighted.shares / self.n_chains
 
     # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        return log_prob_of_rows(self._chains, Y, slice(None))
+        by_chain = np.stack([chain.log_prob(Y) for chain in self._chains], axis=1)
+        if self._shares is not None:
+            by_chain += log(self._shares)
+        return np.asarray(logsumexp(by_chain, axis=1) - np.log(self.n_chains))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         drawn = np.empty((len(self) * size, self.n_labels), dtype=np.int8)
@@ -160,31 +169,99 @@ class ChainMixture(LabelsetDistribution):
 
     def _choose_chains(self, size: int, generator: np.random.Generator) -> Integers:
         """Return the chains that draws come from, `size` for each instance, one after the other."""
-        if self._chains.is_equal:
+        if self._shares is None:
             return generator.integers(self.n_chains, size=len(self) * size)
-        return self._chains.find_owners(generator.random((len(self), size))).ravel()
+        return self._weighted.find_owners(generator.random((len(self), size))).ravel()
 
     def _temper_links(self, power: float) -> Self:
-        return self._copy(self._chains.change(lambda chain: chain.temper(power)), self._engine)
+        return self._copy([c.temper(power) for c in self._chains], self._shares, self._engine)
 
     def _link_logits(self, Y: Labelsets) -> Floats:
         return np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
 
+    # All probabilities, of some instances at a time.
+
     @property
-    def _views(self) -> ChainViews:
-        """Who answers for which instances."""
-        return ChainViews(
-            self._chains,
-            self._engine,
-            self.label_names,
-            self.max_exact_labels,
-            self._random_state,
-            self._kept,
-        )
+    def _is_dense(self) -> bool:
+        """Whether all instances get their whole joint, whatever the question."""
+        cheap = self._is_affordable and self.n_labels <= _limits.CHEAP_DENSE_LABELS
+        return self._engine.name == "dense" or (self._engine.name == "auto" and cheap)
+
+    @property
+    def _is_affordable(self) -> bool:
+        return self.n_labels <= self.max_exact_labels
+
+    def _check_affordable(self) -> None:
+        if not self._is_affordable:
+            raise TooLargeError(
+                f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
+                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
+                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
+                f"{JOINT_BYTES} * 2**{self.n_labels} bytes."
+            )
+
+    @property
+    def _n_joints(self) -> int:
+        """How many joints are made at a time: one for each thread, if there is memory."""
+        room = _limits.DENSE_WORK_BYTES // (JOINT_BYTES << self.n_labels)
+        return max(1, min(n_threads(), room))
+
+    def _dense_views(self, rows: Indices) -> Iterator[tuple[Indices, DenseDistribution]]:
+        """Yield instances with all their probabilities, as many at a time as fit into memory."""
+        step = max(self._n_joints, _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3))
+        step = min(len(rows), step)
+        # One array for all: memory that the system gives anew is as slow as filling it.
+        P = np.empty((step, 2**self.n_labels))
+        for first in range(0, len(rows), max(step, 1)):
+            some = rows[first : first + step]
+            if self.n_labels > _limits.CHEAP_DENSE_LABELS:
+                self._beyond_dense.note_dense(len(some))
+            shares = None if self._shares is None else self._shares[some]
+            write_joints([chain.take(some) for chain in self._chains], shares, P[: len(some)])
+            dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
+            if self._kept is not None:
+                self._kept.note(some, dense)
+            yield some, dense
 
     def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
-        self._views.check_affordable()
-        yield from self._views.dense_views(np.arange(len(self)))
+        self._check_affordable()
+        progress = Progress(len(self))
+        for rows, dense in self._dense_views(np.arange(len(self))):
+            yield rows, dense
+            progress.add(len(rows))
+
+    # Other engines, which are loaded when they are needed.
+
+    @property
+    def _weighted(self) -> WeightedChains:
+        from labelsure.distributions._weighted_chains import WeightedChains
+
+        return WeightedChains(self._chains, self._shares)
+
+    @property
+    def _beyond_dense(self) -> ChainViews:
+        from labelsure.distributions._chain_views import ChainViews
+
+        return ChainViews(
+            self._weighted,
+            self._engine,
+            self.label_names,
+            self._random_state,
+            self._is_affordable,
+            self._dense_views,
+        )
+
+    @property
+    def _prefers_exact(self) -> bool:
+        """Whether "auto" makes all probabilities where a search does not do."""
+        return self._is_dense or self._beyond_dense.prefers_exact
+
+    def _answering(self, ask: Callable[[ChainViews], Question]) -> Views:
+        """Yield all instances, some at a time, with what answers until the next are due."""
+        if self._is_dense:
+            return self._exact_blocks()
+        views = self._beyond_dense
+        return views.answering(ask(views))
 
     # Answers, put together from those of the views.
 
@@ -192,53 +269,45 @@ class ChainMixture(LabelsetDistribution):
         def summarise(views: Views) -> list[tuple[Indices, Summary]]:
             return [(rows, view.summary(metrics, empty)) for rows, view in views]
 
-        views = self._views
+        def summarise_dense(start: int, stop: int) -> list[tuple[Indices, Summary]]:
+            part = summarise(self._dense_views(np.arange(start, stop)))
+            progress.add(stop - start)
+            return part
+
         linear = all(isinstance(chain, LinearChain) for chain in self._chains)
-        if views.is_dense and linear and views.n_joints == n_threads():
+        if self._is_dense and linear and self._n_joints == n_threads():
             # Each thread makes joints and sums them up while they are in its cache. Not so with
             # base learners of any kind: they need not bear being asked by several threads.
-            views.check_affordable()
-            blocks = map_rows(
-                lambda start, stop: summarise(views.dense_views(np.arange(start, stop))), len(self)
-            )
-            parts = [part for block in blocks for part in block]
+            self._check_affordable()
+            progress = Progress(len(self))
+            parts = [part for block in map_rows(summarise_dense, len(self)) for part in block]
         else:
-            tolerance, sampled = self._engine.tolerance, self._engine.sampled_tolerance
-            phases: list[Phase] = [EntropyPhase(sampled), CollisionPhase(sampled)]
             inexact = [metric for metric in metrics if metric not in _WITHOUT_ENGINE]
-            if inexact:
-                phases.append(ExpectedPhase(sampled, inexact, empty))
-            unseen = tolerance if metrics else ANY
-            question = Question(tolerance, unseen, certain=True, phases=tuple(phases))
-            parts = summarise(views.answering(question))
+            parts = summarise(
+                self._answering(lambda views: views.ask_summary(metrics, inexact, empty))
+            )
         return Summary.assemble(parts) if parts else Summary.of_nothing(metrics, self.n_labels)
 
     def _marginals(self) -> Floats:
         if self._kept is not None and self._kept.is_complete:
             return self._kept.marginals.copy()
         marginals = np.empty((len(self), self.n_labels))
-        if self._engine.name == "dense" or (
-            self._engine.name == "auto" and self._views.prefers_exact
-        ):
+        if self._engine.name in ("auto", "dense") and self._prefers_exact:
             for rows, dense in self._exact_blocks():
                 marginals[rows] = dense.marginals()
             return marginals
-        phases = (MarginalPhase(self._engine.sampled_tolerance),)
-        question = Question(unseen=self._engine.tolerance, phases=phases)
-        for rows, view in self._views.answering(question):
+        for rows, view in self._answering(lambda views: views.ask_marginals()):
             marginals[rows] = view.marginals()
         return marginals
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
-        # Never narrow enough: a search stops where no labelset unseen has as much as this.
-        question = Question(width=-ANY, largest_unseen=float(np.exp(log_at_least)))
-        views = self._views.answering(question)
+        views = self._answering(lambda views: views.ask_max_marginals(log_at_least))
         parts = [(rows, view.max_marginals()) for rows, view in views]
         return MaxMarginals.assemble(parts, self.n_labels)
 
     def _mode(self) -> Labelsets:
         mode = np.empty((len(self), self.n_labels), dtype=np.int8)
-        for rows, view in self._views.answering(Question(certain=True)):
+        for rows, view in self._answering(lambda views: views.ask_mode()):
             mode[rows] = view.mode()
         return mode
 
@@ -247,8 +316,7 @@ class ChainMixture(LabelsetDistribution):
             return self._kept.top(k)
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
-        question = Question(self._engine.tolerance, certain=True, k=k)
-        for rows, view in self._views.answering(question):
+        for rows, view in self._answering(lambda views: views.ask_top(k)):
             best = view.top(k)
             labelsets[rows], probabilities[rows] = best.labelsets, best.probabilities
             high[rows] = best.high
@@ -264,9 +332,7 @@ class ChainMixture(LabelsetDistribution):
             values = [_WITHOUT_ENGINE[metric](self, Y_pred) for Y_pred in columns]
             return Expected.exactly(np.column_stack(values))
         value, low, high = (np.empty(guesses.shape[:2]) for _ in range(3))
-        phases = (ExpectedPhase(self._engine.sampled_tolerance, [metric], empty, guesses),)
-        question = Question(unseen=self._engine.tolerance, phases=phases)
-        for rows, view in self._views.answering(question):
+        for rows, view in self._answering(lambda views: views.ask_expected(metric, guesses, empty)):
             for g in range(guesses.shape[1]):
                 part = view.expected(metric, guesses[rows, g], empty=empty)
                 value[rows, g], low[rows, g], high[rows, g] = part.value, part.low, part.high
@@ -279,19 +345,14 @@ class ChainMixture(LabelsetDistribution):
 
     @property
     def _goes_by_support(self) -> bool:
-        exact = self._engine.name == "dense" or self._views.prefers_exact
-        return self._engine.name == "certified" or not exact
+        return self._engine.name == "certified" or not self._prefers_exact
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        return self._enumerated_blocks() if self._goes_by_support else None
+        if not self._goes_by_support:
+            return None
+        from labelsure.distributions._decision_support import support_blocks
 
-    def _enumerated_blocks(self) -> Iterator[tuple[Indices, Support]]:
-        views, budget = self._views, self._engine.budget
-        goals = Question(unseen=self._engine.tolerance, certain=True).goals(self._engine.mass)
-        bytes_each = max(1, budget) * (8 * self.n_labels + 32)
-        for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
-            rows = np.arange(len(self))[some]
-            yield rows, views.search(rows, goals, budget).support(self.label_names)
+        return support_blocks(self._beyond_dense)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))

@@ -12,12 +12,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from labelsure._kernels import chain_paths
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions._chain_links import Chain, ChainLinks, LinearChain
 from labelsure.distributions._weighted_chains import WeightedChains
 
@@ -124,9 +123,9 @@ def draw_paths(
     stack = LinearStack.of(chains, 2 if squared else 1)
     if stack is not None:
         links = (stack.odds, stack.logits, stack.factors, stack.terms, stack.orders)
-        into: list[NDArray[Any]] = [draws, log_own, excess]
-        for_rows(chain_paths.draw_rows, len(draws), links, owners, uniforms, into=into)
-        return PathDraws(owners, draws, log_own, excess)
+        drawn = PathDraws(owners, draws, log_own, excess)
+        for_rows(chain_paths.draw_rows, len(draws), links, owners, uniforms, into=drawn[1:])
+        return drawn
     for m, given in enumerate(chains):
         chain, mine = given.square_odds() if squared else given, np.nonzero(owners == m)
         draws[mine], log_own[mine], excess[mine] = chain.draw_paths(mine[0], uniforms[mine])
@@ -154,19 +153,8 @@ def log_mean_prob(
     rows = np.repeat(np.arange(len(flat)), flat.shape[1])
     kinds = [chains, chains.change(lambda chain: chain.square_odds())] if with_squared else [chains]
     for q, kind in enumerate(kinds):
-        log_prob[:, :, q] = log_prob_of_rows(kind, flat.reshape(-1, n_labels), rows).reshape(
-            flat.shape[:2]
-        )
+        log_prob[:, :, q] = kind.log_prob(flat.reshape(-1, n_labels), rows).reshape(flat.shape[:2])
     return log_prob.reshape(*shape, 1 + with_squared)
-
-
-def log_prob_of_rows(chains: WeightedChains, Y: Labelsets, rows: Rows) -> Floats:
-    """Return the log of the mixture's P(y) for pairs of a labelset and its instance, all (k,)."""
-    log_shares = chains.log_shares
-    by_chain = [
-        chain.take(rows).log_prob(Y) + log_shares[rows, m] for m, chain in enumerate(chains)
-    ]
-    return np.asarray(logsumexp(by_chain, axis=0) - np.log(len(chains)))
 
 
 def path_sums(chains: WeightedChains, paths: Paths, predicted: Labelsets) -> Floats:

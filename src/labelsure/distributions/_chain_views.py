@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labelsure import _limits
+from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import n_threads
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices
+from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.distributions import _engine_costs as costs
 from labelsure.distributions._answers import View
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._draw_rounds import Phase, draw_in_phases
+from labelsure.distributions._draw_rounds import (
+    CollisionPhase,
+    EntropyPhase,
+    ExpectedPhase,
+    MarginalPhase,
+    Phase,
+    draw_in_phases,
+)
 from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._engines import Engine
 from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
 from labelsure.distributions._sampling import Sampled
-from labelsure.distributions._weighted_chains import WeightedChains, write_joints
-from labelsure.errors import TooLargeError
-
-if TYPE_CHECKING:
-    from labelsure.distributions._kept_answers import KeptAnswers
+from labelsure.distributions._weighted_chains import WeightedChains
+from labelsure.metrics import Metric
 
 Views = Iterator[tuple[Indices, View]]
 
 ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
-JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True)
 class ChainViews:
-    """The chains of a batch, and how they are computed.
+    """The chains of a batch, and how they are computed where not all labelsets are made.
 
     Parameters
     ----------
@@ -82,20 +85,20 @@ class ChainViews:
         Which computes.
     label_names
         One for each label.
-    max_exact_labels
-        Dense computation is refused beyond.
     random_state
         Seed of the draws.
-    kept
-        What a table shows, to be noted while all probabilities are there; None where nobody asked.
+    is_affordable
+        Whether there may be memory for all probabilities of an instance.
+    dense_views
+        Takes instances and yields them with all their probabilities, some at a time.
     """
 
     chains: WeightedChains
     engine: Engine
     label_names: tuple[str, ...]
-    max_exact_labels: int
     random_state: int
-    kept: KeptAnswers | None = None
+    is_affordable: bool
+    dense_views: Callable[[Indices], Iterator[tuple[Indices, DenseDistribution]]]
 
     def __len__(self) -> int:
         return self.chains[0].n_samples
@@ -105,13 +108,54 @@ class ChainViews:
         """The number of labels, L."""
         return self.chains[0].order.size
 
+    def ask_summary(
+        self, metrics: Sequence[Metric], inexact: Sequence[Metric], empty: float
+    ) -> Question:
+        """Ask for the profile, the mode, and the mode's accuracies, of which some are inexact."""
+        width, sampled = self.engine.tolerance, self.engine.sampled_tolerance
+        phases: list[Phase] = [EntropyPhase(sampled), CollisionPhase(sampled)]
+        if inexact:
+            phases.append(ExpectedPhase(sampled, inexact, empty))
+        unseen = width if metrics else ANY
+        return Question(width, unseen, certain=True, phases=tuple(phases))
+
+    def ask_mode(self) -> Question:
+        """Ask for the mode."""
+        return Question(certain=True)
+
+    def ask_top(self, k: int) -> Question:
+        """Ask for the k most probable labelsets."""
+        return Question(self.engine.tolerance, certain=True, k=k)
+
+    def ask_max_marginals(self, log_at_least: float) -> Question:
+        """Ask how probable labelsets with a value can be, as far as they have so much."""
+        # Never narrow enough: a search stops where no labelset unseen has as much as this.
+        return Question(width=-ANY, largest_unseen=float(np.exp(log_at_least)))
+
+    def ask_marginals(self) -> Question:
+        """Ask for the marginals."""
+        phases = (MarginalPhase(self.engine.sampled_tolerance),)
+        return Question(unseen=self.engine.tolerance, phases=phases)
+
+    def ask_expected(self, metric: Metric, guesses: Labelsets, empty: float) -> Question:
+        """Ask for the expected accuracies of (n, g, L) guesses."""
+        phases = (ExpectedPhase(self.engine.sampled_tolerance, [metric], empty, guesses),)
+        return Question(unseen=self.engine.tolerance, phases=phases)
+
+    def note_dense(self, n_instances: int) -> None:
+        """Count what all probabilities of some instances cost."""
+        costs.note_operations(n_instances * costs.dense_operations(self.chains))
+
     def answering(self, question: Question) -> Views:
         """Yield all instances, some at a time, with what answers until the next are due."""
+        progress = Progress(len(self))
+        for rows, view in self._choose_views(question):
+            yield rows, view
+            progress.add(len(rows))
+
+    def _choose_views(self, question: Question) -> Views:
         budget, goals = self.engine.budget, question.goals(self.engine.mass)
-        if self.is_dense:
-            self.check_affordable()
-            yield from self.dense_views(np.arange(len(self)))
-        elif self.engine.name == "certified":
+        if self.engine.name == "certified":
             for rows in self._blocks(budget, 0):
                 yield rows, self.search(rows, goals, budget)
         elif self.engine.name == "sampled":
@@ -164,35 +208,19 @@ class ChainViews:
         if not question.phases:
             yield rows, found
             return
-        start = Sampled(found, self.chains.take(rows), DrawStreams(self.random_state, rows))
+        start = self.sampled(rows, found)
         limits = [phase.limit(n_draws, self.engine.name == "auto") for phase in question.phases]
         yield from draw_in_phases(rows, start, question.phases, limits)
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether all instances get their whole joint, whatever the question."""
-        cheap = self.is_affordable and self.n_labels <= _limits.CHEAP_DENSE_LABELS
-        return self.engine.name == "dense" or (self.engine.name == "auto" and cheap)
-
-    @property
-    def is_affordable(self) -> bool:
-        """Whether there may be memory for all probabilities of an instance."""
-        return self.n_labels <= self.max_exact_labels
+    def sampled(self, rows: Indices, found: Enumeration) -> Sampled:
+        """Return what was found of some instances, to be drawn beside."""
+        chains = self.chains.take(rows)
+        return Sampled(found, chains, DrawStreams(self.random_state, rows))
 
     @property
     def prefers_exact(self) -> bool:
         """Whether exact answers are worth what they cost."""
-        return self.is_affordable and (self.is_dense or costs.is_dense_worthwhile(self.chains))
-
-    def check_affordable(self) -> None:
-        """Refuse what needs too much memory."""
-        if not self.is_affordable:
-            raise TooLargeError(
-                f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
-                f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
-                "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
-                f"{JOINT_BYTES} * 2**{self.n_labels} bytes."
-            )
+        return self.is_affordable and costs.is_dense_worthwhile(self.chains)
 
     def search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
@@ -211,24 +239,3 @@ class ChainViews:
         bytes_each = max(budget, 1) * (3 * self.n_labels + 80)  # sorted copies included
         for some in cut_rows(len(self), bytes_each, max(_limits.CACHED_JOINT_BYTES, half)):
             yield np.arange(len(self))[some]
-
-    def dense_views(self, rows: Indices) -> Iterator[tuple[Indices, DenseDistribution]]:
-        """Yield instances with all their probabilities, as many at a time as fit into memory."""
-        step = max(self.n_joints, _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3))
-        step = min(len(rows), step)
-        # One array for all: memory that the system gives anew is as slow as filling it.
-        P = np.empty((step, 2**self.n_labels))
-        for first in range(0, len(rows), max(step, 1)):
-            some = rows[first : first + step]
-            costs.note_operations(len(some) * costs.dense_operations(self.chains))
-            write_joints(self.chains.take(some), P[: len(some)])
-            dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
-            if self.kept is not None:
-                self.kept.note(some, dense)
-            yield some, dense
-
-    @property
-    def n_joints(self) -> int:
-        """How many joints are made at a time: one for each thread, if there is memory."""
-        room = _limits.DENSE_WORK_BYTES // (JOINT_BYTES << self.n_labels)
-        return max(1, min(n_threads(), room))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._typing import Floats
+from labelsure._typing import Floats, Indices
 
 
 class DrawStreams:
@@ -30,7 +30,7 @@ class DrawStreams:
     True
     """
 
-    def __init__(self, seed: int, rows: Sequence[int]) -> None:
+    def __init__(self, seed: int, rows: Sequence[int] | Indices) -> None:
         word = 2**64
         self.rows = np.asarray(rows, dtype=np.intp)
         self._streams = [

@@ -15,12 +15,7 @@ from labelsure._typing import Floats, Indices, Labelsets, Mask
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
 from labelsure.distributions._chain_links import CALL_ROWS, Chain
-from labelsure.distributions._chain_stack import (
-    LinearStack,
-    draw_paths,
-    log_mean_prob,
-    log_prob_of_rows,
-)
+from labelsure.distributions._chain_stack import LinearStack, draw_paths, log_mean_prob
 from labelsure.distributions._engine_costs import (
     LEARNER_OPERATIONS,
     draw_operations,
@@ -302,7 +297,7 @@ def _deepen(
 
 def _mixture_probabilities(chains: WeightedChains, rows: Labelsets, instance: Indices) -> Floats:
     note_operations(evaluation_operations(chains, len(rows)))
-    return np.exp(log_prob_of_rows(chains, rows, instance))
+    return np.exp(chains.log_prob(rows, instance))
 
 
 def _search_any(

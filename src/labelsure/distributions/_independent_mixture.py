@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
@@ -17,13 +17,14 @@ from labelsure._typing import Floats, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._chain_links import Chain, LinearChain
-from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._weighted_chains import read_weights
+from labelsure.distributions._probabilities import read_shares
 from labelsure.errors import InputError
 from labelsure.metrics import Metric
+
+if TYPE_CHECKING:
+    from labelsure.distributions._chain_mixture import ChainMixture
 
 
 class IndependentMixture(LabelsetDistribution):
@@ -80,7 +81,7 @@ class IndependentMixture(LabelsetDistribution):
         names = parts[0].label_names if label_names is None else label_names
         super().__init__(*shapes.pop(), names)
         self._parts = parts
-        shares = read_weights(weights, len(self), len(parts))
+        shares = read_shares(weights, len(self), len(parts))
         equal = np.ones((len(self), len(parts))) if shares is None else shares
         self._weights: Floats = equal / len(parts)
         self._index = parts[0].index
@@ -90,6 +91,9 @@ class IndependentMixture(LabelsetDistribution):
     @cached_property
     def _chains(self) -> ChainMixture:
         """The same distributions as chains without links."""
+        from labelsure.distributions._chain_links import Chain, LinearChain
+        from labelsure.distributions._chain_mixture import ChainMixture
+
         order, none = np.arange(self.n_labels), np.zeros((self.n_labels, self.n_labels))
         # A label that is certain has a logit that is not a number; this one is as certain.
         logits = [np.clip(part._marginal_logits(), -SAFE_LOGIT, SAFE_LOGIT) for part in self._parts]

@@ -69,11 +69,14 @@ class LabelsetTable(LabelsetDistribution):
         n_bad = np.bincount(instance[~(weights >= 0)], minlength=len(self))
         check_row_sums(totals, n_bad, weights.dtype, name="probabilities", normalise=normalise)
         shares = weights / totals[instance] if normalise else weights
-        self._seen = WeightedLabelsets.merge(rows, shares, instance, len(self))
+        self._seen = self._known = WeightedLabelsets.merge(rows, shares, instance, len(self))
 
     @classmethod
     def from_weighted(
-        cls, seen: WeightedLabelsets, label_names: Iterable[Any] | None = None
+        cls,
+        seen: WeightedLabelsets,
+        label_names: Iterable[Any] | None = None,
+        known: WeightedLabelsets | None = None,
     ) -> Self:
         """Wrap labelsets whose weights are known to be probabilities, without checking their sums.
 
@@ -84,6 +87,9 @@ class LabelsetTable(LabelsetDistribution):
             `mode` and `top`, with probability 0.
         label_names
             One for each label.
+        known
+            Those of which the probability itself is known, where the weights of others are their
+            shares of draws: `log_prob`, `mode` and `top` then go by these alone. None: all.
 
         Examples
         --------
@@ -93,7 +99,7 @@ class LabelsetTable(LabelsetDistribution):
         """
         new = cls.__new__(cls)
         LabelsetDistribution.__init__(new, len(seen), seen.n_labels, label_names)
-        new._seen = seen
+        new._seen, new._known = seen, seen if known is None else known
         return new
 
     @classmethod
@@ -153,7 +159,9 @@ class LabelsetTable(LabelsetDistribution):
         return self._seen
 
     def _take(self, rows: Rows) -> Self:
-        new = self.from_weighted(self._seen.take(rows), self.label_names)
+        seen = self._seen.take(rows)
+        known = seen if self._known is self._seen else self._known.take(rows)
+        new = self.from_weighted(seen, self.label_names, known)
         new._estimator, new._n_draws = self._estimator, self._n_draws
         return new
 
@@ -164,8 +172,8 @@ class LabelsetTable(LabelsetDistribution):
         return MaxMarginals.exactly(find_maxima(self._seen))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        same = (self._seen.rows == Y[self._seen.instance]).all(axis=1)
-        return log(self._seen.sum(self._seen.weights * same))
+        same = (self._known.rows == Y[self._known.instance]).all(axis=1)
+        return log(self._known.sum(self._known.weights * same))
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         best = self._top(2)
@@ -189,7 +197,7 @@ class LabelsetTable(LabelsetDistribution):
         return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
-        return TopLabelsets(*self._seen.top(k))
+        return TopLabelsets(*self._known.top(k))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         instance, starts = self._seen.instance, self._seen.starts[:, np.newaxis]

@@ -41,7 +41,7 @@ from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric, counts
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
-MIN_NEW_DRAWS = 30  # fewer give no interval
+MIN_NEW_DRAWS = 10  # fewer give no interval
 DRAWS_PER_SQUARED = 5
 """How many draws there are for each one with squared odds, where nobody asks for more."""
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
+from scipy.special import logsumexp
 
-from labelsure._kernels.chain_joints import joint_rows
-from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Integers, Rows
-from labelsure.distributions._chain_links import Chain, LinearChain, plan_joint
-from labelsure.distributions._probabilities import SUM_TOLERANCE, as_floats
-from labelsure.errors import InputError
+from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure.distributions._chain_links import Chain
 
 
 class WeightedChains(Sequence[Chain]):
@@ -59,6 +56,14 @@ class WeightedChains(Sequence[Chain]):
         with np.errstate(divide="ignore"):
             return np.log(self.shares)
 
+    def log_prob(self, Y: Labelsets, rows: Rows) -> Floats:
+        """Return the log of the mixture's P(y) for pairs of a labelset and its instance, (k,)."""
+        log_shares = self.log_shares
+        by_chain = [
+            chain.take(rows).log_prob(Y) + log_shares[rows, m] for m, chain in enumerate(self)
+        ]
+        return np.asarray(logsumexp(by_chain, axis=0) - np.log(len(self)))
+
     def take(self, rows: Rows) -> WeightedChains:
         """Return the chains for some of their instances."""
         taken = [chain.take(rows) for chain in self._chains]
@@ -97,59 +102,3 @@ class WeightedChains(Sequence[Chain]):
         for mine, row, place in zip(owners, ends, places, strict=True):
             mine[:] = np.searchsorted(row, place, side="right")
         return owners
-
-
-def read_weights(weights: Any, n_samples: int, n_chains: int) -> Floats | None:
-    """Return the shares that follow from weights, (n, m); None where all are equal.
-
-    Parameters
-    ----------
-    weights
-        (m,) for all instances, or (n, m); None for equal ones.
-    n_samples, n_chains
-        n and m.
-    """
-    if weights is None:
-        return None
-    given = as_floats(weights, "weights")
-    if given.shape not in ((n_chains,), (n_samples, n_chains)):
-        raise InputError(
-            f"`weights` must have shape ({n_chains},), one for each chain, or ({n_samples}, "
-            f"{n_chains}), for each instance as well, got {given.shape}."
-        )
-    if not (given >= 0).all():  # also where one is not a number
-        raise InputError("`weights` must be numbers >= 0, got one that is not.")
-    totals = given.sum(axis=-1, keepdims=True)
-    if (np.abs(totals - 1) > SUM_TOLERANCE[given.dtype]).any():
-        at = np.unravel_index(np.abs(totals - 1).argmax(), totals.shape)
-        raise InputError(
-            f"`weights` must sum to one for each instance, got {totals[at]:.6g}. Divide them by "
-            "their sum."
-        )
-    if (given == given[..., :1]).all():
-        return None
-    shares = given.astype(np.float64) * (n_chains / totals)
-    return np.array(np.broadcast_to(shares, (n_samples, n_chains)))
-
-
-def write_joints(chains: WeightedChains, P: Floats) -> None:
-    """Write the joints of mixtures: of linear chains in one kernel, of others one by one.
-
-    Parameters
-    ----------
-    chains
-        Of n instances.
-    P
-        (n, 2**L) where to write.
-    """
-    places: Indices = np.flatnonzero([isinstance(chain, LinearChain) for chain in chains])
-    linear = [chain for chain in chains if isinstance(chain, LinearChain)]
-    if linear:
-        bases = np.stack([chain.base for chain in linear], axis=1)
-        shares = chains.shares[:, places] * (len(linear) / len(chains))
-        for_rows(joint_rows, len(P), bases, shares, plan_joint(linear), into=[P])
-    else:
-        P[:] = 0.0
-    for m, chain in enumerate(chains):
-        if not isinstance(chain, LinearChain):
-            P += chain.joint() * chains.shares[:, m : m + 1] / len(chains)
