@@ -49,6 +49,14 @@ def test_the_paper_plans_are_what_the_method_says():
         assert len(plan_cells(plan)) == 90
 
 
+def test_the_wide_plan_asks_eight_classifiers():
+    wide, embedded = load_plan("wide"), load_plan("embedded")
+    wide.check_classes()
+    kinds = {type(wide.classifier(name, 0)).__name__ for name in wide.classifiers}
+    assert len(kinds) == len(wide.classifiers) == 8
+    assert wide.datasets == embedded.datasets
+
+
 def test_only_the_base_learner_differs_between_the_paper_plans():
     paper, standard = load_plan("paper").to_dict(), load_plan("paper-standardised").to_dict()
     different = {key for key in standard if standard[key] != paper.get(key)}

@@ -177,7 +177,7 @@ class IndependentMixture(LabelsetDistribution):
         return Summary.of_mode(profile, found.mode, expected)
 
     def _with_exact_collision(self, profile: Profile) -> Profile:
-        """Return the profile with the collision in closed form. Section 15.
+        """Return the profile with the collision in closed form. Section 14.
 
         Two draws, of components k and l, agree in a label with probability q_k q_l + (1 - q_k)
         (1 - q_l).
