@@ -20,6 +20,8 @@ from benchmarks import (
     estimation,
     first_use,
     many_labels,
+    partial_answers,
+    regions,
     scoring,
     trellis,
 )
@@ -34,6 +36,8 @@ MODULES = (
     classifiers,
     estimation,
     first_use,
+    partial_answers,
+    regions,
     scoring,
 )
 BENCHMARKS: dict[str, Benchmark] = {

@@ -10,9 +10,7 @@ With a page, what stands below its line `<!-- measured -->` is replaced.
 
 from __future__ import annotations
 
-import argparse
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,13 +23,13 @@ from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
 from benchmarks.calibration import SETS
+from benchmarks.measured_page import show_measured
 from labelsure.distributions import LabelsetDistribution
 from labelsure.recalibration import Recalibration
 
 FURTHER_SETS = ("medical", "flags", "cal500", "digits", "simulated")
 METRICS = ("exact", "hamming", "jaccard", "f1")
 N_SPLITS = 2
-MARK = "<!-- measured -->\n"
 
 KINDS: dict[str, dict[str, Recalibration]] = {
     "Indep": {
@@ -179,22 +177,10 @@ it; `worse` on how many sets log P became lower.
 """
 
 
-def main(arguments: list[str]) -> None:
-    """Print the tables, or write them into a page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--page", type=Path)
-    chosen = parser.parse_args(arguments)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # learners that stop early, powers at their limits
-        six, further = (tabulate(tuple(names), chosen.data) for names in (SETS, FURTHER_SETS))
-    text = page(six, further)
-    if chosen.page is None:
-        print(text)
-        return
-    before = chosen.page.read_text(encoding="utf-8").partition(MARK)[0]
-    chosen.page.write_text(before + MARK + text, encoding="utf-8")
+def measure_sets(folder: Path) -> str:
+    """Return the tables of all sets of a folder."""
+    return page(*(tabulate(tuple(names), folder) for names in (SETS, FURTHER_SETS)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    show_measured(sys.argv[1:], __doc__, measure_sets)

@@ -208,3 +208,21 @@ def mean_interval(estimates, ratio, n_fitted, fit_variance, gain_variance, level
         variance += max(fit_variance, single / n_fitted)
     margin = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
     return mean, max(0.0, mean - margin), min(1.0, mean + margin)
+
+
+def labelset_frequency(decision, truths):
+    """log((count + 1/2) / (n + 1)) of a labelset among those of n instances."""
+    count = 0
+    for truth in truths:
+        if list(truth) == list(decision):
+            count += 1
+    return math.log((count + 0.5) / (len(truths) + 1))
+
+
+def thresholded_confidence(known, accuracy, new):
+    """ATC: the share of new confidences that reach the threshold of the known ones."""
+    n_above = round(sum(accuracy) / len(accuracy) * len(known))
+    ranked = sorted(known, reverse=True)
+    if n_above == 0:
+        return sum(1 for confidence in new if confidence > ranked[0]) / len(new)
+    return sum(1 for confidence in new if confidence >= ranked[n_above - 1]) / len(new)

@@ -97,3 +97,24 @@ def size_marginals(P, n_labels):
             if code >> j & 1:
                 table[j][size(code) - 1] += p
     return table
+
+
+def covariance_sums(P, n_labels):
+    """[j]: the sum over i of |Cov(y_i, y_j)|."""
+    mean = marginals(P, n_labels)
+    sums = []
+    for j in range(n_labels):
+        total = 0.0
+        for i in range(n_labels):
+            both = sum(p for code, p in enumerate(P) if code >> i & 1 and code >> j & 1)
+            total += abs(both - mean[i] * mean[j])
+        sums.append(total)
+    return sums
+
+
+def jaccard_bound(P, k, n_labels):
+    """What no prediction of k labels exceeds in expected Jaccard, from means and covariances."""
+    mean, spread = marginals(P, n_labels), covariance_sums(P, n_labels)
+    c = k + sum(mean) - sum(sorted(mean, reverse=True)[:k])
+    worth = sorted((m / c - r / c**2 for m, r in zip(mean, spread, strict=True)), reverse=True)
+    return sum(worth[:k]) + sum(spread) / c**2

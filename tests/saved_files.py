@@ -110,6 +110,11 @@ MAKERS = {
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
+    "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
+    "with a region": lambda: fit_aware(region=0.8),
+    "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
+        ls.IndependentLabels(P), TRUTH, GROUPS
+    ),
     "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
@@ -131,6 +136,9 @@ def answers(model):
         groups = GROUPS if model.slope_levels_.names else None
         dist = ls.IndependentLabels(P)
         return [model.predict(dist, slope_groups=groups), model.reference_.mean]
+    if isinstance(model, ls.LabelsetRegion):
+        groups = GROUPS if model.has_groups_ else None
+        return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]
     if isinstance(model, Recalibration):
         return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
     if isinstance(model, ls.TableColumns):

@@ -18,7 +18,7 @@ AIMS = {
     "import depth": 21,
     "lines of the longest module": 400,
     "lines of the longest function": 60,
-    "modules that an estimate passes": 18,
+    "modules that an estimate passes": 19,
 }
 
 

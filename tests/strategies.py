@@ -294,6 +294,23 @@ def _blocks(draw, L, least, most):
     return ls.BlockProduct(blocks), P, relabel
 
 
+def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
+    """`spread` 0.1 is nearly flat, 4 is concentrated."""
+    rng = np.random.default_rng(seed)
+    return [
+        ls.LinearChain(
+            rng.permutation(n_labels),
+            spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
+            0.5 * spread * rng.normal(size=(n_labels, n_labels)),
+        )
+        for _ in range(n_chains)
+    ]
+
+
+def as_prefix_chain(chain):
+    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
+
+
 _KINDS = {
     "dense": _dense,
     "dense32": lambda L, least, most: _dense(L, least, most, dtype=np.float32),

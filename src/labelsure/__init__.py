@@ -54,11 +54,22 @@ if TYPE_CHECKING:
         DataError,
         InputError,
         LabelsureError,
+        NotEstimableError,
         RowsError,
+        ShiftWarning,
         TooLargeError,
         UnknownNameError,
     )
-    from labelsure.estimation import AccuracyEstimator, Estimate, Reliability, reliability
+    from labelsure.estimation import (
+        AccuracyEstimator,
+        Estimate,
+        LabelPlan,
+        Reliability,
+        ShiftTest,
+        plan_labels,
+        reliability,
+        shift_test,
+    )
     from labelsure.input_columns import PredictionColumns, TableColumns
     from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
@@ -72,9 +83,11 @@ if TYPE_CHECKING:
         LabelwiseCalibration,
         LinkTemperature,
     )
+    from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
+    from labelsure.thresholds import LabelThresholds, rank_labels, ranking_measures
 
 __version__ = "0.1.0"
 
@@ -123,11 +136,22 @@ _HOMES = {
         "DataError",
         "InputError",
         "LabelsureError",
+        "NotEstimableError",
         "RowsError",
+        "ShiftWarning",
         "TooLargeError",
         "UnknownNameError",
     ],
-    "estimation": ["AccuracyEstimator", "Estimate", "Reliability", "reliability"],
+    "estimation": [
+        "AccuracyEstimator",
+        "Estimate",
+        "LabelPlan",
+        "Reliability",
+        "ShiftTest",
+        "plan_labels",
+        "reliability",
+        "shift_test",
+    ],
     "input_columns": ["PredictionColumns", "TableColumns"],
     "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
@@ -141,9 +165,11 @@ _HOMES = {
         "LabelwiseCalibration",
         "LinkTemperature",
     ],
+    "regions": ["LabelsetRegion"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
+    "thresholds": ["LabelThresholds", "rank_labels", "ranking_measures"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -169,14 +195,18 @@ __all__ = [
     "IndependentMixture",
     "InputError",
     "JointTemperature",
+    "LabelPlan",
     "LabelPowerset",
+    "LabelThresholds",
     "LabelsetDistribution",
+    "LabelsetRegion",
     "LabelsetTable",
     "LabelsureError",
     "LabelwiseCalibration",
     "LinearChain",
     "LinkTemperature",
     "NamedLabelsets",
+    "NotEstimableError",
     "PartialLabelsets",
     "PrecomputedProbabilities",
     "PredictionColumns",
@@ -189,6 +219,8 @@ __all__ = [
     "Reliability",
     "RowsError",
     "ScoreTable",
+    "ShiftTest",
+    "ShiftWarning",
     "SmoothedTable",
     "TableColumns",
     "TargetWarning",
@@ -208,9 +240,13 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "monitor",
+    "plan_labels",
+    "rank_labels",
+    "ranking_measures",
     "read_dataset",
     "read_labelsets",
     "reliability",
+    "shift_test",
     "split_dataset",
     "watch_progress",
 ]

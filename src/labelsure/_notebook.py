@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,3 +58,18 @@ def count(number: int, noun: str) -> str:
     ('1 instance', '2,000 labels')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+class ShownBySentence:
+    """What was fitted, and says in a sentence, `message_`, what was found."""
+
+    def __str__(self) -> str:
+        """Say what was found, in a sentence; the parameters before there is anything."""
+        return getattr(self, "message_", repr(self))
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        # scikit-learn's would show the parameters only.
+        return {"text/plain": str(self), "text/html": self._repr_html_()}

@@ -14,7 +14,9 @@ __all__ = [
     "DataError",
     "InputError",
     "LabelsureError",
+    "NotEstimableError",
     "RowsError",
+    "ShiftWarning",
     "TooLargeError",
     "UnknownNameError",
     "unknown_name",
@@ -65,6 +67,29 @@ class UnknownNameError(InputError):
     """A name (of a metric, a candidate, a data set, ...) that nothing is registered under."""
 
 
+class NotEstimableError(LabelsureError, ValueError):
+    """The labelled instances do not say how accurate this batch is: there are too few like it.
+
+    Parameters
+    ----------
+    message
+        Why, and what to do.
+    effective_size
+        How many labelled instances like these the weighted ones amount to.
+    """
+
+    def __init__(self, message: str, effective_size: float) -> None:
+        super().__init__(message)
+        self.effective_size = effective_size
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.effective_size)
+
+
+class ShiftWarning(UserWarning):
+    """A batch is not like the instances that an estimate rests on."""
+
+
 class TooLargeError(LabelsureError, ValueError):
     """The request would need more memory or time than is allowed; nothing was allocated."""
 
@@ -74,7 +99,9 @@ for _error in (
     LabelsureError,
     InputError,
     DataError,
+    NotEstimableError,
     RowsError,
+    ShiftWarning,
     UnknownNameError,
     TooLargeError,
 ):

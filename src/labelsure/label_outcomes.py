@@ -28,12 +28,15 @@ class LabelOutcomes:
         (n, L) what was predicted, and the truth.
     label_names
         One for each label.
+    n_batches
+        How many batches it was joined from, each of which another classifier may have predicted.
     """
 
     marginals: Floats
     Y_pred: Labelsets
     Y_true: Labelsets
     label_names: tuple[str, ...]
+    n_batches: int = 1
 
     @classmethod
     def join(
@@ -42,7 +45,7 @@ class LabelOutcomes:
         """Put batches below each other, each with its truth; `Y_pred` is of all of them."""
         marginals = np.concatenate([calibration_marginals(dist) for dist, _ in compared])
         truth = np.concatenate([Y_true for _, Y_true in compared])
-        return cls(marginals, Y_pred, truth, compared[0][0].label_names)
+        return cls(marginals, Y_pred, truth, compared[0][0].label_names, len(compared))
 
 
 def calibration_marginals(dist: LabelsetDistribution) -> Floats:

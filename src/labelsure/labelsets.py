@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_INTEGER_LABELS",
+    "OPEN",
     "check_guesses",
     "check_label_names",
     "check_label_order",
@@ -43,6 +44,8 @@ __all__ = [
 
 MAX_INTEGER_LABELS = 63
 """Up to this many labels a code is an int64; beyond, a row of packed bytes."""
+
+OPEN = -1  # the value of a label that an answer leaves open
 
 
 def check_labelsets(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import norm
 
-from labelsure.errors import InputError
+from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["monitor"]
+
+N_MOVED = 3  # columns that are named
 
 COLUMNS = [
     "chunk",
@@ -25,7 +28,23 @@ COLUMNS = [
     "band_low",
     "band_high",
     "alert",
+    "verdict",
+    "auc",
+    "moved",
+    "weighted",
+    "weighted_low",
+    "weighted_high",
 ]
+
+NOT_TESTED, AS_BEFORE = "not tested", "as before"
+CHANGED, NOT_TRUSTED = "inputs have changed", "estimate not to be trusted"
+VERDICTS = {
+    NOT_TESTED: "fewer than 30 instances, or nothing to compare with",
+    AS_BEFORE: "inputs are like the labelled instances",
+    CHANGED: "they are not, but enough labelled ones are like these, and weighted say the same",
+    NOT_TRUSTED: "too few labelled instances are like these, or weighted they say something else",
+}
+"""What is said of a chunk, and when."""
 
 
 def monitor(
@@ -42,7 +61,8 @@ def monitor(
 ) -> pd.DataFrame:
     """Estimate the accuracy of each chunk of an unlabelled stream and say when it is unusual.
 
-    It sees harder inputs, but not labels that drift while inputs do not (`docs/monitoring.md`).
+    It sees harder and other inputs, but not labels that drift while inputs do not: nothing can see
+    these without labels (`docs/monitoring.md`).
 
     Parameters
     ----------
@@ -71,7 +91,11 @@ def monitor(
     pandas.DataFrame
         One row for each chunk: `chunk` (its number, or the time it begins), `n_samples`,
         `estimated` mean accuracy, its interval from `low` to `high`, the band from `band_low` to
-        `band_high` for a chunk of this size, and `alert` (below, above or none).
+        `band_high` for a chunk of this size, and `alert` (below, above or none). `verdict` compares
+        the chunk with the labelled instances: "as before", "inputs have changed", "estimate not to
+        be trusted" or "not tested"; `auc` and `moved` say how much and what. Where inputs have
+        changed, `weighted`, `weighted_low` and `weighted_high` are the estimate by weighted
+        labelled instances, missing where these are too few.
 
     Examples
     --------
@@ -83,21 +107,40 @@ def monitor(
     >>> Y = dist.sample(1, random_state=1)[:, 0]
     >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
     >>> table = monitor(dist[600:], estimator, chunk_size=300)
-    >>> table[["estimated", "band_low", "band_high", "alert"]].round(2)
-       estimated  band_low  band_high  alert
-    0       0.57      0.53        0.6   none
-    1       0.31      0.53        0.6  below
+    >>> table[["estimated", "band_low", "band_high", "alert", "verdict"]].round(2)
+       estimated  band_low  band_high  alert              verdict
+    0       0.57      0.53        0.6   none            as before
+    1       0.31      0.53        0.6  below  inputs have changed
     """
     import pandas as pd
 
     normal = _read_reference(reference, estimator, groups)
     rows = []
     for name, chunk in _name_chunks(chunks, chunk_size, times, every):
-        batch: Estimate = estimator.estimate(chunk, level=level, **groups)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShiftWarning)  # the table says it
+            batch: Estimate = estimator.estimate(chunk, level=level, **groups)
         low, high = _make_band(normal, batch.n_samples, band_level)
         alert = "below" if batch.mean < low else "above" if batch.mean > high else "none"
-        rows.append((name, batch.n_samples, batch.mean, batch.low, batch.high, low, high, alert))
+        row = (name, batch.n_samples, batch.mean, batch.low, batch.high, low, high, alert)
+        rows.append((*row, *_judge_chunk(batch, chunk, estimator, level)))
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _judge_chunk(batch: Estimate, chunk: Any, estimator: Any, level: float) -> tuple[Any, ...]:
+    """Return the verdict on a chunk, and what it rests on."""
+    test, missing = batch.shift, (np.nan, np.nan, np.nan)
+    if test is None:
+        return NOT_TESTED, np.nan, "", *missing
+    if not test.found:
+        return AS_BEFORE, test.auc, "", *missing
+    moved = ", ".join(test.moved.index[:N_MOVED])
+    try:
+        found: Estimate = estimator.estimate(chunk, level=level, shift="weighted")
+    except NotEstimableError:
+        return NOT_TRUSTED, test.auc, moved, *missing
+    verdict = CHANGED if found.low <= batch.mean <= found.high else NOT_TRUSTED
+    return verdict, test.auc, moved, found.mean, found.low, found.high
 
 
 def _name_chunks(
@@ -137,7 +180,7 @@ def _read_reference(
                 f"`reference` must be limits (low, high) with low <= high, got {reference!r}."
             )
         return low, high
-    estimate: Estimate = estimator.estimate(reference, **groups)
+    estimate: Estimate = estimator.estimate(reference, shift="ignore", **groups)
     return estimate
 
 

@@ -12,7 +12,13 @@ from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Integers, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, check_labelsets, given_names, refuse_masked
+from labelsure.labelsets import (
+    OPEN,
+    check_label_names,
+    check_labelsets,
+    given_names,
+    refuse_masked,
+)
 from labelsure.metrics import Counts, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets, check_sep, write_names
 from labelsure.named_rows import pick_rows, wrong_index
@@ -21,9 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["OPEN", "PartialLabelsets"]
-
-OPEN = -1
-"""The value of a label that an answer leaves open."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,7 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-This module owns its columns (`COLUMNS`, and for each metric `METRIC_COLUMNS`), makes the table from
-a distribution, and answers what is asked of it: candidates, and the accuracy and the expected
-accuracy of the decisions.
+This module makes the table from a distribution, with the columns of `score_columns`, and answers
+what is asked of it: candidates, and the accuracy and the expected accuracy of the decisions.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -23,58 +22,24 @@ from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.label_outcomes import LabelOutcomes
 from labelsure.labelsets import check_labelsets, to_digits
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
+from labelsure.score_columns import (
+    CELL,
+    COLUMNS,
+    DECISION_RULE,
+    LOG_FREQUENCY,
+    METRIC_COLUMNS,
+    SPREAD,
+    TRUE_P_EMPTY,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CELL", "COLUMNS", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
+    from labelsure.label_outcomes import LabelOutcomes
 
-
-CELL = ["dataset", "classifier", "repeat"]
-"""What names a cell of a study: one classifier on one split of one data set. A list, by which
-pandas groups rows."""
-
-COLUMNS: dict[str, str] = {
-    "dataset": "name of the data set, in studies",
-    "classifier": "name of the classifier, in studies",
-    "repeat": "number of the split, from 0, in studies",
-    "instance": "row of the data set that the instance is, in studies",
-    "n_labels": "number of labels; rows may differ",
-    "decision": "the labelset predicted, a digit for each label",
-    "n_predicted": "labels in the decision; tp + fp where the column is missing",
-    "method": "the engine that gave the profile",
-    "top": "probability of the most probable labelset",
-    "runner_up": "probability of the second most probable labelset",
-    "entropy": "Shannon entropy in nats",
-    "collision": "sum of the squared probabilities",
-    "log_top": "logarithm of top, read instead of it where both are there",
-    "log_runner_up": "logarithm of runner_up, likewise",
-    "log_collision": "logarithm of collision, likewise",
-    "tp": "labels predicted and true",
-    "fp": "labels predicted but not true",
-    "fn": "labels true but not predicted",
-    "tn": "labels neither predicted nor true",
-    "p_empty": "probability of the empty labelset",
-}
-"""Columns and what they hold, in the order in which they are written."""
-
-METRIC_COLUMNS: dict[str, str] = {
-    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
-    "best_{}_decision": "the labelset with the highest expected accuracy",
-    "best_{}_gap": "how far its expected accuracy may be below the highest",
-    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
-}
-"""Columns of each metric, whose name takes the place of the braces."""
-
-DECISION_RULE = "decision_rule"
-"""Where a frame says how its decisions were made: an entry of its `attrs`."""
-
-TRUE_P_EMPTY = "true_p_empty"
-"""p_empty under the true distribution; it comes after the columns of the metrics."""
+__all__ = ["CELL", "COLUMNS", "DECISION_RULE", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
 
 
 class ScoreTable:
@@ -157,8 +122,7 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        if decision_rule is None:
-            decision_rule = "mode" if Y_pred is None else "given"
+        decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
         profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
         table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
@@ -219,7 +183,7 @@ class ScoreTable:
         found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
         added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
         added |= {f"{prefix}{name}": values for name, values in found}
-        return self._with_columns(added)
+        return self.with_columns(added)
 
     def with_true_distribution(
         self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
@@ -236,12 +200,17 @@ class ScoreTable:
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
             added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
-        return self._with_columns(added)
+        return self.with_columns(added)
 
-    def _with_columns(self, added: dict[str, Any]) -> Self:
+    def with_columns(self, added: dict[str, Any]) -> Self:
+        """Return the table with more columns, by name."""
+        if hasattr(self._columns, "assign"):  # made of a DataFrame
+            return type(self)(self._columns.assign(**added))
         columns = {**self._columns, **added}
         rule, index = self.decision_rule, self.index
-        return self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        new._compared = self._compared
+        return new
 
     def __len__(self) -> int:
         return self._n_rows
@@ -286,12 +255,37 @@ class ScoreTable:
             return self._column("n_predicted")
         return self._column("tp") + self._column("fp")
 
+    def with_frequencies(self, log_frequencies: Floats) -> Self:
+        """Return the table with how often each decision occurred in the training data, (n,)."""
+        return self.with_columns({LOG_FREQUENCY: log_frequencies})
+
+    @property
+    def knows_frequencies(self) -> bool:
+        """Whether it says how often each decision occurred in the training data."""
+        return LOG_FREQUENCY in self._columns
+
+    def log_frequency(self) -> Floats:
+        """Return the logarithm of how often each decision occurred in the training data, (n,)."""
+        if not self.knows_frequencies:
+            raise InputError(
+                "`Y_train` must be given when fitting, or the table must have a column "
+                f"{LOG_FREQUENCY!r}, for an estimator that counts labelsets, got neither."
+            )
+        return self._column(LOG_FREQUENCY)
+
     def counts(self) -> Counts:
         """Return (tp, fp, fn, tn) of each decision."""
         return self._counts("")
 
+    @property
+    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
+        """The distributions that the table was made from, with the truth; none of a DataFrame."""
+        return list(self._compared)
+
     def label_outcomes(self) -> LabelOutcomes | None:
         """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        from labelsure.label_outcomes import LabelOutcomes
+
         if self.decisions is None or not self._compared:
             return None
         return LabelOutcomes.join(self._compared, self.decisions)
@@ -307,6 +301,10 @@ class ScoreTable:
     def true_expected(self, metric: MetricLike, empty: float) -> Floats:
         """Return the same under the true distribution, which only simulated data has."""
         return self._expected(get_metric(metric), empty, "true_")
+
+    def spread(self, metric: MetricLike) -> Floats:
+        """Return how far apart the members' expected accuracies of each decision are, (n,)."""
+        return self._column(SPREAD.format(get_metric(metric).name))
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of the decision with the highest expected accuracy, (n,)."""

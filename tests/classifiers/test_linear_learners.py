@@ -113,6 +113,37 @@ def test_other_learners_take_the_prefix_route(learner):
     assert isinstance(model._expand(np.zeros((2, 3))), ls.PrefixChain)
 
 
+@pytest.mark.parametrize("density", [0, 1, 2])
+@pytest.mark.parametrize("make_input", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_linear_trellis_by_one_product_is_what_each_learner_says(density, make_input):
+    X, Y = make_problem(n_labels=7)
+    model = ls.ClassifierTrellis(width=3, density=density, random_state=0).fit(make_input(X), Y)
+    assert model._linear_weights is not None
+    X_new = make_input(make_problem(n_samples=30, seed=9)[0] * 3)
+    together = model.predict_distribution(X_new)
+    model._linear_weights = None  # as in a model saved before they were kept
+    apart = model.predict_distribution(X_new)
+    np.testing.assert_allclose(together._conditionals, apart._conditionals, rtol=1e-12)
+    np.testing.assert_array_equal(together._shifts, apart._shifts)
+    assert together.label_names == apart.label_names
+    np.testing.assert_allclose(together.probabilities(), apart.probabilities(), rtol=1e-11)
+
+
+def test_a_trellis_of_learners_that_are_not_linear_asks_each():
+    X, Y = make_problem(n_labels=4)
+    model = ls.ClassifierTrellis(DecisionTreeClassifier(max_depth=2), random_state=0).fit(X, Y)
+    assert model._linear_weights is None
+
+
+def test_logits_that_are_not_numbers_are_refused_by_a_linear_trellis():
+    """As where features are extreme: what overflows with both signs has no sum."""
+    X, Y = make_problem(n_labels=3)
+    model = ls.ClassifierTrellis(random_state=0).fit(X, Y)
+    model._linear_weights[2][1] = np.inf - np.inf
+    with pytest.raises(ls.InputError, match=r"`conditionals` must lie in \[0, 1\], got nan"):
+        model.predict_distribution(X[:1])
+
+
 def test_one_learner_that_is_not_linear_is_enough():
     model = fitted_chain(LogisticRegression())
     X, Y = make_problem()

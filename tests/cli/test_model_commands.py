@@ -79,11 +79,12 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     out = tmp_path / "m"
     words = training(
         files, "--drop", "id", "--role", "size=category", "--metric", "f1", "--coverage", 0.5,
-        "--cv", "0.5", "--level", 0.8, "--out", out, "--json",
+        "--cv", "0.5", "--level", 0.8, "--region", 0.7, "--out", out, "--json",
     )  # fmt: skip
     printed = json.loads(run(capsys, *words).out)
     model = ls.load(out)
     assert (model.metric, model.coverage, model.cv, model.level) == ("f1", 0.5, 0.5, 0.8)
+    assert model.region_.coverage == model.region == 0.7
     assert printed["path"] == str(out)
     assert printed["trust"] == []
     assert printed["card"] == model.card_.to_dict()
@@ -136,11 +137,12 @@ def test_calibrate(files, tmp_path, capsys):
     assert "This is guaranteed" in captured.out
     run(
         capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming", "--level",
-        0.9, "--coverage", 0.4, "--seed", 2, "--quiet", "--logits",
+        0.9, "--coverage", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits",
     )  # fmt: skip
     model = ls.load(out)
     assert model.label_names_ == ("large", "odd")
     assert (model.metric, model.level, model.coverage) == ("hamming", 0.9, 0.4)
+    assert model.region_.coverage == 0.6
     assert model.random_state == 2
     assert model.estimator_.estimator[1].kind == "logit"
     names = tmp_path / "names.csv"

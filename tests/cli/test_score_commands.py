@@ -103,11 +103,116 @@ def test_bad_rows_are_one_sentence_or_set_aside(run):
 
 def test_an_estimate(run, files):
     expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=0.9)
-    assert run("estimate", "new.csv", "--level", "0.9") == (0, f"{expected}\n", "")
+    code, out, err = run("estimate", "new.csv", "--level", "0.9")
+    first, second, third = out.splitlines()
+    assert (code, err) == (0, "")
+    assert (first, second) == (str(expected), str(expected.shift))
+    assert third.startswith("Labels of 50 rows drawn at random would give an interval about 0.000")
     code, out, _ = run("estimate", "new.csv", "--level", "0.9", "--json", "--metric", "jaccard")
     found = json.loads(out)
     assert (code, found["n_samples"], found["level"]) == (0, N_ROWS, 0.9)
     assert found["mean"] == pytest.approx(expected.mean)
+    assert found["shift"]["auc"] == pytest.approx(expected.shift.auc)
+    assert (found["shift"]["found"], found["weighted"], found["refusal"]) == (False, None, None)
+    assert found["plan"] == {"n_labels": 50, "width": 0.0}
+    code, out, _ = run("estimate", "new.csv", "--shift", "ignore", "--json")
+    assert json.loads(out)["shift"] is None
+
+
+def test_an_estimate_of_rows_that_have_changed(run, files):
+    rows = make_rows(400, seed=5)
+    rows.assign(a=rows["a"] + 1.5).to_csv(files / "changed.csv", index=False)
+    rows.assign(a=50, b=-50).to_csv(files / "far.csv", index=False)
+    rows.head(20).to_csv(files / "few.csv", index=False)
+    lines = run("estimate", "changed.csv")[1].splitlines()
+    X = rows.assign(a=rows["a"] + 1.5).drop(columns="id")
+    weighted = make_model().estimate(X, shift="weighted")
+    assert lines[1].startswith("Do not rely on this. The batch is not like the reference (AUC 0.")
+    assert "Moved most: P(x) (mean" in lines[1]
+    assert lines[2] == f"By labelled instances like these: {weighted}"
+    assert run("estimate", "changed.csv", "--shift", "weighted")[1].startswith(f"{weighted}\n")
+    found = json.loads(run("estimate", "changed.csv", "--json", "--rows-per-unit", "37")[1])
+    assert found["weighted"]["mean"] == pytest.approx(weighted.mean)
+    assert found["weighted"]["effective_size"] == pytest.approx(weighted.effective_size)
+    lines = run("estimate", "far.csv")[1].splitlines()
+    assert "not estimable from the labelled instances" in lines[2]
+    code, out, err = run("estimate", "far.csv", "--shift", "weighted")
+    assert (code, out) == (2, "")
+    assert err.startswith("labelsure: The accuracy of this batch is not estimable")
+    assert "Too few rows to see whether" in run("estimate", "few.csv")[1]
+    code, _, err = run("estimate", "few.csv", "--shift", "weihted")
+    assert code == 2
+    assert "Did you mean 'weighted'?" in err
+
+
+def test_an_estimate_with_labels_of_some_rows(run, files):
+    rows = make_rows(N_ROWS)
+    truth = (rows[["a", "b", "c"]] > 0).astype(int).set_axis(["x", "y", "z"], axis=1)
+    chosen = [3, 9, 10, 14, 20, 21, 25, 30, 33, 38, 40, 47]
+    expected = make_model().estimate(
+        rows.drop(columns="id"), Y_true=truth.to_numpy()[chosen], rows=chosen
+    )
+    some = truth.iloc[chosen]
+    some.assign(id=rows["id"]).iloc[::-1].to_csv(files / "by_id.csv", index=False)
+    some.assign(row=chosen).to_csv(files / "by_row.csv", index=False)
+    names = [";".join(name for name in "xyz" if row[name]) for _, row in some.iterrows()]
+    pd.DataFrame({"row": chosen, "labels": names}).to_csv(files / "names.csv", index=False)
+    for words in (
+        ["by_id.csv", "--id", "id"],
+        ["by_row.csv", "--rows-per-unit", "7"],
+        ["names.csv", "--label-column", "labels", "--sep", ";"],
+    ):
+        code, out, _ = run("estimate", "new.csv", "--truth", str(files / words[0]), *words[1:])
+        assert (code, out) == (0, f"{expected}\n")
+    found = json.loads(
+        run("estimate", "new.csv", "--json", "--population", "--truth", str(files / "by_row.csv"))[
+            1
+        ]
+    )
+    assert (found["n_labelled"], found["quantity"]) == (12, "mean accuracy of the population")
+
+
+def test_labels_of_rows_in_several_files(files, capsys):
+    rows = make_rows(40)
+    folder = files / "parts"
+    folder.mkdir()
+    for name, part in (("a.csv", rows[:20]), ("b.csv", rows[20:])):
+        part.to_csv(folder / name, index=False)
+    truth = (rows[["a", "b", "c"]] > 0).astype(int).set_axis(["x", "y", "z"], axis=1)
+    chosen = [0, 2, 5, 6, 9, 12, 20, 22, 25, 26, 33, 39]
+    expected = make_model().estimate(
+        rows.drop(columns="id"), Y_true=truth.to_numpy()[chosen], rows=chosen
+    )
+    some = truth.iloc[chosen].assign(row=[i % 20 for i in chosen])
+    words = ["estimate", str(files / "model.labelsure"), str(folder), "--jobs", "1", "--truth"]
+    some.to_csv(files / "some.csv", index=False)
+    assert main([*words, str(files / "some.csv")]) == 2
+    assert "must have a column 'file' beside 'row'" in capsys.readouterr().err
+    some.assign(file=["a.csv"] * 6 + ["b.csv"] * 6).to_csv(files / "some.csv", index=False)
+    assert main([*words, str(files / "some.csv")]) == 0
+    assert capsys.readouterr().out == f"{expected}\n"
+
+
+def test_mistakes_in_the_labels_of_some_rows(run, files):
+    truth = pd.DataFrame({"x": [0] * 12, "y": 1, "z": 0})
+    cases = {
+        "must say which rows it is about": truth,
+        "must be one row of the input, but '99' is not in the input": truth.assign(
+            row=[*range(11), 99]
+        ),
+        "must name each row once, some are there twice": truth.assign(row=[1, 1, *range(2, 12)]),
+        "Unknown column of 'some.csv' 'z'": truth.assign(row=range(12)).drop(columns="z"),
+        "must be about files of the input, 'b.csv' is none": truth.assign(
+            row=range(12), file="b.csv"
+        ),
+        "whole numbers from 0, got 'first' in row 0": truth.assign(row=["first", *range(11)]),
+        "At least 10 instances must be labelled": truth.assign(row=range(12)).head(4),
+    }
+    for message, frame in cases.items():
+        frame.to_csv(files / "some.csv", index=False)
+        code, out, err = run("estimate", "new.csv", "--truth", str(files / "some.csv"))
+        assert (code, out) == (2, "")
+        assert re.search(message, err), err
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def test_the_primitives_are_the_private_methods():
     named = {name for names in PRIMITIVES.values() for name in names}
     private = {
         name
-        for name, member in vars(ls.LabelsetDistribution).items()
-        if inspect.isfunction(member) and re.fullmatch("_[a-z_]*[a-z]", name)
+        for name, member in inspect.getmembers(ls.LabelsetDistribution, inspect.isfunction)
+        if re.fullmatch("_[a-z_]*[a-z]", name)
     }
     assert private == named
     assert ls.LabelsetDistribution.__abstractmethods__ == REQUIRED

@@ -9,21 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_chains import random_chains
 
 import labelsure as ls
 from labelsure._kernels.chain_joints import joint_rows, plan_blocks
-
-
-def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            scale * rng.normal(size=(n_samples, n_labels)),
-            scale * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
 
 
 def brute_force(chains, row):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import as_prefix_chain, linear_chains
 
 import labelsure as ls
 from labelsure import _limits
@@ -37,23 +38,6 @@ STOPS = (
 
 # Chains: linear, the same through the route of any base learner, and ones that have exact ties and
 # certain labels.
-
-
-def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
-    """`spread` 0.1 is nearly flat, 4 is concentrated."""
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
-            0.5 * spread * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
-
-
-def as_prefix_chain(chain):
-    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
 
 
 def tied_chain(chain):
@@ -498,8 +482,9 @@ def test_unbiased_in_plain_python_too():
     ("spread", "gain", "of_collision"), [(0.5, 1.0, 0.9), (1.5, 1.1, 1.5), (2.5, 2.0, 3.0)]
 )
 @pytest.mark.jit_only
-def test_enumeration_takes_variance_away(spread, gain, of_collision):
+def test_enumeration_takes_variance_away(spread, gain, of_collision, monkeypatch):
     """Of a flat collision there is none to take: draws with squared odds nearly all weigh alike."""
+    monkeypatch.setattr(_limits, "FIRST_SEARCH", 500)
     chains = repeated(linear_chains(15, 12, 3, spread, n_samples=1), 200)
     dist = ls.ChainMixture(chains, max_exact_labels=1, tolerance=0.0, sampled_tolerance=0.0)
     alone = dist.profile(engine="sampled", budget=500)

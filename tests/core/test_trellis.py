@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 import labelsure as ls
 from labelsure import _limits
-from labelsure.distributions import LabelsetDistribution
+from labelsure.decisions._jaccard_search import _bound_by_covariances
+from labelsure.distributions import LabelsetDistribution, with_flips
 from labelsure.labelsets import from_codes, to_codes
 
 
@@ -140,6 +141,20 @@ def test_expected_accuracy(given_trellis, metric, empty, data):
         assert values[row] == pytest.approx(by_hand, abs=1e-13)
 
 
+@given(any_trellis(), st.sampled_from([0.0, 0.3, 1.0]), st.data())
+def test_expected_jaccard_of_all_flips(given_trellis, empty, data):
+    """One sweep in both directions gives those of a labelset and of all that differ by a label."""
+    dist = ls.TrellisDistribution(*given_trellis)
+    codes = [data.draw(st.integers(0, 2**dist.n_labels - 1)) for _ in range(2)]
+    guesses = with_flips(from_codes(codes, dist.n_labels))
+    values = dist.expected("jaccard", guesses, empty=empty).value
+    for row, code in enumerate(codes):
+        P = brute_force(*given_trellis, row)
+        flipped = [code, *(code ^ 1 << j for j in range(dist.n_labels))]
+        by_hand = [oracles.expected(P, oracles.jaccard, c, dist.n_labels, empty) for c in flipped]
+        np.testing.assert_allclose(values[row], by_hand, atol=1e-13)
+
+
 @given(any_trellis())
 def test_size_marginals(given_trellis):
     dist = ls.TrellisDistribution(*given_trellis)
@@ -147,6 +162,29 @@ def test_size_marginals(given_trellis):
         oracles.size_marginals(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
     np.testing.assert_allclose(dist.size_marginals(), by_hand, atol=1e-14)
+
+
+@given(any_trellis())
+def test_covariance_sums(given_trellis):
+    dist = ls.TrellisDistribution(*given_trellis)
+    by_hand = [
+        oracles.covariance_sums(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
+    ]
+    np.testing.assert_allclose(dist.covariance_sums(), by_hand, atol=1e-14)
+
+
+@given(any_trellis(max_labels=4))
+def test_no_prediction_of_a_size_exceeds_the_bound_by_covariances(given_trellis):
+    dist = ls.TrellisDistribution(*given_trellis)
+    n_labels = dist.n_labels
+    bounds = _bound_by_covariances(dist.marginals(), dist.covariance_sums())
+    for row in range(2):
+        P = brute_force(*given_trellis, row)
+        by_hand = [oracles.jaccard_bound(P, k, n_labels) for k in range(1, n_labels + 1)]
+        np.testing.assert_allclose(bounds[row], by_hand, atol=1e-12)
+        for code in range(1, 2**n_labels):
+            value = oracles.expected(P, oracles.jaccard, code, n_labels)
+            assert value <= by_hand[oracles.size(code) - 1] + 1e-12
 
 
 @given(any_trellis(max_labels=5, values=("any", "certain")), st.sampled_from(list(METRICS)))
@@ -331,6 +369,27 @@ def test_single_precision_is_taken_as_it_is():
 
 
 @pytest.mark.jit_only
+@pytest.mark.parametrize("n_set", [0, 1, 2, 20, 59, 60])
+def test_flips_of_sixty_labels_are_worth_what_each_alone_is(n_set):
+    dist = large_trellis(60, 4, 2, n_samples=1)
+    Y = np.zeros((1, 60), dtype=np.int8)
+    Y[0, np.random.default_rng(0).permutation(60)[:n_set]] = 1
+    flips = with_flips(Y)
+    together = dist.expected("jaccard", flips, empty=0.7).value[0]
+    alone = dist[[0] * 61].expected("jaccard", flips[0], empty=0.7).value
+    np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
+def test_guesses_that_are_not_flips_are_evaluated_one_by_one():
+    dist = ls.TrellisDistribution(*random_trellis(5, 3, 2, density=1))
+    guesses = with_flips(np.zeros((2, 3), dtype=np.int8))
+    guesses[1, 2] = 1
+    values = dist.expected("jaccard", guesses).value
+    for g in range(4):
+        np.testing.assert_array_equal(values[:, g], dist.expected("jaccard", guesses[:, g]).value)
+
+
+@pytest.mark.jit_only
 @pytest.mark.parametrize(("width", "density"), [(1, 1), (4, 1), (3, 2), (5, None)])
 def test_twelve_labels_against_all_probabilities(width, density):
     dist = ls.TrellisDistribution(*random_trellis(7, 12, width, density, n_samples=3))
@@ -360,6 +419,24 @@ def test_jaccard_decisions_beyond_dense_keep_their_certificate():
     np.testing.assert_array_equal(ls.decide(dist, "f1"), ls.decide(dense(dist), "f1"))
     with pytest.raises(ls.TooLargeError, match="'weighted' is only known by comparing all pairs"):
         ls.decide(dist, weighted)
+
+
+@pytest.mark.jit_only
+@pytest.mark.parametrize(
+    ("a", "b", "largest_gap"), [(0.3, 1.0, 0.01), (0.15, 2.0, 0.05), (2.0, 3.0, 0.01)]
+)
+def test_jaccard_decisions_of_many_labels_are_near_the_optimum(a, b, largest_gap):
+    """Independent labels in a trellis that does not know it: their optimum is known."""
+    p = np.random.default_rng(1).beta(a, b, size=(3, 60))
+    parents = grid_parents(60, 6, 1)
+    tables = [np.repeat(p[:, [j]], 2 ** len(some), axis=1) for j, some in enumerate(parents)]
+    dist, simple = ls.TrellisDistribution(tables, parents, range(60)), ls.IndependentLabels(p)
+    decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+    reached = simple.expected("jaccard", decision).value
+    possible = simple.expected("jaccard", ls.decide(simple, "jaccard")).value
+    assert (reached >= possible - 0.002).all()
+    assert (reached + gap >= possible - 1e-12).all()
+    assert (gap < largest_gap).all()  # 0.1 by the sizes alone
 
 
 def large_trellis(n_labels, width, density, n_samples=2, seed=0):

@@ -174,3 +174,62 @@ def test_a_score_table_keeps_the_index_too():
     np.testing.assert_array_equal(
         ls.ScoreTable(table.to_frame()).accuracy("jaccard", 1.0), table.accuracy("jaccard", 1.0)
     )
+
+
+@pytest.mark.parametrize("empty", [0.0, 1.0])
+def test_labels_that_are_better_left_open_stand_in_the_table(empty):
+    model = fit(metric="f1", empty=empty)
+    found = model.assess(NEW)
+    answers = ls.decide(model.predict_distribution(NEW), "f1", empty=empty, open_cost=0.1)
+    assert answers.is_open.any()
+    assert (found.leave_open(0.1).values == answers.values).all()
+    table = found.to_frame(k=0, open_cost=0.1)
+    assert table["decided"].tolist() == answers.certain
+    assert table["open"].tolist() == answers.open
+    assert found[5:9].to_frame(open_cost=0.1)["open"].tolist() == answers.open[5:9]
+    text = found.to_frame(k=0, open_cost=0.1, sep=";")["open"]
+    assert text.tolist() == [";".join(names) for names in answers.open]
+    assert "open" not in found.to_frame()
+
+
+def test_certain_and_possible_labels_where_the_model_has_a_region():
+    data, _ = ls.make_labelsets(600, 3, random_state=0)
+    X, Y = data.X.to_numpy(), data.Y
+    names = ["cat", "dog", "owl"]
+    model = ls.AccuracyAwareClassifier(
+        ls.BinaryRelevance(), "hamming", cv=0.5, region=0.8, random_state=0
+    ).fit(X[:500], pd.DataFrame(Y[:500], columns=names))
+    assert model.region_.n_samples_ == 125  # half of what is held out, as of a policy
+    found = model.assess(X[500:])
+    answer = model.region_.predict(model.predict_distribution(X[500:]))
+    np.testing.assert_array_equal(found.region.values, answer.values)
+    table = found.to_frame(sep=";")
+    assert table["certain"].tolist() == [";".join(labels) for labels in answer.certain]
+    assert table["possible"].tolist() == [";".join(labels) for labels in answer.possible]
+    assert list(table)[list(table).index("reason") + 1] == "certain"
+    assert found[[3, 1]].to_frame()["possible"].tolist() == [answer.possible[3], answer.possible[1]]
+    (instances,) = [
+        model.report(X[500:], pd.DataFrame(Y[500:], columns=names)).data["explorer"]["instances"]
+    ]
+    assert [entry["certain"] for entry in instances] == [
+        np.flatnonzero(row == 1).tolist() for row in answer.values
+    ]
+    assert [entry["possible"] for entry in instances] == [
+        np.flatnonzero(row == -1).tolist() for row in answer.values
+    ]
+    plain = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", cv=0.5, random_state=0)
+    assert "certain" not in plain.fit(X[:500], Y[:500]).assess(X[500:]).to_frame()
+
+
+def test_regions_that_an_aware_classifier_cannot_have():
+    data, _ = ls.make_labelsets(60, 3, random_state=0)
+
+    def fit(**settings):
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), **settings).fit(data.X, data.Y)
+
+    with pytest.raises(ls.InputError, match="`region` must be None, a coverage such as"):
+        fit(region="0.9", cv=0.5)
+    with pytest.raises(ls.InputError, match="`coverage` must be a number between 0 and 1"):
+        fit(region=1.5, cv=0.5)
+    with pytest.raises(ls.InputError, match="fitted to instances that are kept for it, got cv=3"):
+        fit(region=ls.LabelsetRegion(recall=0.9), cv=3)

@@ -95,7 +95,7 @@ def count_covered(n_samples, n_features, n_labels, metric, n_repeats):
         batch = ls.ScoreTable.from_distribution(dist, Y, metrics=[metric])
         mean = batch.accuracy(metric, 1.0).mean()
         for name in ("without", "with"):
-            found = estimator.estimate(batch)
+            found = estimator.estimate(batch, shift="ignore")
             covered[name] += found.low <= mean <= found.high
             add_training_gain(estimator, table, halves)
     return covered
@@ -193,7 +193,7 @@ def test_a_learner_that_is_never_twice_the_same_has_a_wider_interval(monkeypatch
                 if not counts:
                     path = "labelsure.accuracy_aware._training_gain.variance_between"
                     patch.setattr(path, lambda *given: 0.0)
-                found = add_training_gain(estimator, table, halves).estimate(batch)
+                found = add_training_gain(estimator, table, halves).estimate(batch, shift="ignore")
             covered[counts] += found.low <= mean <= found.high
     assert covered[True] >= binom.ppf(1e-3, 60, 0.93)
     assert covered[False] < binom.ppf(1e-6, 60, 0.93), covered

@@ -28,7 +28,9 @@ def coverage(estimator, population, n_fit, n_batch):
     covered = 0
     for repeat, mean in enumerate(means):
         estimator.fit(for_fits[repeat * n_fit : (repeat + 1) * n_fit])
-        found = estimator.estimate(batches[repeat * n_batch : (repeat + 1) * n_batch])
+        found = estimator.estimate(
+            batches[repeat * n_batch : (repeat + 1) * n_batch], shift="ignore"
+        )
         covered += found.low <= mean <= found.high
     return covered / N_REPEATS
 

@@ -198,7 +198,7 @@ def test_messages(scored):
         policy.table([1.5])
     with fails("`groups` must be given to `accept` just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])
-    with fails("`groups` must have one entry for each of the 3000 scores, got shape"):
+    with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
         AcceptPolicy(0.8).fit(score, accuracy, ["a"])
     grouped = AcceptPolicy(coverage=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
     with fails("got none here and some there"):

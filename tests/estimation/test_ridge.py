@@ -7,7 +7,7 @@ from simulated_population import random_dist, score_frame
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from labelsure.estimation import AccuracyEstimator
+from labelsure.estimation import AccuracyEstimator, _ridge
 from labelsure.estimation._design import RESPONSES, Layout, make_blocks
 
 CASES = [
@@ -178,7 +178,7 @@ def test_accuracies_that_are_all_alike(table, value):
     alike = table.assign(tp=2 * value, fp=2 * (1 - value), fn=0, tn=2)
     estimator = AccuracyEstimator("exact", "mix").fit(alike)
     np.testing.assert_allclose(estimator.predict(table), value, atol=1e-6)
-    batch = estimator.estimate(table)
+    batch = estimator.estimate(alike)
     assert batch.high - batch.low > 0.005  # 300 of 300 do not prove certainty
 
 
@@ -211,5 +211,39 @@ def test_few_instances_and_perfect_separation(table, n_samples, response):
         estimator = AccuracyEstimator(metric, "mix", response=response).fit(few)
         estimated = estimator.predict(few)
         assert ((estimated >= 0) & (estimated <= 1)).all()
-        batch = estimator.estimate(few)
+        batch = estimator.estimate(few, shift="ignore")
         assert 0 <= batch.low <= batch.mean <= batch.high <= 1
+
+
+@pytest.mark.parametrize("response", ["value", "rates"])
+def test_folds_that_go_by_another_fits_curvature_end_where_their_own_leads(
+    table, response, monkeypatch
+):
+    """The deviances are those of Newton's method for every fold, however far it goes."""
+
+    def path_of():
+        estimator = AccuracyEstimator("jaccard", features="mix", response=response, random_state=0)
+        return estimator.fit(table).model_.path["deviance"]
+
+    usual = path_of()
+    monkeypatch.setattr(_ridge, "_minimise_alike", lambda *given: None)
+    np.testing.assert_allclose(usual, path_of(), rtol=1e-5)
+    monkeypatch.setattr(_ridge, "PATH_STEP", 1e-7)
+    np.testing.assert_allclose(usual, path_of(), rtol=1e-5)
+
+
+def test_a_curvature_that_does_not_fit_is_given_up(table, monkeypatch):
+    """Steps that are ten times too short leave nine tenths: Newton's method does the rest."""
+    estimator = AccuracyEstimator("exact", features="mix", random_state=0)
+    usual = estimator.fit(table).model_.path["deviance"]
+    shared, given_up = _ridge._minimise_alike, []
+
+    def with_wrong_curvature(parts, start, ridge, hessian, share):
+        found = shared(parts, start, ridge, 10 * hessian, share)
+        given_up.append(found is None)
+        return found
+
+    monkeypatch.setattr(_ridge, "_minimise_alike", with_wrong_curvature)
+    again = estimator.fit(table).model_.path["deviance"]
+    assert sum(given_up) > 5
+    np.testing.assert_allclose(again, usual, rtol=3e-5)

@@ -81,6 +81,7 @@ def test_frames_are_tables_too_and_fold_are_the_default_without_a_target(csv):
     assert train_model(csv, labels=NAMES, classifier="br", cv=3).cv == 3
     held_out = train_model(csv, labels=NAMES, classifier="br", coverage=0.5)
     assert (held_out.cv, held_out.guaranteed_) == (0.4, True)
+    assert train_model(csv, labels=NAMES, classifier="br", region=0.8).cv == 0.4
     folds = train_model(csv, labels=NAMES, classifier="br", target=0.5, cv=2, level=0.9)
     assert (folds.guaranteed_, folds.level) == (False, 0.9)
 

@@ -269,3 +269,16 @@ def test_one_label_and_a_vector_of_classes():
 def test_many_labels_get_fewer_instances():
     assert explorer.InstanceSample([], 1.0, 51).size == explorer.FEW_INSTANCES
     assert explorer.InstanceSample([], 1.0, 50).size == explorer.MAX_INSTANCES
+
+
+def test_the_explorer_says_which_labels_are_better_left_open(model, batch):
+    P, _ = batch
+    answers = model.assess(P).leave_open(0.2)
+    shown = model.report(P, open_cost=0.2).data["explorer"]["instances"]
+    assert [one["open"] for one in shown] == [
+        np.flatnonzero(row).tolist() for row in answers.is_open
+    ]
+    assert [one["decided"] for one in shown] == [
+        np.flatnonzero(row).tolist() for row in answers.is_certain
+    ]
+    assert "open" not in model.report(P).data["explorer"]["instances"][0]

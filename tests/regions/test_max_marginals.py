@@ -3,26 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import as_prefix_chain, linear_chains
 
 import labelsure as ls
 from labelsure import _limits
 from labelsure.distributions._chain_views import Question
-
-
-def chains(n_labels, n_chains=3, spread=1.0, n_samples=6, seed=0):
-    rng = np.random.default_rng(seed)
-    return [
-        ls.LinearChain(
-            rng.permutation(n_labels),
-            spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
-            0.5 * spread * rng.normal(size=(n_labels, n_labels)),
-        )
-        for _ in range(n_chains)
-    ]
-
-
-def any_learner(chain):
-    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
 
 
 @pytest.mark.parametrize("route", ["linear", "any"])
@@ -30,9 +15,9 @@ def any_learner(chain):
 @pytest.mark.parametrize("budget", [0, 1, 20, 2**7])
 @pytest.mark.parametrize("log_at_least", [-np.inf, -4.0, -1.0])
 def test_no_labelset_is_above_the_bounds(route, spread, budget, log_at_least):
-    members = chains(7, spread=spread)
+    members = linear_chains(0, 7, 3, spread)
     if route == "any":
-        members = [any_learner(chain) for chain in members]
+        members = [as_prefix_chain(chain) for chain in members]
     dist = ls.ChainMixture(members, engine="certified", budget=budget)
     found = dist.max_marginals(log_at_least)
     truth = dist.with_engine(engine="dense").max_marginals().logs
@@ -45,7 +30,7 @@ def test_no_labelset_is_above_the_bounds(route, spread, budget, log_at_least):
 
 
 def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
-    dist = ls.ChainMixture(chains(9), engine="certified")
+    dist = ls.ChainMixture(linear_chains(0, 9, 3, 1.0), engine="certified")
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     seen = {}
     for log_at_least in (-2.0, -6.0):
@@ -59,7 +44,7 @@ def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
 
 @pytest.mark.parametrize("engine", ["auto", "sampled"])
 def test_other_engines(engine, monkeypatch):
-    dist = ls.ChainMixture(chains(9, spread=2.0), engine=engine, budget=100)
+    dist = ls.ChainMixture(linear_chains(0, 9, 3, 2.0), engine=engine, budget=100)
     truth = dist.with_engine(engine="dense").max_marginals().logs
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     found = dist.max_marginals(-3.0)

@@ -18,7 +18,10 @@ CURVE = "a curve must rise within"
 CHAINS = "`chains_` must hold `n_chains` chains of the ensemble's labels"
 ESTIMATE = "an estimate must lie within its interval, and that in"
 PARENTS = "`parents_` must hold earlier places for each place"
-WEIGHTS = "the weights of a linear chain must be finite, one for each input"
+WEIGHTS = "the weights of linear learners must be finite, one for each input"
+RESTS = "the estimate of what a model was fitted to must rest on nothing else"
+VIEW = "a view of labelled instances must have finite numbers for each column"
+COMPARED = "labelled instances must have a truth for each label that is compared"
 BELONGS = "`accuracy_estimator_` must be fitted for the classifier's metric and decisions"
 CARD = "the calibration of a card must have the columns of `reliability`"
 LABELS = "a calibration of labels must have numbers for each label and each replicate"
@@ -46,7 +49,46 @@ def estimate(**changed):
     return ls.Estimate(**{**values, **changed})
 
 
+def calibration(kind, **changed):
+    groups = sf.fitted(kind).calibration_
+    return {name: {**kept, **changed} for name, kept in groups.items()}
+
+
 CHANGES = [
+    ("LabelsetRegion", "quantile_", 0.0, "`quantile_` must be what follows from the labelled"),
+    ("LabelsetRegion", "message_", "All is well.", "`message_` must be what follows"),
+    ("LabelsetRegion", "coverage", 1.5, "`coverage` must be a number between 0 and 1"),
+    ("LabelsetRegion", "has_groups_", 1, "`has_groups_` must be True or False"),
+    ("LabelsetRegion", "calibration_", {"x": {}}, "without groups there is one, 'all'"),
+    ("LabelsetRegion", "calibration_", {"all": {}}, "`calibration_` must hold scores"),
+    (
+        "LabelsetRegion",
+        "calibration_",
+        calibration("LabelsetRegion", scores=np.array([np.nan])),
+        "`scores` must have numbers for each instance",
+    ),
+    ("region with groups", "calibration_", {1: {}}, "must have an entry for each group"),
+    (
+        "region with groups",
+        "calibration_",
+        calibration("region with groups", truth=np.full((100, 3), 2)),
+        "`truth` must contain only 0 and 1",
+    ),
+    (
+        "region with groups",
+        "calibration_",
+        calibration("region with groups", maxima=np.zeros((7, 3))),
+        "`maxima` must have numbers for each instance",
+    ),
+    ("with a region", "region_", None, "`region_` must be the one that `region` names"),
+    (
+        "with a region",
+        "region_",
+        sf.fitted("region with groups"),
+        "`region_` must be the one that `region` names",
+    ),
+    ("AccuracyAwareClassifier", "region_", sf.fitted("LabelsetRegion"), "`region_` must be the"),
+    ("region with groups", "certain_from_", {"a": 0.1, "b": 0.1}, "`certain_from_` must be what"),
     ("BinaryRelevance", "label_names_", ("a", "a", "b"), "`label_names_` must be distinct names"),
     ("BinaryRelevance", "label_names_", (), "`label_names_` must be distinct names"),
     ("BinaryRelevance", "label_names_", ["a", "b", "c"], "`label_names_` must be distinct names"),
@@ -63,6 +105,12 @@ CHANGES = [
     ("ClassifierTrellis", "parents_", ((), (0,), (-1,)), PARENTS),
     ("ClassifierTrellis", "parents_", ((), (0,)), PARENTS),
     ("ClassifierTrellis", "order_", np.array([0, 1, 1]), "`order_` must"),
+    (
+        "ClassifierTrellis",
+        "_linear_weights",
+        (linear_weights()[0] * np.nan, *linear_weights()[1:]),
+        WEIGHTS,
+    ),
     ("ProbabilisticClassifierChain", "order_", np.array([0, 1, 3]), "`order_` must"),
     ("ProbabilisticClassifierChain", "order_", np.array([0.0, 1.0, 2.0]), "`order_` must"),
     ("ProbabilisticClassifierChain", "estimators_", [], LEARNERS),
@@ -126,6 +174,24 @@ CHANGES = [
     ("ridge", "reference_", estimate(spread=-1.0), "the spread of an estimate must lie in"),
     ("ridge", "reference_", estimate(quantity=1), "an estimate must say what is estimated"),
     ("ridge", "reference_", estimate(level=1.0), "`level` must be a probability between"),
+    ("ridge", "reference_", estimate(basis="luck"), RESTS),
+    ("ridge", "reference_", estimate(effective_size=5.0), RESTS),
+    ("ridge", "reference_", estimate(n_labelled=5), RESTS),
+    ("ridge", "reference_", estimate(shift=5), RESTS),
+    ("ridge", "calibration_sample_", 5, "`calibration_sample_` must be of labelled instances"),
+    ("ridge", "calibration_sample_.view", 5, "labelled instances must have a view of them"),
+    ("ridge", "calibration_sample_.view.values", np.zeros((200, 2)), VIEW),
+    ("ridge", "calibration_sample_.view.values", np.full((200, 10), np.nan), VIEW),
+    ("ridge", "calibration_sample_.view.names", tuple(range(10)), VIEW),
+    ("ridge", "calibration_sample_.accuracy", np.full(200, 1.1), "must lie in .0, 1."),
+    ("ridge", "calibration_sample_.accuracy", np.zeros(199), "must lie in .0, 1."),
+    ("ridge", "calibration_sample_.estimated", np.full(200, -0.1), "must lie in .0, 1."),
+    ("ridge", "calibration_sample_.label_names", ("a", "b", "c"), COMPARED),
+    ("ridge", "calibration_sample_.label_names", (), COMPARED),
+    ("ridge", "calibration_sample_.truth", np.zeros((200, 2), np.uint8), COMPARED),
+    ("ridge", "calibration_sample_.truth", np.zeros((200, 1)), COMPARED),
+    ("ridge", "calibration_sample_.truth", None, COMPARED),
+    ("ridge", "calibration_sample_.of_one_model", 1, "`of_one_model` must be true or false"),
     ("ridge with groups", "slope_levels_.names", ["b", "a"], NAMES),
     ("ridge with groups", "slope_levels_.names", ["a", "a"], NAMES),
     ("ridge with groups", "slope_levels_.names", [], NAMES),

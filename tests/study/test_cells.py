@@ -3,6 +3,8 @@
 from itertools import product
 
 import numpy as np
+import oracles
+import oracles_regions
 import pandas as pd
 import pytest
 from scipy import sparse
@@ -46,6 +48,9 @@ def test_columns_are_those_of_the_score_table(quick):
             for metric in ("hamming", "jaccard", "f1")
             for what in ("decision", "gap", "tp", "fp", "fn", "tn")
         ),
+        *("log_prob_true", "region_covers", "region_agrees", "region_certain", "region_possible"),
+        "region_labelsets",
+        *("open_labels", "open_tp", "open_fp", "open_fn", "open_tn"),
         *("true_expected_exact", "true_expected_hamming", "true_expected_jaccard"),
         "true_p_empty",
     ]
@@ -73,16 +78,22 @@ def counted(y, decision):
     return tuple(int(f.sum()) for f in found)
 
 
+def fit_again(quick, cell):
+    """The data of a cell, its rows, its test instances, and their distributions, made by hand."""
+    plan, sets, tables = quick
+    data, scores = sets[cell.dataset].data, tables[cell]
+    test = scores["instance"].to_numpy()
+    train = np.setdiff1d(np.arange(len(data)), test)
+    model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
+    model.fit(data.X.iloc[train], data.Y[train])
+    return data, scores, test, model.predict_distribution(data.X.iloc[test])
+
+
 @pytest.mark.parametrize("classifier", ["Indep", "CT", "ECC"])
 def test_rows_against_brute_force(quick, classifier):
     """Fit again by hand, write out all labelsets, and count."""
-    plan, sets, tables = quick
-    cell = Cell("dependent", classifier, 0)
-    data, scores = sets["dependent"].data, tables[cell]
-    test = scores["instance"].to_numpy()
-    train = np.setdiff1d(np.arange(len(data)), test)
-    model = plan.classifier(classifier, seed_of(plan.seed, cell.name))
-    dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    plan, sets, _ = quick
+    data, scores, test, dist = fit_again(quick, Cell("dependent", classifier, 0))
     everything = [labelset[::-1] for labelset in product([0, 1], repeat=4)]  # in order of codes
     true = sets["dependent"].truth[test].probabilities()
     for i, (row, P) in enumerate(zip(scores.itertuples(), dist.probabilities(), strict=True)):
@@ -110,14 +121,52 @@ def test_rows_against_brute_force(quick, classifier):
             assert getattr(row, f"best_{name}_gap") == 0
 
 
-def test_both_conventions_of_empty_come_from_the_table(quick):
+@pytest.mark.parametrize("classifier", ["Indep", "ECC"])
+def test_regions_against_loops(quick, classifier):
+    """Each half of the test part sets the threshold of the other: 0.9 of its scores, and one."""
+    data, scores, test, dist = fit_again(quick, Cell("dependent", classifier, 0))
+    P = dist.probabilities()
+    codes = [oracles.code_of(y) for y in data.Y[test].tolist()]
+    of_truth = [-np.log(row[code]) for row, code in zip(P, codes, strict=True)]
+    np.testing.assert_allclose(scores["log_prob_true"], np.negative(of_truth), rtol=1e-9)
+    places = np.random.default_rng(0).permutation(len(test))
+    for mine, others in ((places[::2], places[1::2]), (places[1::2], places[::2])):
+        quantile = oracles_regions.conformal_quantile([of_truth[i] for i in others], 0.9)
+        for i in mine:
+            region = oracles_regions.region(P[i], np.exp(-quantile) * (1 - 1e-9))
+            marks = oracles_regions.marked_labels(region, 4)
+            row = scores.iloc[i]
+            assert row["region_covers"] == (codes[i] in region)
+            assert row["region_labelsets"] == len(region)
+            assert row["region_certain"] == marks.count(1)
+            assert row["region_possible"] == 4 - marks.count(0)
+            assert row["region_agrees"] == oracles_regions.agrees(marks, data.Y[test[i]])
+
+
+def test_open_labels_against_loops(quick):
+    """Open where a label is wrong with a probability above the cost; the others are counted."""
     plan, sets, tables = quick
-    cell = Cell("independent", "ECC", 0)
-    scores, data = tables[cell], sets["independent"].data
+    cell = Cell("dependent", "ECC", 0)
+    data, scores = sets["dependent"].data, tables[cell]
     test = scores["instance"].to_numpy()
     train = np.setdiff1d(np.arange(len(data)), test)
     model = plan.classifier("ECC", seed_of(plan.seed, cell.name))
     dist = model.fit(data.X.iloc[train], data.Y[train]).predict_distribution(data.X.iloc[test])
+    n_open = 0
+    for i, marginals in enumerate(dist.marginals()):
+        kept = [(y, int(p > 0.5)) for y, p in zip(data.Y[test[i]], marginals, strict=True)
+                if min(p, 1 - p) <= 0.2]  # fmt: skip
+        row = scores.iloc[i]
+        assert row["open_labels"] == 4 - len(kept)
+        counts = tuple(row[f"open_{name}"] for name in ("tp", "fp", "fn", "tn"))
+        truth, decided = (np.array([pair[k] for pair in kept]) for k in (0, 1))
+        assert counts == counted(truth, decided)
+        n_open += 4 - len(kept)
+    assert 0 < n_open < 4 * len(test)
+
+
+def test_both_conventions_of_empty_come_from_the_table(quick):
+    _, scores, _, dist = fit_again(quick, Cell("independent", "ECC", 0))
     nothing = (scores["tp"] + scores["fp"] == 0).to_numpy()
     assert nothing.any()
     for metric in ("jaccard", "f1"):
@@ -203,10 +252,10 @@ def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, mon
 
 
 def test_checksums_are_those_of_earlier_versions():
-    """Cells that were computed before metrics could be added are still good."""
+    """Cells of this format that were computed before are still good."""
     data = StudyData(ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]]))
     found = cell_key(Cell("dependent", "ECC", 0), load_plan("quick"), data, "0.1.0")
-    assert found == "766a4fcaa29c933ca9ba439d933bff5040d516da6d74d5e9fcfb8bb8f6942723"
+    assert found == "9c3994ff904481a28fc3cd8d126638efdcfed77d76782b6f2a3ae67a9ff06084"
 
 
 def test_features_describe_the_training_part(quick):
@@ -227,6 +276,8 @@ def test_beyond_the_limit_chains_decide_by_their_likely_labelsets(quick):
     cell = Cell("dependent", "ECC", 0)
     scores = score_cell(cell, plan_with(best_labels=3), sets["dependent"])
     best = [name for name in scores if name.startswith("best_")]
+    best += [name for name in scores if name.startswith("open_")]
+    best += ["region_possible"]  # more of them where fewer labelsets are enumerated
     others = scores.drop(columns=best)
     pd.testing.assert_frame_equal(others, tables[cell].drop(columns=best))
     for metric in ("hamming", "jaccard", "f1"):

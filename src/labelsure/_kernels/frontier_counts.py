@@ -60,10 +60,10 @@ def _pull_values(after, yes, weight, before):
 
 @kernel
 def expected_rows(start, stop, network, predicted, weights, coefficients, expected):
-    """Per row: the mean of a metric, as a sum over points of a generating function.
+    """Per row: the means of several metrics, as sums over points of a generating function.
 
     weights[q, 0] is what a false negative counts at point q, weights[q, 1] a true positive; the
-    two parts of the function's value there enter the sum with coefficients[q].
+    two parts of the function's value there enter the sum of metric k with coefficients[q, k].
     """
     conditionals, shifts, _, n_states = network
     n_labels = conditionals.shape[1]
@@ -78,7 +78,9 @@ def expected_rows(start, stop, network, predicted, weights, coefficients, expect
             for j in range(n_labels - 1, -1, -1):
                 _pull_values(values, yes[j], weights[q, predicted[i, j]], spare)
                 values, spare = spare, values
-            expected[i] += coefficients[q, 0] * values[0, 0] + coefficients[q, 1] * values[1, 0]
+            for k in range(expected.shape[1]):
+                expected[i, k] += coefficients[q, k, 0] * values[0, 0]
+                expected[i, k] += coefficients[q, k, 1] * values[1, 0]
 
 
 @fast_inner
@@ -91,7 +93,7 @@ def _part_masses(masses, yes, pushed_no, pushed_yes):
 
 @fast_inner
 def _push_weighted_masses(masses, yes, weight, pushed):
-    """Move complex masses one label on, a label that is set counting `weight`."""
+    """Move masses x + y e one label on, a label that is set counting `weight`."""
     half = yes.size // 2
     a, b, c = weight[0], weight[1], weight[2]
     for part in range(2):
@@ -104,16 +106,20 @@ def _push_weighted_masses(masses, yes, weight, pushed):
 
 
 @fast_inner
-def _multiply_complex(masses, values, products):
+def _multiply_parts(masses, values, square, products):
+    """Multiply numbers x + y e and u + v e, where e * e is `square`."""
     x, y, u, v = masses[0], masses[1], values[0], values[1]
     for s in range(x.size):
-        products[0, s] = x[s] * u[s] - y[s] * v[s]
+        products[0, s] = x[s] * u[s] + square * y[s] * v[s]
         products[1, s] = x[s] * v[s] + y[s] * u[s]
 
 
 @fast_inner
 def _sum_by_bit(products, sums):
-    """Write to sums[d] the sum over the states whose bit d is set, folding away bit after bit."""
+    """Write to sums[d] the sum over the states whose bit d is set, folding away bit after bit.
+
+    The sum over all states is left in products[0].
+    """
     half = products.size // 2
     for d in range(sums.size - 1, -1, -1):
         low, high = products[:half], products[half : 2 * half]
@@ -134,11 +140,13 @@ def _copy_values(values, copy):
 
 
 @kernel
-def size_rows(start, stop, network, weights, transform):
-    """Per row: the mean of y_j w**|y| for each position j and each w, a complex weight.
+def joint_rows(start, stop, network, predicted, weights, square, totals, with_label):
+    """Per row: the mean of w**fn z**tp at each point, and that of y_j w**fn z**tp for each label.
 
-    One state holds m labels, so masses from the left and values from the right need to meet only
-    at every m-th position, and only the values there are kept.
+    Weights are those of `expected_rows`: numbers x + y e whose e * e is `square`, -1 for complex
+    ones, 0 for values with derivatives. One state holds m labels, so masses from the left and
+    values from the right need to meet only at every m-th position, and only the values there are
+    kept. Both parts of the means go to totals[i, q] and with_label[i, j, q].
     """
     conditionals, shifts, _, n_states = network
     n_labels, memory = conditionals.shape[1], 0
@@ -156,19 +164,19 @@ def size_rows(start, stop, network, weights, transform):
             values[1] = 0.0
             _copy_values(values, kept[kept.shape[0] - 1])
             for j in range(n_labels - 1, 0, -1):
-                _pull_values(values, yes[j], weights[q], spare)
+                _pull_values(values, yes[j], weights[q, predicted[i, j]], spare)
                 values, spare = spare, values
                 if j % memory == 0:
                     _copy_values(values, kept[j // memory])
             masses[:] = 0.0
             masses[0, 0] = 1.0
             for j in range(n_labels):
-                _push_weighted_masses(masses, yes[j], weights[q], spare)
+                _push_weighted_masses(masses, yes[j], weights[q, predicted[i, j]], spare)
                 masses, spare = spare, masses
                 if (j + 1) % memory == 0 or j == n_labels - 1:
-                    _multiply_complex(masses, kept[j // memory + 1], spare)
-                    _sum_by_bit(spare[0], sums[0])
-                    _sum_by_bit(spare[1], sums[1])
-                    for back in range(j % memory + 1):
-                        bit = memory - 1 - back
-                        transform[i, j - back, q] = complex(sums[0, bit], sums[1, bit])
+                    _multiply_parts(masses, kept[j // memory + 1], square, spare)
+                    for part in range(2):
+                        _sum_by_bit(spare[part], sums[part])
+                        totals[i, q, part] = spare[part, 0]
+                        for back in range(j % memory + 1):
+                            with_label[i, j - back, q, part] = sums[part, memory - 1 - back]

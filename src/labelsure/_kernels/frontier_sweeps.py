@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
+from labelsure._kernels.compiling import fast_inner, inner, kernel
 from labelsure._limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
 WHOLE_STATE = -1  # a label that depends on all m labels before it: its column is the state itself
-RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
+LONG_RUN = 4  # pairs of states with the same parents from which on they are handled together
 
 
 @inner
@@ -55,80 +55,6 @@ def _next_state(state, value, n_states):
     return (state >> 1) + value * (n_states >> 1)
 
 
-# Sums: marginals, entropy, collision.
-
-
-@fast_inner
-def _push_masses(masses, no, yes, pushed):
-    """Move the masses of all states one label on."""
-    half = masses.size // 2
-    pushed_no, pushed_yes = pushed[:half], pushed[half:]
-    for r in range(half):
-        pushed_no[r] = masses[2 * r] * no[2 * r] + masses[2 * r + 1] * no[2 * r + 1]
-        pushed_yes[r] = masses[2 * r] * yes[2 * r] + masses[2 * r + 1] * yes[2 * r + 1]
-
-
-@fast_inner
-def _sum_products(a, b):
-    total = 0.0
-    for s in range(a.size):
-        total += a[s] * b[s]
-    return total
-
-
-@inner
-def _write_entropies(p, entropies):
-    for c in range(p.size):
-        entropies[c] = 0.0
-        if 0.0 < p[c] < 1.0:
-            entropies[c] = -p[c] * np.log(p[c]) - (1.0 - p[c]) * np.log(1.0 - p[c])
-
-
-@fast_inner
-def _rescale_masses(masses):
-    """Divide the masses by their sum and return its log."""
-    total = 0.0
-    for s in range(masses.size):
-        total += masses[s]
-    for s in range(masses.size):
-        masses[s] /= total
-    return np.log(total)
-
-
-@fast_kernel
-def sum_rows(start, stop, network, marginals, values):
-    """Per row: P(label = 1) at each position; and entropy and log collision."""
-    conditionals, shifts, _, n_states = network
-    n_labels = conditionals.shape[1]
-    masses, squares, spare = np.empty(n_states), np.empty(n_states), np.empty(n_states)
-    no, yes, doubt = np.empty(n_states), np.empty(n_states), np.empty(n_states)
-    entropies = np.empty(conditionals.shape[2])
-    for i in range(start, stop):
-        masses[:] = 0.0
-        squares[:] = 0.0
-        masses[0] = squares[0] = 1.0
-        entropy = log_collision = 0.0
-        for j in range(n_labels):
-            _write_entropies(conditionals[i, j], entropies)
-            _expand_columns(entropies, shifts[j], doubt)
-            _expand_columns(conditionals[i, j], shifts[j], yes)
-            marginals[i, j] = min(1.0, _sum_products(masses, yes))
-            entropy += _sum_products(masses, doubt)
-            for s in range(n_states):
-                no[s] = 1.0 - yes[s]
-            _push_masses(masses, no, yes, spare)
-            masses, spare = spare, masses
-            for s in range(n_states):
-                no[s] *= no[s]
-                yes[s] *= yes[s]
-            _push_masses(squares, no, yes, spare)
-            squares, spare = spare, squares
-            if j % RESCALE == RESCALE - 1 or j == n_labels - 1:
-                log_collision += _rescale_masses(squares)
-        values[i, 0] = entropy
-        values[i, 1] = min(0.0, log_collision)
-
-
 # Maxima: the mode, the runner-up and the k best.
 
 
@@ -143,6 +69,56 @@ def _choose_values(no, yes, after, best, choice):
         best[s] = of_no if of_no > of_yes else of_yes
         choice[s] = of_yes > of_no + TIE
         n_ties += (of_yes >= of_no - TIE) & (of_yes <= of_no + TIE)
+    return n_ties
+
+
+@fast_inner
+def _choose_in_run(first, stop, no, yes, after, best, choice):
+    """Do the same for states 2 r and 2 r + 1, r from first to stop, which have the same parents.
+
+    no and yes hold the log-probabilities of the values, in even and in odd states.
+    """
+    half = after.size // 2
+    after_no, after_yes = after[:half], after[half:]
+    n_ties = 0
+    for odd in range(2):
+        log_no, log_yes = no[odd], yes[odd]
+        for r in range(first, stop):
+            of_no, of_yes = log_no + after_no[r], log_yes + after_yes[r]
+            best[2 * r + odd] = of_no if of_no > of_yes else of_yes
+            choice[2 * r + odd] = of_yes > of_no + TIE
+            n_ties += (of_yes >= of_no - TIE) & (of_yes <= of_no + TIE)
+    return n_ties
+
+
+@inner
+def _run_length(shifts, half):
+    """Return how many neighbouring r have the same parents in states 2 r, and in 2 r + 1."""
+    if shifts[0] == WHOLE_STATE:
+        return 1
+    run = half
+    for parent in range(shifts.size):
+        if 0 < shifts[parent] < NO_PARENT:
+            run = min(run, 1 << (shifts[parent] - 1))
+    return run
+
+
+@inner
+def _choose_all(log_no, log_yes, shifts, after, best, choice, spare):
+    """Take the better value of a label in every state; return in how many states both are equal."""
+    no, yes, of_pair = spare
+    half = best.size // 2
+    run = _run_length(shifts, half)
+    if run < LONG_RUN:
+        _expand_columns(log_no, shifts, no)
+        _expand_columns(log_yes, shifts, yes)
+        return _choose_values(no, yes, after, best, choice)
+    n_ties = 0
+    for first in range(0, half, run):
+        for odd in range(2):
+            column = _find_column(2 * first + odd, shifts)
+            of_pair[0, odd], of_pair[1, odd] = log_no[column], log_yes[column]
+        n_ties += _choose_in_run(first, first + run, of_pair[0], of_pair[1], after, best, choice)
     return n_ties
 
 
@@ -175,19 +151,18 @@ def _complete_states(tables, shifts, order, best, choice):
     equally probable completions it is the one with the lowest code.
     """
     n_labels, n_states = choice.shape
-    no, yes = np.empty(n_states), np.empty(n_states)
+    spare = (np.empty(n_states), np.empty(n_states), np.empty((2, 2)))
     log_no, log_yes = np.empty(tables.shape[1]), np.empty(tables.shape[1])
     best[n_labels] = 0.0
     for j in range(n_labels - 1, -1, -1):
         for c in range(tables.shape[1]):
             log_no[c] = _log_probability(1.0 - tables[j, c])
             log_yes[c] = _log_probability(tables[j, c])
-        _expand_columns(log_no, shifts[j], no)
-        _expand_columns(log_yes, shifts[j], yes)
-        n_ties = _choose_values(no, yes, best[j + 1], best[j], choice[j])
+        n_ties = _choose_all(log_no, log_yes, shifts[j], best[j + 1], best[j], choice[j], spare)
         for s in range(n_states if n_ties else 0):
-            of_no = no[s] + best[j + 1, _next_state(s, 0, n_states)]
-            of_yes = yes[s] + best[j + 1, _next_state(s, 1, n_states)]
+            column = _find_column(s, shifts[j])
+            of_no = log_no[column] + best[j + 1, _next_state(s, 0, n_states)]
+            of_yes = log_yes[column] + best[j + 1, _next_state(s, 1, n_states)]
             if abs(of_no - of_yes) <= TIE:
                 choice[j, s] = not _no_is_lower(j, s, order, choice)
 

@@ -14,6 +14,9 @@ FIRST_THRESHOLD = 0.03
 SHRINK = 0.25  # each round's threshold is this share of the last one's
 LAST_THRESHOLD = 1e-15
 LOG2 = 0.6931471805599453
+STACK_LABELS = (
+    64  # up to here the odds of all labels are kept along a path, not made when asked for
+)
 
 # What `write_bounds` writes, by position.
 N_BOUNDS = 10
@@ -152,6 +155,14 @@ def _find_slot(key, keys, slots):
     return at
 
 
+@fast_inner
+def _set_label(odds, factor, child_odds, child_shares):
+    """Write the odds of all labels, and the shares 1/(1 + odds), when one more label is set."""
+    for j in range(odds.size):
+        child_odds[j] = odds[j] * factor[j]
+        child_shares[j] = 1.0 / (1.0 + child_odds[j])
+
+
 @inner
 def _odds_after(odds, factors, members, label):
     """Return the odds of a label when the members are set: only those that are asked for."""
@@ -162,7 +173,24 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
-def _search_chain(m, links, order, threshold, found, n_found):
+def _add_found(key, members, links, found, n_found, work):
+    """Append a labelset that is not among those found; return how many there are, -1 if no room."""
+    odds, factors, shares = links
+    keys, P, slots = found
+    at = _find_slot(key, keys, slots)
+    if slots[at] >= 0:
+        return n_found
+    if n_found == P.size:
+        return -1
+    slots[at] = n_found
+    for w in range(key.size):
+        keys[n_found, w] = key[w]
+    P[n_found] = _mixture_probability(members, odds, factors, shares, work)
+    return n_found + 1
+
+
+@inner
+def _search_chain(m, links, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
     New ones are appended to what is found, until there is no more room, or until flat
@@ -170,11 +198,14 @@ def _search_chain(m, links, order, threshold, found, n_found):
     largest probability of a prefix that was left alone: what was not found has no more than that
     in this chain, -1 when the search was cut short; and how many multiplications it took.
     """
-    odds, factors, shares = links
-    keys, P, slots = found
+    odds, factors, _ = links
+    keys, P, _ = found
+    stack_odds, stack_shares = stack
     n_labels = order.size
-    work = np.empty(n_labels)
-    key = np.zeros(keys.shape[1], dtype=np.uint64)
+    all_at_once = n_labels <= STACK_LABELS
+    if all_at_once:
+        _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
+    key, work = np.zeros(keys.shape[1], dtype=np.uint64), np.empty(n_labels)
     members = np.empty(n_labels + 1, dtype=np.int64)
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
@@ -188,11 +219,15 @@ def _search_chain(m, links, order, threshold, found, n_found):
             n_visits -= 1
             if n_visits < 0:
                 return n_found, -1.0, n_operations
-            n_operations += depth + 1
             label = order[j]
-            label_odds = _odds_after(odds[m], factors[m], members[:depth], label)
-            zero = prefix[depth] / (1.0 + label_odds)
-            one = zero * label_odds
+            n_operations += depth + 1
+            if all_at_once:
+                zero = prefix[depth] * stack_shares[depth, label]
+                one = zero * stack_odds[depth, label]
+            else:
+                label_odds = _odds_after(odds[m], factors[m], members[:depth], label)
+                zero = prefix[depth] / (1.0 + label_odds)
+                one = zero * label_odds
             prefix[depth] = zero
             position[depth] = j + 1
             if zero < threshold:
@@ -201,6 +236,9 @@ def _search_chain(m, links, order, threshold, found, n_found):
             if one < threshold:
                 left_alone = max(left_alone, one)
                 continue
+            if all_at_once:
+                above, below = stack_odds[depth], stack_odds[depth + 1]
+                _set_label(above, factors[m, label], below, stack_shares[depth + 1])
             key[label >> 6] |= np.uint64(1) << np.uint64(label & 63)
             members[depth] = label
             depth += 1
@@ -208,16 +246,11 @@ def _search_chain(m, links, order, threshold, found, n_found):
             prefix[depth] = one
             continue
         if j == n_labels:
-            at = _find_slot(key, keys, slots)
-            if slots[at] < 0:
-                if n_found == P.size:
-                    return n_found, -1.0, n_operations
-                slots[at] = n_found
-                for w in range(key.size):
-                    keys[n_found, w] = key[w]
-                P[n_found] = _mixture_probability(members[:depth], odds, factors, shares, work)
-                n_operations += odds.size * (depth + 1)
-                n_found += 1
+            before = n_found
+            n_found = _add_found(key, members[:depth], links, found, n_found, work)
+            if n_found < 0:
+                return before, -1.0, n_operations
+            n_operations += (n_found - before) * odds.size * (depth + 1)
         depth -= 1
         if depth >= 0:
             label = members[depth]
@@ -258,6 +291,8 @@ def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
     while n_slots < 2 * P.size:
         n_slots *= 2
     slots = np.full(n_slots, -1, dtype=np.int64)
+    n_stacked = n_labels + 1 if n_labels <= STACK_LABELS else 0
+    stack = np.empty((n_stacked, n_labels)), np.empty((n_stacked, n_labels))
     bound = 1.0
     n_found = n_operations = 0
     threshold = FIRST_THRESHOLD
@@ -269,7 +304,7 @@ def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
                 continue
             links, found = (odds, factors, shares), (keys, P, slots)
             n_found, left_alone, more = _search_chain(
-                m, links, orders[m], threshold / shares[m], found, n_found
+                m, links, orders[m], threshold / shares[m], found, n_found, stack
             )
             n_operations += more
             if left_alone < 0.0:

@@ -109,9 +109,14 @@
     const parts = [
       make("h3", {}, instance.id), tags(instance),
       make("p", {}, `Estimated accuracy ${share(instance.estimated)}; ${instance.advice}${instance.reason ? `: ${instance.reason}` : ""}.`),
+      ...(instance.possible ? [make("p", {}, `Certain: ${listed(instance.certain)}. Possible beside them: ${listed(instance.possible)}.`)] : []),
       make("h3", {}, "Most probable labelsets"), make("table", {}, head, body),
       make("h3", {}, "Probability of each label"), bars,
     ];
+    if (instance.open) {
+      const left = `${instance.open.length ? `Better left open: ${listed(instance.open)}.` : "No label is better left open."} Decided: ${listed(instance.decided)}.`;
+      parts.splice(3, 0, make("p", {}, left));
+    }
     if (instance.n_more) parts.push(make("p", {}, `${count(instance.n_more)} less probable labels are not shown.`));
     find("detail").replaceChildren(...parts);
   };

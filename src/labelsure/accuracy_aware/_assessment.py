@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution, check_shown, make_table
 from labelsure.estimation import AccuracyEstimator
+from labelsure.metrics import MetricLike
+from labelsure.partial_labelsets import PartialLabelsets
+from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
 
@@ -37,6 +41,10 @@ class Assessment:
         (n,) whether the policy accepts each; None without a target.
     reason
         (n,) why, in a few words.
+    region
+        Certain and possible labels, where the model has a region.
+    metric, empty
+        What the accuracies are of.
     """
 
     distribution: LabelsetDistribution
@@ -45,6 +53,9 @@ class Assessment:
     expected: Floats
     accepted: Mask | None
     reason: NDArray[Any]
+    metric: MetricLike = "jaccard"
+    empty: float = 1.0
+    region: RegionLabelsets | None = None
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -52,17 +63,34 @@ class Assessment:
     def __getitem__(self, rows: Any) -> Assessment:
         """Return the assessment of some rows: an index, a slice, indices or a mask."""
         taken = np.atleast_1d(np.arange(len(self))[rows])
-        return Assessment(
-            self.distribution[taken],
-            self.Y_pred[taken],
-            self.accuracy[taken],
-            self.expected[taken],
-            None if self.accepted is None else self.accepted[taken],
-            self.reason[taken],
+        return replace(
+            self,
+            distribution=self.distribution[taken],
+            Y_pred=self.Y_pred[taken],
+            accuracy=self.accuracy[taken],
+            expected=self.expected[taken],
+            accepted=None if self.accepted is None else self.accepted[taken],
+            reason=self.reason[taken],
+            region=None if self.region is None else self.region[taken],
         )
 
+    def leave_open(self, open_cost: Any) -> PartialLabelsets:
+        """Return answers that leave labels open where that is worth its cost.
+
+        Parameters
+        ----------
+        open_cost
+            As of `labelsure.decide`, whose metric is that of the model.
+        """
+        return decide(self.distribution, self.metric, empty=self.empty, open_cost=open_cost)
+
     def to_frame(
-        self, k: int = 3, *, probabilities: bool = True, sep: str | None = None
+        self,
+        k: int = 3,
+        *,
+        probabilities: bool = True,
+        sep: str | None = None,
+        open_cost: Any = None,
     ) -> pd.DataFrame:
         """Return a table with a row for each prediction and the index of X, see `docs/table.md`.
 
@@ -75,6 +103,8 @@ class Assessment:
             Whether to add the probability of each label: a column for each.
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        open_cost
+            Whether to add what `leave_open` says at this cost: the certain and the open labels.
         """
         import pandas as pd
 
@@ -85,6 +115,12 @@ class Assessment:
             "accept": pd.array(accepted, dtype="boolean"),
             "reason": self.reason,
         }
+        if self.region is not None:
+            names = self.region.to_frame(sep=sep, count=False)
+            known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
+        if open_cost is not None:
+            answers = self.leave_open(open_cost).to_frame(sep=sep)
+            known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
         return make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
@@ -111,6 +147,7 @@ def assess_predictions(
     Y_pred: Labelsets | None,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
     k: int = 0,
 ) -> Assessment:
     """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
@@ -123,8 +160,8 @@ def assess_predictions(
         (n, L) what is predicted; None for the mode.
     estimator
         Fitted to predictions that were made in the same way.
-    policy
-        A fitted one, or None.
+    policy, region
+        Fitted ones, or None.
     k
         How many of the most probable labelsets `to_frame` will be asked for: they and the
         probability of each label are found in the same sweep. 0 leaves them for later.
@@ -135,7 +172,7 @@ def assess_predictions(
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )
-    return assess_table(dist, table, estimator, policy)
+    return assess_table(dist, table, estimator, policy, region)
 
 
 def assess_table(
@@ -143,6 +180,7 @@ def assess_table(
     table: ScoreTable,
     estimator: AccuracyEstimator,
     policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
 ) -> Assessment:
     """Return what a fitted estimator and a policy say of predictions in a score table.
 
@@ -152,7 +190,7 @@ def assess_table(
         A batch of distributions.
     table
         Made from them.
-    estimator, policy
+    estimator, policy, region
         As for `assess_predictions`.
     """
     estimated = estimator.predict(table)
@@ -164,6 +202,9 @@ def assess_table(
         table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
+        estimator.metric,
+        estimator.empty,
+        None if region is None else region.predict(dist),
     )
 
 

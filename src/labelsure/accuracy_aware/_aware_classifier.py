@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -16,7 +14,6 @@ from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
-    check_cv_setting,
     make_recalibration,
     warn_once,
 )
@@ -26,15 +23,16 @@ from labelsure.accuracy_aware._model_card import (
     describe_policy,
     make_card,
 )
-from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy
+from labelsure.accuracy_aware._parameters import check_parameters
+from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
+from labelsure.accuracy_aware._region_fit import check_loaded_region, fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     align_truth,
-    check_inner_model,
-    check_sizes,
     innermost,
     known_label_names,
-    read_truth,
+    read_instances,
+    with_labelsets,
 )
 from labelsure.accuracy_aware._training_gain import add_training_gain
 from labelsure.classifiers import (
@@ -45,17 +43,15 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
-from labelsure.errors import InputError, unknown_name
-from labelsure.estimation import AccuracyEstimator, BatchSums, Estimate
+from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
-from labelsure.metrics import MetricLike, accuracy, check_empty, get_metric
+from labelsure.metrics import MetricLike, accuracy
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._pages import Page
-
-DECISIONS = ("mode", "best", "predict")
+DEFAULT_TITLE = "How accurate is it?"
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -97,15 +93,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         accuracy estimator: "joint" (`JointTemperature`), "links" (`LinkTemperature`, for chains),
         "labels" (`LabelwiseCalibration`), or one of these objects, not fitted. Everything is then
         of the recalibrated distributions, unless its gate finds that it does not help.
+    region
+        Nothing, a coverage such as 0.9, or a `LabelsetRegion`: `assess` then also says which labels
+        are certain or possible. Instances must be held out, as for a guaranteed target.
     random_state
         Seed of folds and splits.
 
     Attributes
     ----------
-    estimator_, accuracy_estimator_, policy_
-        What was fitted; `policy_` is None without a target or a coverage.
-    recalibration_
-        The fitted recalibration, which prints what it found; None without one.
+    estimator_, accuracy_estimator_, policy_, recalibration_, region_
+        What was fitted, and prints what it found; None for what was not wanted.
     guaranteed_
         Whether what the policy says holds with probability `level`: there is one, and it rests on
         instances that neither the classifier nor the accuracy estimator has seen.
@@ -126,7 +123,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     array([[1, 0, 0],
            [0, 0, 0]])
     >>> model.predict_accuracy(X[500:502]).round(2)
-    array([0.84, 0.89])
+    array([0.82, 0.89])
     >>> round(model.estimate(X[500:]).mean, 2)
     0.85
     """
@@ -148,6 +145,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         features: Any = None,
         model: str = "ridge",
         recalibration: Any = None,
+        region: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -161,6 +159,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.features = features
         self.model = model
         self.recalibration = recalibration
+        self.region = region
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -178,25 +177,27 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Handed to the estimator's `fit`, the rows that belong to each part of the data.
             `groups` goes to the splitter, for those that need it, such as `GroupKFold`.
         """
-        self._check_parameters()
-        data = self._read_training_data(X, y, {"sample_weight": sample_weight, **params})
+        check_parameters(self, self._new_estimator())
+        routed = route_parameters(self, {"sample_weight": sample_weight, **params})
+        data = self._read_training_data(X, y, *routed)
         with warn_once():
-            has_policy, seed = make_policy(self) is not None, self.random_state
-            found = calibrate(self._wrap(), data, self.cv, has_policy=has_policy, random_state=seed)
+            needs_half = make_policy(self) is not None or self.region is not None
+            found = calibrate(
+                self._wrap(), data, self.cv, needs_half=needs_half, random_state=self.random_state
+            )
+        self.region_ = fit_region(self.region, found.for_policy)
         self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
-        accuracy_estimator = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
-        self.accuracy_estimator_ = add_training_gain(
-            accuracy_estimator.fit(found.for_estimator), found.for_estimator, found.half_trained
-        )
+        judge = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
+        judge.fit(found.for_estimator, Y_train=found.seen)
+        self.accuracy_estimator_ = add_training_gain(judge, found.for_estimator, found.half_trained)
         self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
-        if not self._has_base_learners:
-            for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)  # of an earlier fit
-                if hasattr(self.estimator_, name):
-                    setattr(self, name, getattr(self.estimator_, name))
+        for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         self.card_ = make_card(self, found)
         return self
 
@@ -264,20 +265,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def accept(self, X: Any) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
-        check_is_fitted(self, "accuracy_estimator_")
-        if self.policy_ is None:
-            raise InputError(
-                "`accept` needs a target or a coverage, got neither when fitting. Fit with e.g. "
-                "target=0.9."
-            )
-        return self.policy_.accept(self.predict_accuracy(X))
+        return require_policy(self).accept(self.predict_accuracy(X))
 
-    def estimate(
-        self, X: Any, *, metric: str | None = None, level: float | None = None
-    ) -> Estimate:
-        """Return the mean accuracy of a batch, or its "micro-f1" or the like, with an interval."""
-        level = self.level if level is None else level
-        return self.accuracy_estimator_.estimate(*self.predict_all(X), metric=metric, level=level)
+    def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
+        """Return the mean accuracy of a batch; settings as of `AccuracyEstimator.estimate`."""
+        dist, decisions = self.predict_all(X)
+        if settings.get("level") is None:
+            settings["level"] = self.level
+        if settings.get("Y_true") is not None:
+            settings = with_labelsets(settings, self.classes_, dist)
+        return self.accuracy_estimator_.estimate(dist, decisions, **settings)
 
     def sum_up(self, X: Any) -> BatchSums:
         """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
@@ -295,9 +292,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         of k labelsets and of each label is found in the same sweep.
         """
         dist, decisions = self.predict_all(X)
-        return assess_predictions(dist, decisions, self.accuracy_estimator_, self.policy_, k)
+        judges = self.accuracy_estimator_, self.policy_, self.region_
+        return assess_predictions(dist, decisions, *judges, k)
 
-    def report(self, X: Any = None, Y: Any = None, *, title: str = "How accurate is it?") -> Page:
+    def report(
+        self,
+        X: Any = None,
+        Y: Any = None,
+        *,
+        title: str = "How accurate is it?",
+        open_cost: Any = None,
+    ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
         Parameters
@@ -306,6 +311,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Instances, and their truth where it is known; without X a page on the model alone.
         title
             Of the page.
+        open_cost
+            As of `labelsure.decide`: each prediction shows which labels are better left open.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 
@@ -314,17 +321,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return make_model_report(self, [], title)
         dist, decisions = self.predict_all(X)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, X, name="Y")
-        return make_model_report(self, [(dist, decisions, truth)], title)
+        return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean accuracy under the metric, once the truth is known.
-
-        The columns of a DataFrame `y` are compared with the labels by name, its rows with those of
-        X by index.
-        """
+        """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
         dist, decisions = self.predict_all(X)
-        Y_pred = dist.mode() if decisions is None else decisions
         truth = align_truth(self.classes_, y, dist, X)
+        Y_pred = dist.mode() if decisions is None else decisions
         values = accuracy(truth, Y_pred, self.metric, empty=self.empty)
         return float(np.average(values, weights=sample_weight))
 
@@ -342,22 +345,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        self._check_parameters()
+        check_parameters(self, self._new_estimator())
         check_loaded_classifier(self)
+        check_loaded_region(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
         return make_router(self, self._new_estimator())
-
-    def _check_parameters(self) -> None:
-        get_metric(self.metric)
-        check_empty(self.empty)
-        if self.decision not in DECISIONS:
-            raise unknown_name("decision", self.decision, DECISIONS)
-        make_policy(self)  # refuses targets and coverages before anything is fitted
-        check_inner_model(self._new_estimator())
-        check_cv_setting(self.cv)
-        make_recalibration(self.recalibration)
 
     def _wrapped_estimator(self) -> Any:
         return self.estimator
@@ -383,18 +377,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """Whether the estimator is one of ours, for which X is checked once, here."""
         return isinstance(self._new_estimator(), LabelsetClassifier)
 
-    def _read_training_data(self, X: Any, y: Any, params: dict[str, Any]) -> TrainingData:
-        fit_params, groups = route_parameters(self, params)
-        check_sizes(X, y, type(self).__name__)
-        estimator = self._new_estimator()
-        is_frozen = isinstance(estimator, FrozenEstimator)
-        names = known_label_names(estimator) if is_frozen else None
-        truth = read_truth(y, X, model_names=names, is_frozen=is_frozen)
+    def _read_training_data(self, X: Any, y: Any, params: Any, groups: Any) -> TrainingData:
+        X, truth = read_instances(X, y, self._new_estimator(), type(self).__name__)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
         if self._has_base_learners:
             X = validate_data(self, X, **self._requirements())
-        else:
-            (X,) = indexable(X)  # so that rows can be taken from it
-        keeps_names = hasattr(innermost(estimator), "predict_distribution")
+        keeps_names = hasattr(innermost(self._new_estimator()), "predict_distribution")
         y = truth.for_estimator(X, with_names=keeps_names)
-        return TrainingData(X, truth.labelsets, y, fit_params, groups)
+        return TrainingData(X, truth.labelsets, y, params, groups)

@@ -22,6 +22,7 @@ from labelsure.accuracy_aware._training_gain import HalfTrained
 from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
 from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError, unknown_name
+from labelsure.estimation import LabelsetFrequencies
 from labelsure.metrics import MetricLike
 from labelsure.recalibration import RECALIBRATIONS, Recalibration
 from labelsure.score_table import ScoreTable
@@ -52,11 +53,14 @@ class Predicted:
         As the clone has it, not recalibrated.
     own
         Its own predictions, None where they do not count.
+    seen
+        The labelsets that the clone was fitted to; None if it was fitted before.
     """
 
     rows: Indices
     distribution: LabelsetDistribution
     own: Labelsets | None
+    seen: LabelsetFrequencies | None
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,16 @@ class WrappedModel:
         params = _check_method_params(data.X, data.params, rows)
         return estimator.fit(X, _safe_indexing(data.y, rows), **params)
 
-    def predict(self, fitted: Any, data: TrainingData, rows: Indices) -> Predicted:
-        """Return what a fitted clone says of some of the instances."""
-        return Predicted(rows, *self.ask(fitted, _safe_indexing(data.X, rows)))
+    def predict(
+        self, fitted: Any, data: TrainingData, rows: Indices, training: Indices
+    ) -> Predicted:
+        """Return what a clone says of some of the instances, fitted to the training ones."""
+        seen = self.count_labelsets(data, training)
+        return Predicted(rows, *self.ask(fitted, _safe_indexing(data.X, rows)), seen)
+
+    def count_labelsets(self, data: TrainingData, rows: Indices) -> LabelsetFrequencies | None:
+        """Return the labelsets of training instances; None for a model that was fitted before."""
+        return None if self.is_frozen else LabelsetFrequencies.of(data.Y[rows], self.label_names)
 
     def score(
         self, predicted: Predicted, data: TrainingData, recalibration: Recalibration | None
@@ -115,13 +126,14 @@ class WrappedModel:
         """Return the score table of predictions, by recalibrated distributions if there is one."""
         dist = predicted.distribution
         dist = dist if recalibration is None else recalibration.transform(dist)
-        return ScoreTable.from_distribution(
+        table = ScoreTable.from_distribution(
             dist,
             data.Y[predicted.rows],
             self.choose(dist, predicted.own),
             metrics=[self.metric],
             decision_rule=self.decision,
         )
+        return table if predicted.seen is None else predicted.seen.add_to(table)
 
     def recalibrate_and_score(
         self, predicted: Iterable[Predicted], data: TrainingData
@@ -155,6 +167,8 @@ class Calibration:
         of the fitted model itself, or where it could not be made.
     recalibration
         Fitted to the predictions of the accuracy estimator's table; None for none.
+    seen
+        The labelsets that the model was fitted to; None if it was fitted before.
     """
 
     fitted: Any
@@ -164,6 +178,7 @@ class Calibration:
     is_held_out: bool
     half_trained: HalfTrained | None = None
     recalibration: Recalibration | None = None
+    seen: LabelsetFrequencies | None = None
 
 
 def is_share(cv: Any) -> bool:
@@ -209,7 +224,7 @@ def make_recalibration(setting: Any) -> Recalibration | None:
 
 
 def calibrate(
-    model: WrappedModel, data: TrainingData, cv: Any, *, has_policy: bool, random_state: Any
+    model: WrappedModel, data: TrainingData, cv: Any, *, needs_half: bool, random_state: Any
 ) -> Calibration:
     """Fit a model and score it on instances that it has not seen.
 
@@ -219,13 +234,13 @@ def calibrate(
         What is fitted to what.
     cv
         A share to hold out, a number of folds, or a splitter; a frozen model needs none.
-    has_policy
-        Whether one half of what is held out is for the policy alone.
+    needs_half
+        Whether one half of what is held out is for a policy or a region alone.
     random_state
         Seed of folds and splits.
     """
     if model.is_frozen or is_share(cv):
-        return _hold_out(model, data, cv, has_policy, random_state)
+        return _hold_out(model, data, cv, needs_half, random_state)
     return _fit_by_folds(model, data, cv, random_state)
 
 
@@ -235,35 +250,37 @@ def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -
     folds = _make_folds(data, cv, seed)
     n_training = len(data.Y)
     fitted = model.fit(data, np.arange(n_training))
-    predicted = (model.predict(model.fit(data, train), data, test) for train, test in folds)
+    predicted = (model.predict(model.fit(data, train), data, test, train) for train, test in folds)
     tables, recalibration = model.recalibrate_and_score(predicted, data)
     table = ScoreTable.concatenate(tables)
     half_trained = _train_halves(model, data, folds, tables, recalibration, seed)
-    return Calibration(fitted, n_training, table, table, False, half_trained, recalibration)
+    seen = model.count_labelsets(data, np.arange(n_training))
+    return Calibration(fitted, n_training, table, table, False, half_trained, recalibration, seen)
 
 
 def _hold_out(
-    model: WrappedModel, data: TrainingData, cv: Any, has_policy: bool, seed: Any
+    model: WrappedModel, data: TrainingData, cv: Any, needs_half: bool, seed: Any
 ) -> Calibration:
     """Score instances that the model was not fitted to: all of them, if it is frozen."""
     order = make_random_state(seed).permutation(len(data.Y))
-    n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, has_policy)
-    fitted = model.fit(data, order[n_held_out:])
-    n_first = n_held_out // 2 if has_policy else n_held_out
-    predicted = model.predict(fitted, data, order[:n_first])
+    n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, needs_half)
+    training = order[n_held_out:]
+    fitted = model.fit(data, training)
+    n_first = n_held_out // 2 if needs_half else n_held_out
+    predicted = model.predict(fitted, data, order[:n_first], training)
     (first,), recalibration = model.recalibrate_and_score([predicted], data)
     second = first
-    if has_policy:  # by instances that are new to the recalibration as well
-        predicted = model.predict(fitted, data, order[n_first:n_held_out])
+    if needs_half:  # by instances that are new to the recalibration as well
+        predicted = model.predict(fitted, data, order[n_first:n_held_out], training)
         second = model.score(predicted, data, recalibration)
-    n_training = len(order) - n_held_out
-    return Calibration(fitted, n_training, first, second, True, recalibration=recalibration)
+    seen = model.count_labelsets(data, training)
+    return Calibration(fitted, len(training), first, second, True, None, recalibration, seen)
 
 
-def _count_held_out(n_samples: int, cv: float, has_policy: bool) -> int:
+def _count_held_out(n_samples: int, cv: float, needs_half: bool) -> int:
     """Return how many instances a share holds out; refuse too few of either kind."""
     n_held_out = round(cv * n_samples)
-    n_needed = 4 if has_policy else 2
+    n_needed = 4 if needs_half else 2
     if n_held_out < n_needed or n_samples - n_held_out < 2:
         raise InputError(
             f"`cv` as a share must hold out at least {n_needed} instances and leave 2 for "
@@ -293,8 +310,9 @@ def _train_halves(
     halves = []
     for train, test in folds[:N_HALVES]:
         try:
-            fitted = model.fit(data, _take_half(train, data, rng))
-            halves.append(model.score(model.predict(fitted, data, test), data, recalibration))
+            half = _take_half(train, data, rng)
+            predicted = model.predict(model.fit(data, half), data, test, half)
+            halves.append(model.score(predicted, data, recalibration))
         except ValueError as error:  # as of fewer neighbours than wanted, or of a single class
             warnings.warn(
                 "The estimator could not be fitted to half of the training instances of a fold, "

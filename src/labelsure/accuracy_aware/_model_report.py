@@ -26,7 +26,9 @@ Batch = tuple[LabelsetDistribution, Labelsets | None, Labelsets | None]
 FROM_TRUTH = "these predictions and their truth"
 
 
-def make_model_report(model: Any, batches: Iterable[Batch], title: str) -> Page:
+def make_model_report(
+    model: Any, batches: Iterable[Batch], title: str, open_cost: Any = None
+) -> Page:
     """Return the page of a fitted model, and of the predictions that it makes for some instances.
 
     Parameters
@@ -38,6 +40,8 @@ def make_model_report(model: Any, batches: Iterable[Batch], title: str) -> Page:
         alone. The truth is known for all of them or for none.
     title
         Of the page.
+    open_cost
+        As of `labelsure.decide`; None does not show which labels are better left open.
     """
     from labelsure import __version__
 
@@ -52,7 +56,7 @@ def make_model_report(model: Any, batches: Iterable[Batch], title: str) -> Page:
         "facts": _list_facts(model),
         "batch": None,
     }
-    found = _Batches(model, metrics)
+    found = _Batches(model, metrics, open_cost)
     for dist, Y_pred, Y_true in batches:
         found.add(dist, Y_pred, Y_true)
     if found.totals is not None:
@@ -73,11 +77,12 @@ def make_model_report(model: Any, batches: Iterable[Batch], title: str) -> Page:
 class _Batches:
     """What is known of the predictions so far."""
 
-    def __init__(self, model: Any, metrics: list[Metric]) -> None:
+    def __init__(self, model: Any, metrics: list[Metric], open_cost: Any) -> None:
         self.model, self.metrics = model, metrics
         self.sums: BatchSums | None = None
         self.compared: list[tuple[Floats, Floats]] = []  # estimated and actual accuracies
-        self.sample = InstanceSample(metrics, model.empty, len(model.label_names_))
+        n_labels = len(model.label_names_)
+        self.sample = InstanceSample(metrics, model.empty, n_labels, open_cost=open_cost)
         self.totals: BatchTotals | None = None
 
     def add(
@@ -90,7 +95,7 @@ class _Batches:
         table = ScoreTable.from_distribution(
             dist, Y_true, Y_pred, metrics=self.metrics, decision_rule=estimator.decision_
         )
-        found = assess_table(dist, table, estimator, policy)
+        found = assess_table(dist, table, estimator, policy, model.region_)
         if self.totals is None:
             threshold = model.card_.threshold
             self.totals = BatchTotals(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure.errors import InputError
 from labelsure.metrics import get_metric
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
@@ -40,3 +43,15 @@ def fit_policy(model: Any, table: ScoreTable) -> AcceptPolicy | None:
         return None
     accuracies = table.accuracy(model.metric, model.empty)
     return policy.fit(model.accuracy_estimator_.predict(table), accuracies)
+
+
+def require_policy(model: Any) -> AcceptPolicy:
+    """Return the policy of a fitted `AccuracyAwareClassifier`, or say that it has none."""
+    check_is_fitted(model, "accuracy_estimator_")
+    if model.policy_ is None:
+        raise InputError(
+            "`accept` needs a target or a coverage, got neither when fitting. Fit with e.g. "
+            "target=0.9."
+        )
+    policy: AcceptPolicy = model.policy_
+    return policy

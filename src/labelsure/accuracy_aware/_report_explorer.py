@@ -43,12 +43,19 @@ class InstanceSample:
         How many there are.
     seed
         Of the sample.
+    open_cost
+        As of `labelsure.decide`; None does not show which labels are better left open.
     """
 
     def __init__(
-        self, metrics: Sequence[Metric], empty: float, n_labels: int, seed: int = 0
+        self,
+        metrics: Sequence[Metric],
+        empty: float,
+        n_labels: int,
+        seed: int = 0,
+        open_cost: Any = None,
     ) -> None:
-        self.metrics, self.empty = list(metrics), empty
+        self.metrics, self.empty, self.open_cost = list(metrics), empty, open_cost
         self.size = FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES
         self.n_seen = 0
         self._random = np.random.default_rng(seed)
@@ -87,6 +94,7 @@ class InstanceSample:
         truth = None if Y_true is None else Y_true[rows]
         best = self._describe_best(dist)
         probable = _describe_marginals(calibration_marginals(dist), found.Y_pred)
+        answers = None if self.open_cost is None else found.leave_open(self.open_cost)
         instances = []
         for i, name in enumerate(names):
             accepted = None if found.accepted is None else bool(found.accepted[i])
@@ -100,6 +108,12 @@ class InstanceSample:
                 "n_more": dist.n_labels - len(probable[i]),
                 "best": best[i],
             }
+            if answers is not None:
+                instance["open"] = np.flatnonzero(answers.is_open[i]).tolist()
+                instance["decided"] = np.flatnonzero(answers.is_certain[i]).tolist()
+            if found.region is not None:
+                instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
+                instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
             if truth is not None:
                 instance["truth"] = np.flatnonzero(truth[i]).tolist()
                 instance["is_exact"] = bool((truth[i] == found.Y_pred[i]).all())

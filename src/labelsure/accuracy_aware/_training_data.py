@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing, check_consistent_length, indexable
 from sklearn.utils.validation import _check_y, _num_samples
 
 from labelsure._typing import Labelsets
-from labelsure.classifiers import read_label_names, read_targets, without_probabilities
+from labelsure.classifiers import (
+    LabelsetClassifier,
+    read_label_names,
+    read_targets,
+    without_probabilities,
+)
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
+from labelsure.estimation import BatchSettings
 from labelsure.labelsets import check_label_names, given_names, index_of, names_in, refuse_masked
 from labelsure.named_labelsets import match_labels, read_labelsets
 from labelsure.named_rows import align_rows
@@ -102,6 +108,28 @@ def check_sizes(X: Any, y: Any, who: str) -> None:
             f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
             f"{_num_samples(X)}. A few hundred give estimates worth having."
         )
+
+
+def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Truth]:
+    """Return X so that rows can be taken from it, and the labels read.
+
+    Parameters
+    ----------
+    X, y
+        As `fit` of the aware classifier got them.
+    estimator
+        That it wraps.
+    owner
+        The name of the class, for the messages.
+    """
+    check_sizes(X, y, owner)
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    names = known_label_names(estimator) if is_frozen else None
+    truth = read_truth(y, X, model_names=names, is_frozen=is_frozen)
+    if isinstance(estimator, LabelsetClassifier):  # which checks X itself
+        return X, truth
+    (X,) = indexable(X)
+    return X, truth
 
 
 def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen: bool) -> Truth:
@@ -251,3 +279,29 @@ def align_truth(
     order = align_rows(index_of(y), index_of(X), name=name, beside="X")
     is_second = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
     return is_second if order is None else is_second[order]
+
+
+def with_labelsets(
+    settings: BatchSettings, classes: Any, dist: LabelsetDistribution
+) -> BatchSettings:
+    """Return the settings of an estimate with the truth of some instances as labelsets.
+
+    Parameters
+    ----------
+    settings
+        As the user gave them, with `Y_true`.
+    classes
+        As for `align_truth`.
+    dist
+        The predictions of the batch.
+    """
+    if isinstance(classes, list):
+        return settings
+    y, settled = settings["Y_true"], settings.copy()
+    labelsets = (np.asarray(y) == classes[1])[:, np.newaxis].astype(np.int8)
+    settled["Y_true"] = labelsets
+    if settled.get("rows") is None and hasattr(y, "index"):
+        import pandas as pd
+
+        settled["Y_true"] = pd.DataFrame(labelsets, index=y.index, columns=list(dist.label_names))
+    return settled

@@ -164,7 +164,7 @@ def add_training_gain(
     """
     if found is not None:
         estimator.training_gain_ = measure_training_gain(estimator, found)
-        estimator.reference_ = estimator.estimate(table)
+        estimator.reference_ = estimator.estimate(table, shift="ignore")
     return estimator
 
 

@@ -207,7 +207,7 @@ def _replicate(
     groups = {"slope_groups": "dataset", "offset_groups": "classifier"}
     fitted, held_out = pooled[task.half], pooled[~task.half]
     for name in groups.values():
-        held_out = held_out[held_out[name].isin(fitted[name])]
+        held_out = held_out[held_out[name].isin(fitted[name].unique())]
     if len(fitted) < LEAST_TO_FIT or held_out.empty:
         estimated, held_out = np.empty(0), held_out[:0]
     else:

@@ -24,6 +24,7 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.classifiers._linear_chains import (
     LinearWeights,
+    check_linear_weights,
     expand_chain,
     predict_logits,
     read_linear_weights,
@@ -38,7 +39,7 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_order
-from labelsure.saving import expect, is_array
+from labelsure.saving import expect
 
 
 class BinaryRelevance(LabelsetClassifier):
@@ -193,9 +194,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         n_labels = len(self.label_names_)
         check_label_order(self.order_, n_labels, name="order_")
         if self._linear_weights is not None:
-            shapes = [(n_labels, self.n_features_in_), (n_labels, n_labels), (n_labels,)]
-            fit = [is_array(*pair) for pair in zip(self._linear_weights, shapes, strict=True)]
-            expect(all(fit), "the weights of a linear chain must be finite, one for each input")
+            check_linear_weights(self._linear_weights, n_labels, self.n_features_in_)
 
 
 class EnsembleOfClassifierChains(LabelsetClassifier):

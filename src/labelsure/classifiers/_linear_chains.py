@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import Features, append_labels, positive_probability
 from labelsure.distributions import LinearChain, PrefixChain, clip_certain
+from labelsure.saving import expect, is_array
 
 TOLERANCE = 1e-12  # of a probability: more than rounding means another function
 N_PROBES = 8  # rows on which a linear form is compared with the learner itself
@@ -91,7 +92,12 @@ def choose_probes(X: Features) -> Indices:
     return np.linspace(0, X.shape[0] - 1, min(N_PROBES, X.shape[0])).astype(int)
 
 
-def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> LinearWeights | None:
+def read_linear_weights(
+    learners: Sequence[Any],
+    X: Features,
+    Y: Labelsets,
+    parents: Sequence[Sequence[int]] | None = None,
+) -> LinearWeights | None:
     """Return the weights of a chain whose learners are all linear, None for any other.
 
     Parameters
@@ -102,6 +108,8 @@ def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> L
         Instances, of which a few serve as probes.
     Y
         (n, L) labelsets of the same instances in the order of the chain.
+    parents
+        The earlier positions that each learner sees, in its own order; None means all of them.
     """
     n_labels, n_features = len(learners), X.shape[1]
     probes = choose_probes(X)
@@ -109,12 +117,20 @@ def read_linear_weights(learners: Sequence[Any], X: Features, Y: Labelsets) -> L
     of_features, of_labels = np.zeros((n_labels, n_features)), np.zeros((n_labels, n_labels))
     intercepts = np.zeros(n_labels)
     for j, learner in enumerate(learners):
-        form = read_linear_form(learner, append_labels(X, Y[:, :j]))
+        seen = list(range(j) if parents is None else parents[j])
+        form = read_linear_form(learner, append_labels(X, Y[:, seen]))
         if form is None:
             return None
-        of_features[j], of_labels[j, :j] = form.weights[:n_features], form.weights[n_features:]
+        of_features[j], of_labels[j, seen] = form.weights[:n_features], form.weights[n_features:]
         intercepts[j] = form.intercept
     return of_features, of_labels, intercepts
+
+
+def check_linear_weights(weights: LinearWeights, n_labels: int, n_features: int) -> None:
+    """Refuse weights of a loaded model that do not suit its labels and features."""
+    shapes = [(n_labels, n_features), (n_labels, n_labels), (n_labels,)]
+    fit = [is_array(*pair) for pair in zip(weights, shapes, strict=True)]
+    expect(all(fit), "the weights of linear learners must be finite, one for each input")
 
 
 def expand_chain(

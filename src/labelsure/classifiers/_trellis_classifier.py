@@ -20,7 +20,14 @@ from labelsure.classifiers._base_learners import (
     fit_learners,
     positive_probability,
 )
-from labelsure.classifiers._linear_chains import LinearForm, choose_probes, read_linear_form
+from labelsure.classifiers._linear_chains import (
+    LinearForm,
+    LinearWeights,
+    check_linear_weights,
+    choose_probes,
+    read_linear_form,
+    read_linear_weights,
+)
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import TrellisDistribution, clip_certain, make_random_state
 from labelsure.errors import InputError, unknown_name
@@ -200,6 +207,10 @@ class ClassifierTrellis(LabelsetClassifier):
            [1, 0]])
     """
 
+    # None where not all learners are linear, and in models saved before it was kept: each learner
+    # is then asked by itself, for every batch.
+    _linear_weights: LinearWeights | None = None
+
     def __init__(
         self,
         estimator: Any = None,
@@ -232,6 +243,9 @@ class ClassifierTrellis(LabelsetClassifier):
         self.estimators_ = fit_learners(
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
+        self._linear_weights = read_linear_weights(
+            self.estimators_, X, Y[:, self.order_], self.parents_
+        )
 
     def _place(
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
@@ -247,6 +261,11 @@ class ClassifierTrellis(LabelsetClassifier):
 
     def distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
+        if self._linear_weights is not None:
+            tables = _make_linear_tables(self._linear_weights, self.parents_, X)
+            return TrellisDistribution.from_fitted(
+                tables, self.parents_, self.order_, self.label_names_
+            )
         conditionals = [
             _make_conditional_table(learner, X, len(parents))
             for learner, parents in zip(self.estimators_, self.parents_, strict=True)
@@ -267,6 +286,34 @@ class ClassifierTrellis(LabelsetClassifier):
             ),
             "`parents_` must hold earlier places for each place",
         )
+        if self._linear_weights is not None:
+            check_linear_weights(self._linear_weights, len(self.label_names_), self.n_features_in_)
+
+
+def _make_linear_tables(weights: LinearWeights, parents: Parents, X: Features) -> Floats:
+    """Return P(label = 1) at all positions for each row of X and each code of the parents.
+
+    One product of matrices for all instances and labels. (n, L, columns), as `from_fitted` takes
+    them: columns that a label does not need are 0.
+    """
+    of_features, of_labels, intercepts = weights
+    n_most = max(map(len, parents))
+    of_states = np.zeros((len(parents), 2**n_most))
+    is_used = np.zeros(of_states.shape, dtype=bool)
+    for j, some in enumerate(parents):
+        states = _parent_states(len(some))
+        of_states[j, : len(states)] = states @ of_labels[j, list(some)]
+        is_used[j, : len(states)] = True
+    logits = np.asarray(X @ of_features.T) + intercepts
+    tables = expit(logits[..., np.newaxis] + of_states)
+    return np.asarray(tables.clip(CLOSEST_TO_ONE, 1 - CLOSEST_TO_ONE) * is_used)
+
+
+def _parent_states(n_parents: int) -> Labelsets:
+    """Return every way that the parents can be, the first being the lowest bit."""
+    if not n_parents:
+        return np.zeros((1, 0), dtype=np.int8)
+    return from_codes(np.arange(2**n_parents), n_parents)
 
 
 def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats:
@@ -274,10 +321,7 @@ def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats
 
     Never quite 0 or 1: where the learner is linear as close as a double is, elsewhere by the floor.
     """
-    n_states = 2**n_parents
-    states = np.zeros((1, 0), dtype=np.int8)
-    if n_parents:
-        states = from_codes(np.arange(n_states), n_parents)
+    n_states, states = 2**n_parents, _parent_states(n_parents)
     probes = choose_probes(X)
     form = read_linear_form(learner, append_labels(X[probes], states[probes % n_states]))
     if form is not None:

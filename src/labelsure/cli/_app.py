@@ -19,9 +19,10 @@ from labelsure.cli._check import check
 from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
+from labelsure.cli._estimate import estimate
 from labelsure.cli._model_commands import calibrate, info, train
 from labelsure.cli._report import report
-from labelsure.cli._score import estimate, score
+from labelsure.cli._score import score
 from labelsure.cli._study import study
 from labelsure.errors import LabelsureError
 

@@ -68,6 +68,12 @@ Coverage = Annotated[
     float | None,
     typer.Option("--coverage", min=0, max=1, help="Share of predictions to accept instead."),
 ]
+Region = Annotated[
+    float | None,
+    typer.Option(
+        "--region", min=0, max=1, help="How often certain and possible labels shall hold the truth."
+    ),
+]
 Level = Annotated[
     float, typer.Option("--level", min=0, max=1, help="The probability with which that holds.")
 ]
@@ -92,6 +98,7 @@ def train(
     metric: MetricName = "jaccard",
     target: Target = None,
     coverage: Coverage = None,
+    region: Region = None,
     cv: FoldsOrShare = None,
     level: Level = 0.95,
     seed: Seed = 0,
@@ -122,6 +129,7 @@ def train(
             metric=metric,
             target=target,
             coverage=coverage,
+            region=region,
             cv=_read_cv(cv),
             level=level,
             random_state=seed,
@@ -151,6 +159,7 @@ def calibrate(
     metric: MetricName = "jaccard",
     target: Target = None,
     coverage: Coverage = None,
+    region: Region = None,
     level: Level = 0.95,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -179,6 +188,7 @@ def calibrate(
             metric=metric,
             target=target,
             coverage=coverage,
+            region=region,
             level=level,
             random_state=seed,
         )

@@ -53,7 +53,38 @@ AuditOption = Annotated[
     int | None,
     typer.Option("--audit", min=1, help="Rows to choose at random, for labels about all."),
 ]
+OpenCostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--open-cost",
+        min=0,
+        help="Say which labels are better left open, if leaving all open costs this much accuracy.",
+    ),
+]
 ToolOption = Annotated[
     str | None,
     typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
+]
+ShiftOption = Annotated[
+    str,
+    typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),
+]
+FewLabelsOption = Annotated[
+    str | None,
+    typer.Option("--truth", help="Labels of some rows, which were drawn at random."),
+]
+PopulationOption = Annotated[
+    bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
+]
+WidthOption = Annotated[
+    float | None, typer.Option("--width", help="Say how many labels bring the interval to it.")
+]
+RowNamesOption = Annotated[
+    str | None, typer.Option("--id", help="The column that names rows, here and in --truth.")
+]
+LabelColumnOption = Annotated[
+    str | None, typer.Option("--label-column", help="Of --truth: it holds names of labels.")
+]
+LabelSeparatorOption = Annotated[
+    str | None, typer.Option("--sep", help="Of --truth: between names of labels.")
 ]

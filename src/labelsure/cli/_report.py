@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._options import RowsOption, TrustOption
+from labelsure.cli._options import OpenCostOption, RowsOption, TrustOption
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def report(
         str | None, typer.Option("--id", help="The column that names the rows.")
     ] = None,
     title: Annotated[str | None, typer.Option("--title", help="Of the page.")] = None,
+    open_cost: OpenCostOption = None,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
 ) -> None:
@@ -68,6 +69,7 @@ def report(
             sep=sep,
             id_column=id_column,
             title=title,
+            open_cost=open_cost,
             rows_per_unit=rows_per_unit or UNIT_ROWS,
             trust=trust or (),
         )

@@ -1,4 +1,4 @@
-"""``labelsure score`` and ``labelsure estimate``: from files to predictions and their worth."""
+"""``labelsure score``: from files to predictions and what each is worth."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
@@ -18,6 +18,7 @@ from labelsure.cli._options import (
     JobsOption,
     JsonOption,
     ModelArgument,
+    OpenCostOption,
     OutOption,
     RowsOption,
     SchedulerOption,
@@ -47,6 +48,7 @@ def score(
         bool, typer.Option("--no-probabilities", help="Leave out the columns of single labels.")
     ] = False,
     sep: Annotated[str, typer.Option("--sep", help="Between names of labels in CSV.")] = ";",
+    open_cost: OpenCostOption = None,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
     overwrite: Annotated[
@@ -79,6 +81,7 @@ def score(
             top=top,
             probabilities=not no_probabilities,
             sep=sep,
+            open_cost=open_cost,
             tool=to,
             audit=audit,
             seed=seed,
@@ -111,54 +114,6 @@ def _print_summary(run: ScoreRun, bad_rows: Path | None, *, quiet: bool) -> None
     if run.n_bad and bad_rows is not None:
         console.print(f"{run.n_bad:,} bad rows were set aside, see {bad_rows}")
     console.print(f"Predictions {run.out}")
-
-
-def estimate(
-    model: ModelArgument,
-    inputs: InputArgument,
-    metric: Annotated[
-        str | None,
-        typer.Option("--metric", help="The model's own, which is the default."),
-    ] = None,
-    level: Annotated[
-        float | None, typer.Option("--level", help="How often such an interval covers.")
-    ] = None,
-    jobs: JobsOption = None,
-    scheduler: SchedulerOption = None,
-    rows_per_unit: RowsOption = None,
-    trust: TrustOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Estimate the mean accuracy of the predictions for all rows of files, which have no labels.
-
-    [bold]Example[/bold]
-
-    labelsure estimate tickets.labelsure new.csv
-    """
-    from labelsure.scoring import estimate_files
-    from labelsure.table_files import UNIT_ROWS
-
-    with RowLines(quiet=as_json) as lines:
-        found = estimate_files(
-            model,
-            inputs,
-            metric=metric,
-            level=level,
-            rows_per_unit=rows_per_unit or UNIT_ROWS,
-            n_jobs=jobs,
-            scheduler=scheduler,
-            trust=trust or (),
-            progress=lines,
-        )
-    if as_json:
-        print(json.dumps(_without_missing(asdict(found)), indent=2))
-    else:
-        make_console().print(str(found))
-
-
-def _without_missing(values: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is not a number, for which JSON has no word."""
-    return {name: value for name, value in values.items() if value == value}
 
 
 class RowLines:

@@ -9,8 +9,8 @@ import numpy as np
 
 from labelsure import _limits
 from labelsure._limits import TIE
-from labelsure._typing import Floats, Indices, Integers, Labelsets
-from labelsure.distributions import LabelsetDistribution
+from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure.distributions import LabelsetDistribution, with_flips
 from labelsure.metrics import JACCARD
 
 MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
@@ -27,6 +27,9 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
     sizes = np.arange(1, dist.n_labels + 1)
     by_size = dist.size_marginals()
     bounds, optimists = choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
+    spreads = dist.covariance_sums()
+    if spreads is not None:
+        bounds = np.minimum(bounds, _bound_by_covariances(dist.marginals(), spreads))
     by_marginal = choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
     nothing = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
     singles = np.stack([nothing, dist.mode(), choose_f1(dist, empty)], axis=1)
@@ -41,7 +44,7 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
 
 
 class _Search:
-    """The best labelset of each instance so far, and how many more may be evaluated.
+    """The best labelset of each instance so far, and how many steps may still be taken.
 
     Parameters
     ----------
@@ -53,34 +56,40 @@ class _Search:
 
     best: Labelsets
     value: Floats  # expected Jaccard of the best
-    left: Integers  # labelsets that may still be evaluated
+    left: Integers  # steps that may still be taken
 
     def __init__(self, dist: LabelsetDistribution, empty: float) -> None:
         self._dist, self._empty = dist, empty
         self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
         self.value = np.full(len(dist), -np.inf)
-        self.left = _limits.SEARCH_STEPS // np.maximum(dist.expected_steps(), 1)
+        self.left = np.full(len(dist), _limits.SEARCH_STEPS)
+        self._steps_each = dist.expected_steps()
+        self._steps_of_flips = dist.expected_steps(flips=True)
 
     def evaluate(self, rows: Indices, guesses: Labelsets) -> None:
         """Work out the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
+        self.left[rows] -= guesses.shape[1] * self._steps_each[rows]
+        self._keep_better(rows, guesses)
+
+    def _keep_better(self, rows: Indices, guesses: Labelsets) -> Floats:
         values = self._dist[rows].expected(JACCARD, guesses, empty=self._empty).value
-        self.left[rows] -= guesses.shape[1]
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         at = np.arange(len(rows)), first
         better = values[at] > self.value[rows] + TIE
         self.best[rows[better]] = guesses[at][better]
         self.value[rows[better]] = values[at][better]
+        return values
 
     def try_sizes(self, bounds: Floats, guesses: Labelsets) -> None:
         """Evaluate the guesses of each size, (n, L, g, L), where its bound leaves room for a gain.
 
-        Sizes with the highest bound come first, and half of the evaluations are kept for flips.
+        Sizes with the highest bound come first, and half of the steps are kept for flips.
         """
         order = np.argsort(-bounds, axis=1, kind="stable")
-        kept = self.left // 2
+        least = self.left // 2 + guesses.shape[2] * self._steps_each
         for size in order.T:
             may_gain = bounds[np.arange(len(bounds)), size] > self.value + TIE
-            rows = np.flatnonzero(may_gain & (self.left >= kept + guesses.shape[2]))
+            rows = np.flatnonzero(may_gain & (self.left >= least))
             if not rows.size:  # nor will there be any: bounds fall, values rise
                 return
             self.evaluate(rows, guesses[rows, size[rows]])
@@ -92,34 +101,57 @@ class _Search:
             if not rows.size:
                 return
             before = self.value[rows]
-            self.evaluate(rows, _with_flips(self.best[rows]))
+            self._try_flips(rows, self.best[rows])
             rows = rows[self.value[rows] > before]
 
     def exchange_once(self, rows: Indices) -> Indices:
         """Take each label out in turn and put in the one that then helps most.
 
-        Returns the rows that are better for it.
+        Labels without which the labelset is worth most come first. Returns the rows that are
+        better for it.
         """
-        start, before = self.best.copy(), self.value.copy()
-        for j in np.flatnonzero(start[rows].any(axis=0)):
-            some = self._affordable(rows[start[rows, j] == 1])
-            if some.size:
-                without = start[some]
-                without[:, j] = 0
-                self.evaluate(some, _with_flips(without))
-        return rows[self.value[rows] > before[rows]]
+        rows = self._affordable(rows)
+        if not rows.size:
+            return rows
+        start, before = self.best[rows], self.value[rows]
+        without = np.where(start == 1, self._try_flips(rows, start)[:, 1:], -np.inf)
+        for out in np.argsort(-without, axis=1, kind="stable").T[: start.sum(axis=1).max()]:
+            has_label = start[np.arange(len(rows)), out] == 1
+            at = np.flatnonzero(has_label & self._is_affordable(rows))
+            if at.size:
+                reduced = start[at]
+                reduced[np.arange(len(at)), out[at]] = 0
+                self._try_flips(rows[at], reduced)
+        return rows[self.value[rows] > before]
+
+    def _try_flips(self, rows: Indices, Y_pred: Labelsets) -> Floats:
+        """Evaluate labelsets and all their flips, (r, 1 + L)."""
+        self.left[rows] -= self._steps_of_flips[rows]
+        return self._keep_better(rows, with_flips(Y_pred))
+
+    def _is_affordable(self, rows: Indices) -> Mask:
+        """Return which of the rows may evaluate a labelset and all its flips."""
+        return self.left[rows] >= self._steps_of_flips[rows]
 
     def _affordable(self, rows: Indices) -> Indices:
-        """Return those of the rows that may evaluate a labelset and all its flips."""
-        return rows[self.left[rows] > self.best.shape[1]]
+        return rows[self._is_affordable(rows)]
 
 
-def _with_flips(Y_pred: Labelsets) -> Labelsets:
-    """Return each labelset, followed by the same with one label flipped, (n, 1 + L, L)."""
-    # The labelset itself comes first: tables count it once, and each flip from there.
-    n_labels = Y_pred.shape[1]
-    change = np.concatenate([np.zeros((1, n_labels)), np.eye(n_labels)]).astype(np.int8)
-    return Y_pred[:, np.newaxis] ^ change
+def _bound_by_covariances(marginals: Floats, spreads: Floats) -> Floats:
+    """Return for each k what the expected Jaccard of k labels is at most, (n, L). Section 5.
+
+    With d missed labels, and c = k + E[d], tp / (k + d) is at most
+    tp / c - tp (d - E[d]) / c**2 + ((d - E[d]) / c)**2. The mean of the last two is a sum of
+    covariances, at most that of the spreads of the labels left out, over c**2.
+    """
+    k = np.arange(1, marginals.shape[1] + 1)
+    most_hit = np.cumsum(-np.sort(-marginals, axis=1), axis=1)
+    least = k + marginals.sum(axis=1, keepdims=True) - most_hit  # what c can be
+    c = least[:, :, np.newaxis]
+    worth = marginals[:, np.newaxis] / c - spreads[:, np.newaxis] / c**2
+    best = np.cumsum(-np.sort(-worth, axis=2), axis=2)
+    chosen = np.take_along_axis(best, (k - 1)[np.newaxis, :, np.newaxis], axis=2)[..., 0]
+    return chosen + spreads.sum(axis=1, keepdims=True) / least**2
 
 
 def choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:

@@ -32,6 +32,11 @@ from labelsure.metrics import (
     check_empty,
     get_metric,
 )
+from labelsure.partial_labelsets import PartialLabelsets
+
+OpenCost = float | Callable[[float], float]
+"""What it costs to leave all labels open, a share of them costing that share of it; or a concave
+function of the share."""
 
 
 class FittedChange(Protocol):
@@ -141,15 +146,38 @@ def decide(
     return_gap: Literal[True],
     **settings: Unpack[EngineSettings],
 ) -> tuple[Labelsets, Floats]: ...
+@overload
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = ...,
+    open_cost: OpenCost,
+    **settings: Unpack[EngineSettings],
+) -> PartialLabelsets: ...
+@overload
+def decide(
+    dist: LabelsetDistribution,
+    metric: MetricLike,
+    *,
+    empty: float = ...,
+    skeptical: Literal[True],
+    **settings: Unpack[EngineSettings],
+) -> PartialLabelsets: ...
 def decide(
     dist: LabelsetDistribution,
     metric: MetricLike,
     *,
     empty: float = 1.0,
     return_gap: bool = False,
+    open_cost: OpenCost | None = None,
+    skeptical: bool = False,
     **settings: Unpack[EngineSettings],
-) -> Labelsets | tuple[Labelsets, Floats]:
+) -> Labelsets | tuple[Labelsets, Floats] | PartialLabelsets:
     """Return the labelset with the highest expected accuracy for each instance.
+
+    Or an answer that may leave labels open, with `open_cost` or `skeptical`:
+    `docs/which_answer.md` says when to take which.
 
     Parameters
     ----------
@@ -166,12 +194,22 @@ def decide(
         than a dense array holds, and for chains that the certified engine computes or that have
         more labels than can be enumerated. Jaccard then goes by a search that ends after about a
         second for an instance, counted in steps: the answer is the same on every machine.
+    open_cost
+        Leave labels open where that is worth it: the loss of accuracy that leaving all labels open
+        is worth, a share of them costing that share of it; or a concave function of the share of
+        open labels. For "exact", "hamming", "jaccard" and "f1". Hamming is then counted over all
+        labels, an open one not being wrong, and `empty` counts only where all labels are decided.
+    skeptical
+        For mixtures: decide the labels on which all members agree, and leave the others open. The
+        answer also has the labelset with the highest least expected accuracy (`maximin`) and how
+        far apart the members are about it (`spread`).
     **settings
         Of the engine, as for `expected_accuracy`.
 
     Returns
     -------
-    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps
+    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps; `PartialLabelsets`, which
+    has its `gap`, with `open_cost` or `skeptical`
 
     Examples
     --------
@@ -179,20 +217,45 @@ def decide(
     >>> dist = DenseDistribution([[0.0, 0.25, 0.25, 1 / 6, 1 / 3, 0.0, 0.0, 0.0]])
     >>> decide(dist, "exact"), decide(dist, "jaccard")
     (array([[0, 0, 1]], dtype=int8), array([[1, 1, 0]], dtype=int8))
+    >>> decide(dist, "hamming", open_cost=0.4).to_frame()
+      certain    possible   open  gap
+    0      ()  (y0, y1)  (y0, y1)  0.0
     """
     metric, empty = get_metric(metric), check_empty(empty)
     dist = check_distribution(dist).with_engine(**settings)
+    if open_cost is not None or skeptical:
+        if return_gap or (open_cost is not None and skeptical):
+            raise InputError(
+                "`decide` must be given only one of `open_cost`, `skeptical` and `return_gap`, got "
+                "several. What it returns with the first two has its `gap`."
+            )
+        if open_cost is not None:
+            from labelsure.decisions._partial_rules import decide_partially  # few need it
+
+            return decide_partially(dist, metric, empty, open_cost)
+        from labelsure.decisions._skeptical import decide_skeptically  # fewer still
+
+        return decide_skeptically(
+            dist, metric, empty, lambda other: _decide_with_gaps(other, metric, empty)
+        )
+    decisions, gaps = _decide_with_gaps(dist, metric, empty)
+    return (decisions, gaps) if return_gap else decisions
+
+
+def _decide_with_gaps(
+    dist: LabelsetDistribution, metric: Metric, empty: float
+) -> tuple[Labelsets, Floats]:
+    """Decide by the labelsets that are known, and say how far below the best that can be."""
     support = dist.support()
     if support is None:
-        decisions, gaps = _decide_in_blocks(dist, metric, empty)
-        return (decisions, gaps) if return_gap else decisions
+        return _decide_in_blocks(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
     widen = _SUPPORT_GAPS.get(metric, _add_unseen_spread)
     for rows, known in support:
         decisions[rows], by_known = _decide_in_blocks(known.table, metric, empty)
         gaps[rows] = widen(known, decisions[rows], by_known, metric, empty)
-    return (decisions, gaps) if return_gap else decisions
+    return decisions, gaps
 
 
 def _decide_in_blocks(

@@ -12,10 +12,12 @@ from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._confidence import confidence
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
+from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._open_labels import list_all_labelsets, open_labels
 from labelsure.distributions._probabilities import (
     ROUNDING,
     clip_certain,
@@ -55,10 +57,13 @@ __all__ = [
     "clip_certain",
     "clip_rounding",
     "confidence",
+    "list_all_labelsets",
     "make_generator",
     "make_random_state",
     "make_table",
+    "open_labels",
     "watch_progress",
+    "with_flips",
 ]
 
 name_classes_publicly(__name__)

@@ -179,9 +179,9 @@ class BlockProduct(LabelsetDistribution):
                 expected[i] = (reachable * table).sum()
         return expected
 
-    def _expected_steps(self) -> Integers:
-        steps = np.full(len(self), self.n_labels**2 * len(self._blocks))
-        return sum((dist._expected_steps() for _, dist in self._blocks), steps)
+    def _expected_steps(self, flips: bool) -> Integers:
+        steps = len(self._blocks) * super()._expected_steps(flips)
+        return sum((dist._expected_steps(flips) for _, dist in self._blocks), steps)
 
     def _size_marginals(self) -> Floats:
         by_size = [dist._size_marginals() for _, dist in self._blocks]

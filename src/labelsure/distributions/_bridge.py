@@ -23,6 +23,7 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
+from labelsure.distributions._open_labels import OpenLabelQuestions
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(ShownInstances, ABC):
+class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -106,11 +107,9 @@ class LabelsetDistribution(ShownInstances, ABC):
 
         Parameters
         ----------
-        Y
-            (n, L) zeros and ones, or label names for each instance. The columns of a DataFrame are
-            compared by name, its rows by index; an array goes by position.
-        name
-            What the caller calls it.
+        Y, name
+            (n, L) zeros and ones, or label names for each instance; what the caller calls it. The
+            columns of a DataFrame are compared by name, its rows by index, an array by position.
         """
         shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
         if isinstance(Y, np.ndarray):
@@ -123,13 +122,7 @@ class LabelsetDistribution(ShownInstances, ABC):
         return self._marginals()
 
     def log_prob(self, Y: Any) -> Floats:
-        """Return the log-probability of one labelset for each instance, shape (n,).
-
-        Parameters
-        ----------
-        Y
-            (n, L) zeros and ones.
-        """
+        """Return the log-probability of one labelset, (n, L), for each instance, shape (n,)."""
         return self._log_prob(self.align(Y, "Y"))
 
     def mode(self) -> Labelsets:
@@ -174,10 +167,9 @@ class LabelsetDistribution(ShownInstances, ABC):
 
         Parameters
         ----------
-        size
-            How many for each instance.
-        random_state
-            Seed, generator or None; the same seed gives the same draws on any number of threads.
+        size, random_state
+            How many for each instance; seed, generator or None. The same seed gives the same draws
+            on any number of threads.
         """
         size = arguments.check_number_of_draws(size, len(self), self.n_labels)
         return self._sample(size, arguments.make_generator(random_state))
@@ -221,9 +213,9 @@ class LabelsetDistribution(ShownInstances, ABC):
         """
         return self._max_marginals(arguments.check_log_probability(log_at_least))
 
-    def expected_steps(self) -> Integers:
-        """Return about how many additions one expected accuracy takes, (n,); for budgets."""
-        return self._expected_steps()
+    def expected_steps(self, *, flips: bool = False) -> Integers:
+        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
+        return self._expected_steps(flips)
 
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
@@ -308,13 +300,14 @@ class LabelsetDistribution(ShownInstances, ABC):
         arguments.check_by_size(len(self), self.n_labels)
         return self._size_marginals()
 
+    def covariance_sums(self) -> Floats | None:
+        """Return each label's sum over i of |Cov(y_i, y_j)|, (n, L); None where there is no way."""
+        return self._covariance_sums()
+
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
         """Return all probabilities, (n, 2**L) in the order of the codes, where they fit.
 
-        Parameters
-        ----------
-        max_bytes
-            Larger arrays are refused before anything is allocated.
+        Arrays larger than `max_bytes` are refused before anything is allocated.
         """
         arguments.check_all_probabilities(len(self), self.n_labels, max_bytes)
         return self._probabilities()
@@ -366,10 +359,13 @@ class LabelsetDistribution(ShownInstances, ABC):
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self) -> Integers:
-        return np.full(len(self), self.n_labels**2)
+    def _expected_steps(self, flips: bool) -> Integers:
+        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+        return None
+
+    def _covariance_sums(self) -> Floats | None:
         return None
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:

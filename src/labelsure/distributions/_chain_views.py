@@ -128,7 +128,7 @@ class ChainViews:
         return Question(self.engine.tolerance, certain=True, k=k)
 
     def ask_max_marginals(self, log_at_least: float) -> Question:
-        """Ask how probable labelsets with a value can be, as far as they have so much."""
+        """Ask for the most probable labelset with each value of each label."""
         # Never narrow enough: a search stops where no labelset unseen has as much as this.
         return Question(width=-ANY, largest_unseen=float(np.exp(log_at_least)))
 

@@ -146,8 +146,8 @@ class IndependentMixture(LabelsetDistribution):
         parts = (part._expected_of_guesses(metric, guesses, empty).value for part in self._parts)
         return Expected.exactly(self._mix(parts))
 
-    def _expected_steps(self) -> Integers:
-        return self.n_components * self._parts[0]._expected_steps()
+    def _expected_steps(self, flips: bool) -> Integers:
+        return self.n_components * self._parts[0]._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(part._size_marginals() for part in self._parts)
@@ -177,7 +177,7 @@ class IndependentMixture(LabelsetDistribution):
         return Summary.of_mode(profile, found.mode, expected)
 
     def _with_exact_collision(self, profile: Profile) -> Profile:
-        """Return the profile with the collision in closed form. Section 14.
+        """Return the profile with the collision in closed form. Section 17.
 
         Two draws, of components k and l, agree in a label with probability q_k q_l + (1 - q_k)
         (1 - q_l).

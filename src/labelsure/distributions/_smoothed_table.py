@@ -87,8 +87,13 @@ class SmoothedTable(LabelsetDistribution):
         values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
         return Expected.exactly(self._mix(*values))
 
-    def _expected_steps(self) -> Integers:
-        return self._table._expected_steps() + self._rest._expected_steps()
+    def _expected_hidden(self, metric: Any, answers: Labelsets, empty: float) -> Expected:
+        parts = (self._table, self._rest)
+        values = [part._expected_hidden(metric, answers, empty).value for part in parts]
+        return Expected.exactly(self._mix(*values))
+
+    def _expected_steps(self, flips: bool) -> Integers:
+        return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(self._table._size_marginals(), self._rest._size_marginals())
@@ -109,7 +114,7 @@ class SmoothedTable(LabelsetDistribution):
 
     def _listed(self) -> tuple[WeightedLabelsets, Floats]:
         """Return the labelsets of the table with their probabilities, and those of the rest."""
-        seen = self._table.weighted
+        seen = self._table.labelsets
         of_rest = np.exp(self._rest._take(seen.instance)._log_prob(seen.rows))
         share = self._share[seen.instance]
         weights = (1 - share) * seen.weights + share * of_rest

@@ -10,7 +10,13 @@ import numpy as np
 from labelsure import _limits
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
+from labelsure.distributions._answers import (
+    EXPECTATIONS,
+    Expected,
+    MaxMarginals,
+    Summary,
+    TopLabelsets,
+)
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.metrics import Metric
@@ -102,8 +108,25 @@ class TemperedTrellis(LabelsetDistribution):
             expected[rows] = trellis._expected_by_counts(metric, Y_pred[rows], empty)
         return expected
 
-    def _expected_steps(self) -> Integers:
-        return self._trellis._expected_steps()
+    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
+        if metric in EXPECTATIONS:
+            return super()._expected_of_guesses(metric, guesses, empty)
+        values = np.empty(guesses.shape[:2])
+        for rows, trellis, _ in self._blocks():
+            values[rows] = trellis._expected_of_guesses(metric, guesses[rows], empty).value
+        return Expected.exactly(values)
+
+    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
+        value = np.empty(answers.shape[:2])
+        for rows, trellis, _ in self._blocks():
+            value[rows] = trellis._expected_hidden(metric, answers[rows], empty).value
+        return Expected.exactly(value)
+
+    def _expected_steps(self, flips: bool) -> Integers:
+        return self._trellis._expected_steps(flips)
+
+    def _covariance_sums(self) -> Floats:
+        return self._fill((self.n_labels,), lambda trellis: trellis._covariance_sums())
 
     def _size_marginals(self) -> Floats:
         return self._fill((self.n_labels,) * 2, lambda trellis: trellis._size_marginals())

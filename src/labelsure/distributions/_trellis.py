@@ -5,8 +5,7 @@ Section numbers are those of `docs/algorithms.md`.
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +14,8 @@ from scipy.special import expit, logit
 
 from labelsure import _limits
 from labelsure._kernels import frontier_counts as counting
+from labelsure._kernels import frontier_sums as summing
 from labelsure._kernels import frontier_sweeps as kernels
-from labelsure._kernels import unit_interval
 from labelsure._kernels.maximum_sweeps import frontier_rows
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._limits import check_size
@@ -24,13 +23,24 @@ from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._probabilities import as_floats, check_unit_interval
-from labelsure.errors import InputError, TooLargeError
+from labelsure.distributions._flips import are_flips
+from labelsure.distributions._probabilities import check_unit_interval
+from labelsure.distributions._reciprocals import sum_of_powers
+from labelsure.distributions._trellis_inputs import (
+    FIX,
+    MAX_PARENTS,
+    check_frontier,
+    check_parents,
+    pack_conditionals,
+)
+from labelsure.distributions._trellis_points import (
+    jaccard_of_flips,
+    join_points,
+    points_of_flips,
+    rotations,
+)
 from labelsure.labelsets import check_label_order, fill_with_lowest
-from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
-
-MAX_PARENTS = 3
-"""The left, the upper and the upper-left neighbour."""
+from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric
 
 ENTRY_BYTES = 32
 """What a labelset that waits in the search for the most probable ones takes: `top_rows`."""
@@ -88,14 +98,46 @@ class TrellisDistribution(LabelsetDistribution):
     ) -> None:
         self._order = check_label_order(order, name="order").astype(np.int64, copy=False)
         n_labels = len(self._order)
-        positions = _check_parents(parents, n_labels)
+        positions = check_parents(parents, n_labels)
+        self._keep_parents(positions)
+        self._conditionals = pack_conditionals(conditionals, positions)
+        super().__init__(len(self._conditionals), n_labels, label_names)
+
+    @classmethod
+    def from_fitted(
+        cls,
+        conditionals: Floats,
+        parents: Sequence[Sequence[int]],
+        order: NDArray[np.integer[Any]],
+        label_names: Iterable[Any] | None = None,
+    ) -> Self:
+        """Return the distributions of a fitted model, whose parents and order were checked with it.
+
+        Parameters
+        ----------
+        conditionals
+            (n, L, columns) P(label = 1 | its parents) at all positions, 0 in columns that a label
+            with fewer parents does not need. Logits may overflow where features are extreme, so
+            these are still looked at.
+        parents, order, label_names
+            As for the class.
+        """
+        flat = conditionals.reshape(len(conditionals), -1)
+        check_unit_interval(flat, "conditionals", fix=FIX)
+        new = cls.__new__(cls)
+        new._order = order.astype(np.int64, copy=False)
+        new._keep_parents(parents)
+        new._conditionals = conditionals
+        LabelsetDistribution.__init__(new, len(conditionals), len(order), label_names)
+        return new
+
+    def _keep_parents(self, positions: Sequence[Sequence[int]]) -> None:
+        """Note which bit of the state each parent is."""
         self._memory = max((j - p for j, some in enumerate(positions) for p in some), default=1)
-        _check_frontier(n_labels, self._memory)
-        self._conditionals = _check_conditionals(conditionals, positions)
-        self._shifts = np.full((n_labels, MAX_PARENTS), kernels.NO_PARENT, dtype=np.int64)
+        check_frontier(len(positions), self._memory)
+        self._shifts = np.full((len(positions), MAX_PARENTS), kernels.NO_PARENT, dtype=np.int64)
         for j, some in enumerate(positions):
             self._shifts[j, : len(some)] = [self._memory - j + p for p in some]
-        super().__init__(len(self._conditionals), n_labels, label_names)
 
     @property
     def memory(self) -> int:
@@ -125,7 +167,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _sums(self) -> tuple[Floats, Floats]:
         """Return the marginals and, as columns, entropy and log collision."""
         marginals, values = np.empty((len(self), self.n_labels)), np.empty((len(self), 2))
-        for_rows(kernels.sum_rows, len(self), self._network, into=[marginals, values])
+        for_rows(summing.sum_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:
@@ -153,11 +195,11 @@ class TrellisDistribution(LabelsetDistribution):
         (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
         profile = Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels)
         agreement = np.where(mode == 1, marginals, 1 - marginals).mean(axis=1)
-        known = {EXACT: Expected.exactly(profile.top), HAMMING: Expected.exactly(agreement)}
-        expected = {
-            metric.name: known[metric] if metric in known else self._expected(metric, mode, empty)
-            for metric in metrics
-        }
+        known = {EXACT: profile.top, HAMMING: agreement}
+        others = [metric for metric in metrics if metric not in known]
+        if others:
+            known |= zip(others, self._expected_by_points(others, mode, empty).T, strict=True)
+        expected = {metric.name: Expected.exactly(known[metric]) for metric in metrics}
         return Summary.of_mode(profile, mode, expected)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
@@ -222,31 +264,82 @@ class TrellisDistribution(LabelsetDistribution):
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        expected = np.empty(len(self))
-        n_predicted = Y_pred.sum(axis=1)
-        for k in np.unique(n_predicted).tolist():
-            rows = np.flatnonzero(n_predicted == k)
+        return self._expected_by_points([metric], Y_pred, empty)[:, 0]
+
+    def _expected_by_points(
+        self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
+    ) -> Floats:
+        """Return the means of several metrics, (n, metrics); an open label, -1, counts in none."""
+        expected = np.empty((len(self), len(metrics)))
+        for k, rows in _rows_by_size(Y_pred):
             some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
-            inputs = (some._network, predicted, *_points_of(metric, self.n_labels, k, empty))
-            values = np.empty(len(rows))
+            points = join_points(metrics, self.n_labels, k, empty)
+            values = np.empty((len(rows), len(metrics)))
+            inputs = (some._network, predicted, *points)
             for_rows(counting.expected_rows, len(rows), *inputs, into=[values])
             expected[rows] = values
         return expected
 
-    def _expected_steps(self) -> Integers:
-        # At each node of the integral all states move back over all labels; a move takes as long as
-        # a hundred states, however few there are.
-        n_nodes = len(unit_interval(self.n_labels - 1)[0])
-        return np.full(len(self), self.n_labels * n_nodes * (2**self._memory + 100))
+    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
+        if metric == JACCARD and are_flips(guesses):
+            return Expected.exactly(self._jaccard_of_flips(guesses[:, 0], empty))
+        return super()._expected_of_guesses(metric, guesses, empty)
+
+    def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
+        """Return the expected Jaccard of labelsets and of each with a label flipped, (n, 1 + L)."""
+        n_labels = self.n_labels
+        expected = np.empty((len(self), 1 + n_labels))
+        of_nothing = empty * np.exp(self._log_prob(np.zeros_like(Y_pred)))
+        for k, rows in _rows_by_size(Y_pred):
+            nodes, coefficients, weights = points_of_flips(n_labels, k)
+            predicted = Y_pred[np.ix_(rows, self._order)]
+            sums = self._take(rows)._joint_means(predicted, weights, square=0.0)
+            by_position = jaccard_of_flips(nodes, coefficients, *sums, predicted == 1)
+            expected[rows, 0] = by_position[:, 0] if k else of_nothing[rows]
+            flipped = self._by_label(by_position[:, 1:])
+            if k == 1:
+                flipped = np.where(Y_pred[rows] == 1, of_nothing[rows, np.newaxis], flipped)
+            expected[rows, 1:] = flipped
+        return expected
+
+    def _joint_means(
+        self, predicted: Labelsets, weights: Floats, *, square: float
+    ) -> tuple[Floats, Floats]:
+        """Return E[w**fn z**tp] at each point, (n, q, 2), and by position with y_j = 1."""
+        n_points = len(weights)
+        totals = np.empty((len(self), n_points, 2))
+        with_label = np.empty((len(self), self.n_labels, n_points, 2))
+        inputs = (self._network, predicted, weights, square)
+        for_rows(counting.joint_rows, len(self), *inputs, into=[totals, with_label])
+        return totals, with_label
+
+    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
+        columns = np.swapaxes(answers, 0, 1)
+        values = [self._expected_by_counts(metric, answer, empty) for answer in columns]
+        return Expected.exactly(np.column_stack(values))
+
+    def _expected_steps(self, flips: bool) -> Integers:
+        # At each point all states move over all labels; a move takes as long as a hundred states,
+        # however few there are. With its flips a labelset takes both directions and their product.
+        n_points = len(sum_of_powers(1, self.n_labels)[0])
+        steps = self.n_labels * n_points * (2**self._memory + 100)
+        return np.full(len(self), 3 * steps if flips else steps)
+
+    def _covariance_sums(self) -> Floats:
+        marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
+        sums = np.empty((len(self), self.n_labels))
+        for_rows(summing.covariance_rows, len(self), self._network, marginals, into=[sums])
+        return self._by_label(sums)
 
     def _size_marginals(self) -> Floats:
         """Return the inverse transform of E[y_j w**|y|] over the (L + 1)th roots of unity w."""
         n_points = (self.n_labels + 1) // 2 + 1
-        weights = _rotations(np.arange(n_points), self.n_labels + 1)
-        transform = np.empty((len(self), self.n_labels, n_points), dtype=np.complex128)
-        for_rows(counting.size_rows, len(self), self._network, weights, into=[transform])
+        points = rotations(np.arange(n_points), self.n_labels + 1)
+        weights = np.repeat(points[:, np.newaxis], 2, axis=1)
+        nothing = np.zeros((len(self), self.n_labels), dtype=np.int8)
+        transform = self._joint_means(nothing, weights, square=-1.0)[1].view(np.complex128)
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        sizes = np.fft.irfft(transform, self.n_labels + 1, axis=2)[:, :, 1:]
+        sizes = np.fft.irfft(transform[..., 0], self.n_labels + 1, axis=2)[:, :, 1:]
         by_size[:, self._order] = np.maximum(sizes, 0.0)
         return by_size
 
@@ -265,125 +358,8 @@ class TrellisDistribution(LabelsetDistribution):
         return by_code
 
 
-Points = tuple[Floats, Floats]
-"""Weights (q, 2, 3) of a false negative and a true positive at each point, coefficients (q, 2)."""
-
-
-def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:
-    """Return where to evaluate the generating function of (tp, fn), and what to add up.
-
-    Its value at weights (w, z) is E[w**fn z**tp], for a prediction of k labels.
-    """
-    if metric not in _QUOTIENTS:
-        return _roots_of_unity(metric.table(n_labels, k, empty=empty))
-    if k == 0:  # worth `empty` where no label is missed
-        return np.zeros((1, 2, 3)), np.array([[empty, 0.0]])
-    return _QUOTIENTS[metric](n_labels, k)
-
-
-def _jaccard_points(n_labels: int, k: int) -> Points:
-    """E[tp / (k + fn)] is the integral over t of t**(k - 1) E[tp t**fn]. Section 5."""
-    nodes, weights = unit_interval(n_labels - 1)
-    return _value_and_derivative(nodes, np.ones_like(nodes), weights * nodes ** (k - 1))
-
-
-def _f1_points(n_labels: int, k: int) -> Points:
-    """E[2 tp / (k + tp + fn)] is the integral over t of 2 t**(k - 1) E[tp t**(tp + fn)]."""
-    nodes, weights = unit_interval(n_labels + k - 1)
-    return _value_and_derivative(nodes, nodes, 2 * weights * nodes ** (k - 1))
-
-
-_QUOTIENTS: dict[Metric, Callable[[int, int], Points]] = {
-    JACCARD: _jaccard_points,
-    F1: _f1_points,
-}
-"""Metrics whose expectation is an integral over one variable instead of a sum over two counts."""
-
-
-def _value_and_derivative(missed: Floats, hit: Floats, coefficients: Floats) -> Points:
-    """Return the points at which each true positive counts hit * z, for the derivative at z = 1."""
-    points = np.zeros((len(missed), 2, 3))
-    points[:, 0, 0] = missed
-    points[:, 1, 0] = points[:, 1, 2] = hit
-    return points, np.column_stack([np.zeros_like(coefficients), coefficients])
-
-
-def _roots_of_unity(values: Floats) -> Points:
-    """Return the points that give the mean of values[tp, fn].
-
-    With tp + (k + 1) fn as one count, P(count) is the inverse Fourier transform of the generating
-    function, and so the mean is a sum over its products with the transform of the values. They are
-    real, so the second half of the points is the conjugate of the first.
-    """
-    n_counts, n_hits = values.size, values.shape[0]
-    transform = np.fft.rfft(values.T.ravel()) / n_counts
-    transform[1 : (n_counts + 1) // 2] *= 2
-    turns = np.arange(len(transform))
-    points = [_rotations(n_hits * turns, n_counts), _rotations(turns, n_counts)]
-    return np.stack(points, axis=1), np.column_stack([transform.real, transform.imag])
-
-
-def _rotations(numerators: Indices, denominator: int) -> Floats:
-    """Return the roots of unity exp(-2 pi i numerator / denominator) as weights (a, b, c)."""
-    angle = -2 * np.pi * (numerators % denominator) / denominator
-    return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])
-
-
-def _check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list[int]]:
-    try:
-        positions = [list(some) for some in parents]
-    except TypeError:
-        positions = []
-    if len(positions) != n_labels:
-        raise InputError(
-            f"`parents` must have one sequence of positions for each of the {n_labels} positions, "
-            f"got {reprlib.repr(parents)}. A label without parents has an empty one: `()`."
-        )
-    for j, some in enumerate(positions):
-        if len(some) > MAX_PARENTS:
-            raise InputError(
-                f"`parents[{j}]` must have at most {MAX_PARENTS} positions, got {len(some)}. "
-                "Keep the parents that matter most."
-            )
-        earlier = all(isinstance(p, (int, np.integer)) and 0 <= p < j for p in some)
-        if not earlier or len(set(some)) < len(some):
-            raise InputError(
-                f"`parents[{j}]` must be distinct positions before {j}, got {some}. "
-                "Parents are positions in `order`, not labels."
-            )
-    return positions
-
-
-def _check_frontier(n_labels: int, memory: int) -> None:
-    bytes_per_state = 9 * n_labels
-    if bytes_per_state * 2**memory > _limits.FRONTIER_BYTES:
-        allowed = (_limits.FRONTIER_BYTES // bytes_per_state).bit_length() - 1
-        raise TooLargeError(
-            f"`parents` reach back {memory} positions: with {n_labels} labels, 2**{memory} states "
-            f"do not fit in the {_limits.FRONTIER_BYTES // 2**20} MiB that a thread may take. Use "
-            f"parents at most {allowed} positions back: a grid of width {allowed}, or "
-            f"{allowed - 1} with upper-left neighbours."
-        )
-
-
-def _check_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> Floats:
-    """Return the conditionals as one (n, L, columns) array, columns that are not used being 0."""
-    tables = [as_floats(table, f"conditionals[{j}]") for j, table in enumerate(conditionals)]
-    if len(tables) != len(parents):
-        raise InputError(
-            f"`conditionals` must have one array for each of the {len(parents)} positions, got "
-            f"{len(tables)}. Its rows are the instances, its columns the ways the parents can be."
-        )
-    n_samples = tables[0].shape[0] if tables[0].ndim else 0
-    packed = np.zeros((n_samples, len(tables), 2 ** max(map(len, parents))))
-    for j, (table, some) in enumerate(zip(tables, parents, strict=True)):
-        shape = (n_samples, 2 ** len(some))
-        if table.shape != shape:
-            raise InputError(
-                f"`conditionals[{j}]` must have shape {shape}: a row for each instance, a column "
-                f"for every way that its {len(some)} parents can be, got shape {table.shape}."
-            )
-        packed[:, j, : shape[1]] = check_unit_interval(
-            table, f"conditionals[{j}]", fix="Pass probabilities, not logits."
-        )
-    return packed
+def _rows_by_size(Y_pred: Labelsets) -> Iterator[tuple[int, Indices]]:
+    """Yield each number of labels that predictions have, and the rows that have it."""
+    n_predicted = (Y_pred == 1).sum(axis=1)
+    for k in np.unique(n_predicted).tolist():
+        yield k, np.flatnonzero(n_predicted == k)

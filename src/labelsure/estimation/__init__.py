@@ -7,10 +7,16 @@ from labelsure.estimation._batch_estimates import (
     Estimate,
     TrainingGain,
 )
+from labelsure.estimation._calibration_sample import CalibrationSample
+from labelsure.estimation._compared_batches import shift_test
 from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.estimation._few_labels import few_labels_interval
+from labelsure.estimation._fitted_estimator import SHIFTS, BatchSettings
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._label_plan import LabelPlan, plan_by_sums, plan_labels
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
     IsotonicModel,
@@ -18,24 +24,37 @@ from labelsure.estimation._models import (
     RidgeModel,
 )
 from labelsure.estimation._reliability import Reliability, reliability
+from labelsure.estimation._shift_test import ShiftTest, View, sample_rows
 
 __all__ = [
     "ACCURACY_MODELS",
     "FEATURE_SETS",
     "RATE_METRICS",
+    "SHIFTS",
     "AccuracyEstimator",
+    "BatchSettings",
     "BatchSums",
+    "CalibrationSample",
     "Dispersion",
     "Estimate",
     "GroupLevels",
     "IsotonicModel",
     "LabelCalibration",
+    "LabelPlan",
+    "LabelsetFrequencies",
     "Layout",
     "PluginModel",
     "Reliability",
     "RidgeModel",
+    "ShiftTest",
     "TrainingGain",
+    "View",
+    "few_labels_interval",
+    "plan_by_sums",
+    "plan_labels",
     "reliability",
+    "sample_rows",
+    "shift_test",
 ]
 
 name_classes_publicly(__name__)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import norm
@@ -12,6 +13,9 @@ from labelsure._typing import Floats
 from labelsure.mean_tests import dispersion_ratio
 from labelsure.metrics import check_level
 from labelsure.saving import expect, is_count, is_number
+
+if TYPE_CHECKING:
+    from labelsure.estimation._shift_test import ShiftTest
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,18 @@ class Estimate:
     spread
         The standard deviation of the estimates within the batch; NaN for a measure of the whole
         batch, such as micro-F1, to which instances have no estimates of their own.
+    quantity
+        What is estimated.
+    basis
+        What the number rests on, in words, where that is not that the batch is like the labelled
+        instances.
+    effective_size
+        How many labelled instances of equal weight those amount to that were weighted for this
+        batch; None where they were not.
+    n_labelled
+        How many instances of the batch itself were labelled.
+    shift
+        The `ShiftTest` of the batch, where there was one.
 
     Examples
     --------
@@ -50,11 +66,15 @@ class Estimate:
     level: float
     spread: float
     quantity: str = "mean accuracy"
+    basis: str = ""
+    effective_size: float | None = None
+    n_labelled: int = 0
+    shift: ShiftTest | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         interval = f"between {self.low:.3f} and {self.high:.3f} with probability {self.level:g}"
-        n_samples = count(self.n_samples, "instance")
-        return f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({n_samples})."
+        rests = count(self.n_samples, "instance") + (f"; {self.basis}" if self.basis else "")
+        return f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({rests})."
 
     def _repr_html_(self) -> str:
         return make_html(str(self))
@@ -68,6 +88,11 @@ class Estimate:
         )
         expect(is_count(self.n_samples), "an estimate must be of some instances")
         expect(isinstance(self.quantity, str), "an estimate must say what is estimated")
+        rests_on = (self.basis, self.effective_size, self.n_labelled, self.shift)
+        expect(
+            rests_on == ("", None, 0, None),
+            "the estimate of what a model was fitted to must rest on nothing else",
+        )
         expect(is_number(self.spread, 0, 1), "the spread of an estimate must lie in [0, 1]")
         check_level(self.level)
 

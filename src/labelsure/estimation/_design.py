@@ -115,7 +115,8 @@ def make_blocks(
 
 
 def _local_values(features: Floats, offset: Indices, n_columns: int, layout: Layout) -> Floats:
-    values = np.zeros((len(features), n_columns))
+    # Column after column: what multiplies all columns of a row then runs along the rows.
+    values = np.zeros((len(features), n_columns), order="F")
     values[:, : layout.n_features] = features
     if layout.n_slope_groups:
         values[:, layout.n_features] = 1.0
@@ -148,6 +149,70 @@ def column_scales(design: list[Block], weights: Floats, layout: Layout) -> Float
 def scale_columns(design: list[Block], scales: Floats) -> list[Block]:
     """Return the blocks with every column divided by its scale."""
     return [Block(b.rows, b.columns, b.values / scales[b.columns]) for b in design]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What several fits see of one block of rows.
+
+    Parameters
+    ----------
+    block
+        The rows and their columns.
+    targets
+        (K, rows, 1) counts of each class.
+    totals
+        (rows, 1) the sums over classes.
+    used
+        (rows, fits) 1 for the rows that a fit sees, 0 for the others.
+    """
+
+    block: Block
+    targets: Floats
+    totals: Floats
+    used: Floats
+
+
+def make_parts(design: list[Block], targets: Floats, used: Floats) -> list[Part]:
+    """Return the blocks with what belongs to their rows.
+
+    Parameters
+    ----------
+    design
+        Blocks of columns.
+    targets
+        (n, K) counts of each class.
+    used
+        (n, fits) 1 for the rows that a fit sees, 0 for the others.
+    """
+    parts = []
+    for block in design:
+        of_rows = targets[block.rows]
+        by_class = np.ascontiguousarray(of_rows.T)[:, :, np.newaxis]
+        totals = of_rows.sum(axis=1, keepdims=True)
+        parts.append(Part(block, by_class, totals, np.ascontiguousarray(used[block.rows])))
+    return parts
+
+
+def linear_predictors(block: Block, coefficients: Floats) -> Floats:
+    """Return the linear predictors, (n_free, rows, fits)."""
+    local = np.ascontiguousarray(coefficients[:, :, block.columns].transpose(1, 2, 0))
+    return block.values @ local
+
+
+def class_rates(block: Block, coefficients: Floats) -> Floats:
+    """Return the rates of the classes that have a linear predictor, (n_free, rows, fits)."""
+    rates = linear_predictors(block, coefficients)
+    if len(rates) == 1:  # 1 / (1 + exp(-x)), without an overflow and faster
+        rates *= 0.5
+        np.tanh(rates, out=rates)
+        rates += 1.0
+        rates *= 0.5
+        return rates
+    rates -= rates.max(axis=0)
+    np.exp(rates, out=rates)
+    rates /= rates.sum(axis=0)
+    return rates
 
 
 def log_rates(block: Block, coefficients: Floats, n_classes: int) -> Floats:

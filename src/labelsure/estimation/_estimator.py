@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
-from labelsure._typing import Floats, Indices
-from labelsure.decisions import decide
-from labelsure.distributions import LabelsetDistribution, make_generator
-from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._batch_estimates import (
-    BatchSums,
-    Dispersion,
-    Estimate,
-    TrainingGain,
-    mean_interval,
-)
-from labelsure.estimation._design import Inputs, check_penalty, check_values, choose_response
-from labelsure.estimation._inputs import (
-    GroupLevels,
-    as_score_table,
-    check_features,
-    check_groups,
-    check_n_samples,
-    check_same_decisions,
-    feature_matrix,
-)
+from labelsure._typing import Indices
+from labelsure.distributions import make_generator
+from labelsure.errors import InputError
+from labelsure.estimation._batch_estimates import Dispersion, TrainingGain
+from labelsure.estimation._calibration_sample import CalibrationSample, estimate_by_folds
+from labelsure.estimation._design import check_penalty, check_values, choose_response
+from labelsure.estimation._fitted_estimator import FittedEstimator
+from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samples
 from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.estimation._label_estimates import LabelBatch, check_labels_are_known
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._loaded_estimator import check_loaded_estimator
-from labelsure.estimation._models import (
-    ACCURACY_MODELS,
-    EXPECTED,
-    FitSettings,
-    Model,
-    Outcomes,
-    RidgeModel,
-    coefficient_table,
-)
-from labelsure.label_metrics import check_label_metric
+from labelsure.estimation._models import FitSettings, Outcomes, RidgeModel, coefficient_table
 from labelsure.metrics import MetricLike, check_empty, get_metric
-from labelsure.saving import Savable
-from labelsure.score_table import ScoreTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 N_FOLDS = 10
-DECISIONS = ("mode", "best")
 
 
-class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
+class AccuracyEstimator(FittedEstimator):
     """Estimate how accurate predicted labelsets are, from labelled examples of how they did.
 
     Parameters
@@ -66,10 +39,13 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty"; several of
-        these; "mix" (HP, TG, SE, CE, ME and CS together, the paper's) or "full" (all of those
-        before). None means "full" for `ridge`, the sharpest, also on data that did not choose it,
-        and calibrated nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
+        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
+        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
+        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
+        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
+        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
+        nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
     model
         "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
         one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
@@ -92,12 +68,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
-        later must have been decided in the same way.
+        What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
+        leaves labels open. What is estimated later must have been decided in the same way.
     penalty_
         The ridge's, chosen or given; None for other models.
     reference_
         The `Estimate` for the instances that it was fitted to.
+    labelset_frequencies_
+        The labelsets of the training data and how often each occurs, None without `Y_train`.
     training_gain_
         What `AccuracyAwareClassifier` adds to what was learned by cross-fitting; else none.
 
@@ -142,6 +120,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true: Any = None,
         Y_pred: Any = None,
         *,
+        Y_train: Any = None,
         slope_groups: Any = None,
         offset_groups: Any = None,
     ) -> Self:
@@ -154,7 +133,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
-            (n, L) what was predicted; None means the mode, or what the table was made for.
+            (n, L) what was predicted, or `PartialLabelsets`, of which the decided labels are
+            judged; None means the mode, or what the table was made for.
+        Y_train
+            (m, L) labelsets of the instances that the classifier was trained on, none of which are
+            fitted to here. How often a predicted labelset is among them makes estimates sharper
+            (`docs/features.md`).
         slope_groups
             (n,) groups (e.g. data sets) with slopes and an offset of their own, or the name of a
             column of the table.
@@ -166,6 +150,11 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         model_class.check(names, slope=slope_groups is not None, offset=offset_groups is not None)
         response = choose_response(metric, self.response)
         table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
+        seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
+        if seen is not None and not table.knows_frequencies:
+            table = seen.add_to(table, dist)
+        names = self._feature_names(knows_frequencies=table.knows_frequencies)
+        self.labelset_frequencies_ = seen
         counts = table.counts()
         check_n_samples(len(table))
         slope = check_groups(slope_groups, dist, len(table), "slope_groups")
@@ -181,9 +170,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             check_penalty(self.penalty),
             self._make_folds(len(values)),
         )
-        self.model_ = model_class().fit(
-            inputs, Outcomes(response.targets(counts, values), values), settings
-        )
+        targets = Outcomes(response.targets(counts, values), values)
+        self.model_ = model_class().fit(inputs, targets, settings)
         self.features_ = names
         self.decision_ = table.decision_rule or "given"
         self.penalty_ = getattr(self.model_, "penalty", None)
@@ -191,105 +179,19 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         self.dispersion_ = Dispersion.of_residuals(estimated, values)
         self.training_gain_ = TrainingGain()
         has_groups = slope is not None or offset is not None
-        outcomes = table.label_outcomes() if model_class.learns and not has_groups else None
+        outcomes = None if has_groups else table.label_outcomes()
         self.label_calibration_ = (
-            None if outcomes is None else LabelCalibration.fit(outcomes, self.random_state)
+            LabelCalibration.fit(outcomes, self.random_state)
+            if outcomes is not None and model_class.learns
+            else None
         )
+        self.calibration_sample_ = None
+        if not has_groups:  # a batch of one group would differ from the mixture of all
+            chosen = replace(settings, penalty=self.penalty_)
+            by_others = estimate_by_folds(model_class, inputs, targets, chosen, estimated)
+            self.calibration_sample_ = CalibrationSample.of_fit(table, outcomes, values, by_others)
         self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
-
-    def predict(
-        self, dist: Any, Y_pred: Any = None, *, slope_groups: Any = None, offset_groups: Any = None
-    ) -> Floats:
-        """Return the estimated accuracy of each prediction, (n,) in [0, 1].
-
-        Parameters
-        ----------
-        dist
-            A `LabelsetDistribution`, a table, or, where no expected accuracies are needed, a
-            `Profile`.
-        Y_pred
-            What was predicted; None means the mode, or what the table was made for.
-        slope_groups, offset_groups
-            As when fitting; a group that was not there then is an error.
-        """
-        return self._predict_inputs(self._read_inputs(dist, Y_pred, slope_groups, offset_groups))
-
-    def estimate(
-        self,
-        dist: Any,
-        Y_pred: Any = None,
-        *,
-        metric: str | None = None,
-        slope_groups: Any = None,
-        offset_groups: Any = None,
-        level: float = 0.95,
-    ) -> Estimate:
-        """Return the mean accuracy of a batch that nobody has labelled, with an interval.
-
-        The interval is for the mean accuracy that will come out: it holds the chance in the batch
-        and in the instances that the model was fitted to. It does not hold a drift of the labels.
-
-        Parameters
-        ----------
-        dist, Y_pred, slope_groups, offset_groups
-            As for `predict`.
-        metric
-            None means the mean of the metric that was fitted. Or a measure of the whole batch:
-            "micro-f1", "macro-f1", and the same of precision and recall, for which `dist` must be
-            a distribution (`docs/label_metrics.md`).
-        level
-            How often such an interval covers.
-        """
-        if metric is None:
-            inputs = self._read_inputs(dist, Y_pred, slope_groups, offset_groups)
-            sums = self._sum_inputs(inputs, self._predict_inputs(inputs))
-            return self.estimate_sums(sums, level=level)
-        check_label_metric(metric)
-        if slope_groups is not None or offset_groups is not None:
-            raise InputError(
-                f"`slope_groups` and `offset_groups` must be None for {metric!r}, whose model has "
-                "no groups. Fit one estimator for each group."
-            )
-        return self._read_labels(dist, Y_pred).estimate_average(metric, level)
-
-    def sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
-        """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
-        inputs = self._read_inputs(dist, Y_pred, None, None)
-        return self._sum_inputs(inputs, self._predict_inputs(inputs))
-
-    def estimate_sums(self, sums: BatchSums, *, level: float = 0.95) -> Estimate:
-        """Return the estimate of a batch of which `sum_up` has seen every part."""
-        if sums.n_samples == 0:
-            raise InputError("A batch must hold at least one instance, got none.")
-        model = self._fitted_model()
-        dispersion = getattr(self, "dispersion_", Dispersion())
-        gain = getattr(self, "training_gain_", TrainingGain())
-        slopes = sums.slopes / sums.n_samples
-        fit_variance = model.mean_variance(slopes) if model.learns else None
-        return mean_interval(sums, dispersion, fit_variance, gain, level)
-
-    def estimate_labels(
-        self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
-    ) -> pd.DataFrame:
-        """Return precision, recall and F1 of each label in a batch that nobody has labelled.
-
-        Parameters
-        ----------
-        dist
-            A `LabelsetDistribution`.
-        Y_pred
-            What was predicted; None means what the estimator was fitted to: mode or best.
-        level
-            How often an interval covers the value that comes out.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
-            `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
-        """
-        return self._read_labels(dist, Y_pred).estimate_labels(level)
 
     def coefficients(self) -> pd.DataFrame:
         """Return the ridge's coefficients, in the features' own units.
@@ -304,95 +206,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             )
         return coefficient_table(model, self.features_, self.slope_levels_, self.offset_levels_)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_") or not self._model_class().learns
-
     def _check_loaded(self) -> None:
         check_loaded_estimator(self)
-
-    def _model_class(self) -> type[Model]:
-        if self.model not in ACCURACY_MODELS:
-            raise unknown_name("model", self.model, ACCURACY_MODELS)
-        return ACCURACY_MODELS[self.model]
-
-    def _feature_names(self) -> tuple[str, ...]:
-        chosen = self._model_class().default if self.features is None else self.features
-        return check_features(chosen)
-
-    def _fitted_model(self) -> Model:
-        if hasattr(self, "model_"):
-            model: Model = self.model_
-            return model
-        if self._model_class().learns:
-            raise NotFittedError(
-                "This AccuracyEstimator must be fitted first: call `fit(dist, Y_true)` with "
-                "labelled instances that the classifier has not seen."
-            )
-        return self._model_class()()
-
-    def _read_inputs(self, dist: Any, Y_pred: Any, slope_groups: Any, offset_groups: Any) -> Inputs:
-        self._fitted_model()  # before anything is computed
-        names = getattr(self, "features_", None) or self._feature_names()
-        rule = getattr(self, "decision_", None)
-        if rule is not None:
-            Y_pred = check_same_decisions(rule, dist, Y_pred)
-        table = self._read_table(dist, None, Y_pred, names, rule or self._check_decision())
-        slope = check_groups(slope_groups, dist, len(table), "slope_groups")
-        offset = check_groups(offset_groups, dist, len(table), "offset_groups")
-        return self._make_inputs(table, names, slope, offset)
-
-    def _read_labels(self, dist: Any, Y_pred: Any) -> LabelBatch:
-        """Return the labels of a batch, with what was learned about them."""
-        self._fitted_model()  # before anything is computed
-        calibration = getattr(self, "label_calibration_", None)
-        check_labels_are_known(dist, calibration, learns=self._model_class().learns)
-        rule = getattr(self, "decision_", None)
-        if rule is not None:
-            Y_pred = check_same_decisions(rule, dist, Y_pred)
-        if Y_pred is None and (rule or self._check_decision()) == "best":
-            Y_pred = decide(dist, self.metric, empty=self.empty)
-        empty = check_empty(self.empty)
-        return LabelBatch.read(dist, Y_pred, calibration, empty, self.random_state)
-
-    def _read_table(
-        self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str
-    ) -> ScoreTable:
-        """Return what is known of each prediction; without `Y_pred` decisions follow the rule."""
-        metrics: list[MetricLike] = [self.metric] if EXPECTED in names else []
-        if Y_pred is None and rule == "best" and isinstance(dist, LabelsetDistribution):
-            Y_pred = decide(dist, self.metric, empty=self.empty)
-            return ScoreTable.from_distribution(
-                dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
-            )
-        return as_score_table(dist, Y_true, Y_pred, metrics=metrics)
-
-    def _check_decision(self) -> str:
-        if self.decision not in DECISIONS:
-            raise unknown_name("decision", self.decision, DECISIONS)
-        return self.decision
-
-    def _make_inputs(
-        self,
-        table: ScoreTable,
-        names: tuple[str, ...],
-        slope: NDArray[Any] | None,
-        offset: NDArray[Any] | None,
-    ) -> Inputs:
-        features = feature_matrix(table, names, get_metric(self.metric), check_empty(self.empty))
-        slope_levels = getattr(self, "slope_levels_", GroupLevels("slope_groups", None))
-        offset_levels = getattr(self, "offset_levels_", GroupLevels("offset_groups", None))
-        return Inputs(
-            features,
-            slope_levels.encode(slope, len(table)),
-            offset_levels.encode(offset, len(table)),
-        )
-
-    def _predict_inputs(self, inputs: Inputs) -> Floats:
-        gain = getattr(self, "training_gain_", TrainingGain())
-        return gain.add_to(self._fitted_model().predict(inputs))
-
-    def _sum_inputs(self, inputs: Inputs, estimated: Floats) -> BatchSums:
-        return BatchSums.of(estimated, self._fitted_model().sum_slopes(inputs))
 
     def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)

@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure import _limits
 from labelsure._typing import Floats, Indices
 from labelsure.candidates import CANDIDATES
 from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
-from labelsure.metrics import Metric, MetricLike
+from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
+from labelsure.metrics import Metric, MetricLike, get_metric
+from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
-from labelsure.score_table import DECISION_RULE, ScoreTable
+from labelsure.score_columns import DECISION_RULE, PARTIAL
+from labelsure.score_table import ScoreTable
 
 
 def check_n_samples(n_samples: int) -> None:
@@ -46,6 +50,10 @@ def as_score_table(
         Those whose expected accuracies will be asked for.
     """
     if isinstance(source, LabelsetDistribution):
+        if isinstance(Y_pred, PartialLabelsets):
+            from labelsure.estimation._partial_scores import score_answers  # few need it
+
+            return score_answers(source, Y_true, Y_pred, metrics)
         return ScoreTable.from_distribution(source, Y_true, Y_pred, metrics=metrics)
     if isinstance(source, Profile):
         return ScoreTable.from_profile(source, Y_true, Y_pred)
@@ -67,8 +75,72 @@ def as_score_table(
     return source if isinstance(source, ScoreTable) else ScoreTable(source)
 
 
+def read_table(
+    dist: Any, Y_true: Any, Y_pred: Any, *, rule: str, metric: MetricLike, empty: float, names: Any
+) -> ScoreTable:
+    """Return what is known of each prediction; without `Y_pred` decisions follow the rule.
+
+    Parameters
+    ----------
+    dist, Y_true, Y_pred
+        As for `as_score_table`.
+    rule
+        "mode", "best", or another name where decisions are given.
+    metric, empty
+        The accuracy.
+    names
+        Of the features that will be asked for.
+    """
+    metrics: list[MetricLike] = [metric] if EXPECTED in names else []
+    if Y_pred is None and rule == "best" and isinstance(dist, LabelsetDistribution):
+        from labelsure.decisions import decide  # few need it
+
+        Y_pred = decide(dist, metric, empty=empty)
+        table = ScoreTable.from_distribution(
+            dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
+        )
+    else:
+        table = as_score_table(dist, Y_true, Y_pred, metrics=metrics)
+    if SPREAD_FEATURE not in names:
+        return table
+    from labelsure.estimation._partial_scores import add_spread  # few need it
+
+    return add_spread(table, dist, Y_pred, get_metric(metric), empty)
+
+
+def keep_marginals(source: Any) -> Any:
+    """Return the source; a small batch whose labels' probabilities come along with the table."""
+    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
+    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return source.keep_top(1)
+    return source
+
+
+def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View:
+    """Return what is compared of a batch with others, of at most 2,000 instances.
+
+    Parameters
+    ----------
+    source
+        What `as_score_table` takes.
+    table
+        What became of it.
+    by_label
+        Whether each label's probability is compared, if it is known.
+    """
+    rows = sample_rows(len(table))
+    if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
+        return View.of_table(table, rows, decisions=not isinstance(source, Profile))
+    from labelsure.label_outcomes import calibration_marginals
+
+    some = source if len(rows) == len(source) else source[rows]
+    return View.of_table(table, rows, calibration_marginals(some), source.label_names)
+
+
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
+SPREAD_FEATURE = "spread"
+FREQUENCY = "frequency"
 
 
 def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
@@ -93,6 +165,12 @@ def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
                 f"{rule!r}, got {own!r}. Make the table with the same decisions."
             )
         return Y_pred
+    if Y_pred is not None and (rule == PARTIAL) != isinstance(Y_pred, PartialLabelsets):
+        was, is_now = ("", "whole ones") if rule == PARTIAL else ("no ", "such")
+        raise InputError(
+            f"The estimator was fitted to {was}answers that may leave labels open "
+            f"(`PartialLabelsets`), got {is_now}. Fit another one to such as are to be judged."
+        )
     if Y_pred is None and rule not in ("mode", "best"):
         raise InputError(
             "`Y_pred` must be given, because the estimator was fitted to decisions that were given "
@@ -119,6 +197,8 @@ _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     EXPECTED: lambda table, metric, empty: table.expected(metric, empty),
     N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
     IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
+    SPREAD_FEATURE: lambda table, metric, empty: table.spread(metric),
+    FREQUENCY: lambda table, metric, empty: table.log_frequency(),
 }
 """Features that are no candidates: they depend on the decision."""
 
@@ -127,10 +207,14 @@ MIX = ("HP", "TG", "SE", "CE", "ME", "CS")
 FEATURE_SETS: dict[str, tuple[str, ...]] = {
     "mix": MIX,
     "full": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY),
+    "sharp": (*MIX, EXPECTED, N_PREDICTED, IS_EMPTY, FREQUENCY),
 }
 """Names for several features together. `mix` is the paper's. In `full` the number of labels has a
 term of its own for none: from none to one is another step than from one to two, and without the
-term sharp estimates are badly calibrated."""
+term sharp estimates are badly calibrated. `sharp` needs the labelsets of the training data."""
+
+SHARPER = {"full": "sharp"}
+"""What takes the place of a default where it is known how often labelsets occur in training."""
 
 
 def check_features(features: str | Sequence[str]) -> tuple[str, ...]:

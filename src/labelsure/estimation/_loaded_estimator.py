@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from labelsure.estimation._calibration_sample import CalibrationSample
 from labelsure.estimation._design import Layout, check_penalty, choose_response
 from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.metrics import check_empty, get_metric
 from labelsure.saving import expect
 
@@ -30,7 +32,11 @@ def check_loaded_estimator(estimator: Any) -> None:
     slope.check_loaded("slope_groups")
     offset.check_loaded("offset_groups")
     expect(type(estimator.model_) is model_class, f"`model_` must be a {model_class.__name__}")
-    expect(estimator.features_ == names, "`features_` must be those that `features` names")
+    sharper = estimator._feature_names(knows_frequencies=True)
+    expect(
+        estimator.features_ in (names, sharper), "`features_` must be those that `features` names"
+    )
+    names = estimator.features_
     model_class.check(names, slope=len(slope) > 0, offset=len(offset) > 0)
     estimator.model_.check_loaded(Layout(len(names), len(slope), len(offset)))
     fitted_response = getattr(estimator.model_, "response", response.name)
@@ -41,6 +47,18 @@ def check_loaded_estimator(estimator: Any) -> None:
     estimator.dispersion_.check_loaded()
     estimator.reference_.check_loaded()
     estimator.training_gain_.check_loaded()
+    sample = estimator.calibration_sample_
+    if sample is not None:
+        expect(
+            isinstance(sample, CalibrationSample),
+            "`calibration_sample_` must be of labelled instances",
+        )
+        sample.check_loaded()
+    seen = estimator.labelset_frequencies_
+    if seen is not None:
+        is_count = isinstance(seen, LabelsetFrequencies)
+        expect(is_count, "`labelset_frequencies_` must be of labelsets")
+        seen.check_loaded()
     labels = estimator.label_calibration_
     if labels is not None:
         expect(isinstance(labels, LabelCalibration), "`label_calibration_` must be that of labels")

@@ -11,14 +11,27 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import lu_factor, lu_solve
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from labelsure._typing import Floats, Indices
-from labelsure.estimation._design import Block, Layout, log_rates
+from labelsure.estimation._design import (
+    Block,
+    Layout,
+    Part,
+    class_rates,
+    linear_predictors,
+    log_rates,
+    make_parts,
+)
 
 TOLERANCE = 1e-10  # of the gradient of the final fit; Newton gets there in one step from 1e-5
 PATH_STEP = 0.01  # along the path a smaller Newton step is the last: its error is about the square
+FOLD_ERROR = 1e-6  # of a coefficient: held-out deviances of neighbours may differ by only 1e-8
+MOST_LEFT = 0.8  # of the distance, by a step with another fit's curvature
 MAX_STEPS = 100
+ROUNDING = 1e-12  # of a loss, which may be all rounding where next to nothing is left of it
 CURVATURE_FLOOR = 1e-10
 N_PENALTIES = 20
 PATH_START, PATH_END = 10.0, 1e-6  # times the steepest slope at which nothing but offsets remains
@@ -50,6 +63,10 @@ class Problem:
         """Coefficients of each linear predictor."""
         return self.layout.n_columns
 
+    def parts(self, used: Floats) -> list[Part]:
+        """Return the blocks with what fits see of their rows, (n, fits)."""
+        return make_parts(self.design, self.targets, used)
+
     def start(self, n_fits: int) -> Floats:
         """Return coefficients of 0 for `n_fits` fits."""
         return np.zeros((n_fits, self.n_free, self.n_columns))
@@ -64,47 +81,60 @@ class Terms:
     hessian: Floats
 
 
-def _terms(problem: Problem, coefficients: Floats, used: Floats) -> Terms:
-    """Return the terms of all fits; `used` (n, fits) says which rows each fit sees."""
+def _terms(parts: list[Part], coefficients: Floats) -> Terms:
+    """Return the terms of all fits."""
     n_fits, n_free, n_columns = coefficients.shape
     terms = Terms(
         np.zeros(n_fits),
         np.zeros((n_fits, n_free, n_columns)),
         np.zeros((n_fits, n_free, n_columns, n_free, n_columns)),
     )
-    for block in problem.design:
-        _add_block(terms, block, problem.targets[block.rows], coefficients, used[block.rows])
+    for part in parts:
+        _add_part(terms, part, coefficients)
     return terms
 
 
-def _add_block(
-    terms: Terms, block: Block, targets: Floats, coefficients: Floats, used: Floats
-) -> None:
-    n_free = coefficients.shape[1]
-    X, columns = block.values, block.columns
-    logs = log_rates(block, coefficients, targets.shape[1])
-    terms.loss -= _log_likelihood(logs, targets, used)
-    rates = np.exp(logs[:n_free])
-    weights = used * targets.sum(axis=1)[:, np.newaxis]
-    # All fits and pairs of classes share the products of columns.
-    left, right = np.triu_indices(columns.size)
-    off = left != right
-    products = X[:, left] * X[:, right]
+def _add_part(terms: Terms, part: Part, coefficients: Floats) -> None:
+    n_fits, n_free, _ = coefficients.shape
+    X, columns = part.block.values, part.block.columns
+    logs, rates = _log_rates(part, coefficients)
+    terms.loss -= ((part.targets * logs).sum(axis=0) * part.used).sum(axis=0)
+    weights = part.totals * part.used
     for k in range(n_free):
-        expected = weights * rates[k]
-        terms.gradient[:, k, columns] += (expected - used * targets[:, [k]]).T @ X
-        for m in range(k, n_free):
-            part = (expected * ((k == m) - rates[m])).T @ products
-            for a, b in {(k, m), (m, k)}:
-                view = terms.hessian[:, a, :, b, :]
-                view[:, columns[left], columns[right]] += part
-                view[:, columns[right[off]], columns[left[off]]] += part[:, off]
+        excess = (part.totals * rates[k] - part.targets[k]) * part.used
+        terms.gradient[:, k, columns] += excess.T @ X
+    for fit in range(n_fits):
+        _add_curvature(terms.hessian[fit], part.block, rates[:n_free, :, fit], weights[:, fit])
 
 
-def _log_likelihood(logs: Floats, targets: Floats, used: Floats) -> Floats:
-    """Return the log-likelihood of the used rows, one for each fit."""
-    by_row = sum(targets[:, [k]] * logs[k] for k in range(len(logs)))
-    return np.einsum("nf,nf->f", by_row, used)
+def _log_rates(part: Part, coefficients: Floats) -> tuple[Floats, Floats]:
+    """Return the log of each class's rate, (K, rows, fits), and the rates."""
+    logs = np.zeros((len(part.targets), len(part.totals), len(coefficients)))
+    logs[: coefficients.shape[1]] = linear_predictors(part.block, coefficients)
+    logs -= logs.max(axis=0)
+    rates = np.exp(logs)
+    sums = rates.sum(axis=0)
+    logs -= np.log(sums)
+    rates /= sums
+    return logs, rates
+
+
+def _add_curvature(hessian: Floats, block: Block, rates: Floats, weights: Floats) -> None:
+    """Add one fit's second derivatives, (n_free, columns, n_free, columns)."""
+    X, n_free = block.values, len(rates)
+    at = (np.arange(n_free)[:, np.newaxis] * hessian.shape[1] + block.columns).ravel()
+    if n_free == 1:
+        local = X.T @ (X * (weights * rates[0] * (1 - rates[0]))[:, np.newaxis])
+    else:  # those of each class, less the products of two classes
+        n_columns = block.columns.size
+        scaled = np.sqrt(weights) * rates
+        stacked = np.concatenate([X * of_class[:, np.newaxis] for of_class in scaled], axis=1)
+        local = -(stacked.T @ stacked)
+        for k in range(n_free):
+            own = slice(k * n_columns, (k + 1) * n_columns)
+            local[own, own] += X.T @ (X * (weights * rates[k])[:, np.newaxis])
+    size = n_free * hessian.shape[1]
+    hessian.reshape(size, size)[np.ix_(at, at)] += local
 
 
 def _penalised(terms: Terms, coefficients: Floats, totals: Floats, ridge: Floats) -> Terms:
@@ -144,33 +174,99 @@ def minimise(
         A step smaller than this in every coefficient ends the search unchecked; 0 goes on until
         the gradient is below `TOLERANCE`.
     """
-    ridge = penalty * problem.layout.penalised()
-    totals = used.T @ problem.targets.sum(axis=1)
-    size = problem.n_free * problem.n_columns
+    return _minimise(problem.parts(used), start, problem.layout, penalty, last_step)[0]
+
+
+def _minimise(
+    parts: list[Part], start: Floats, layout: Layout, penalty: float, last_step: float
+) -> tuple[Floats, Floats]:
+    """Return the coefficients, and the Hessians, (fits, size, size), where they were last made."""
+    ridge = penalty * layout.penalised()
+    totals = _total_weights(parts)
+    size = start[0].size
     coefficients, kept = start, start
     step, best = np.zeros_like(start), np.full(len(start), np.inf)
     for _ in range(MAX_STEPS):
-        terms = _penalised(_terms(problem, coefficients, used), coefficients, totals, ridge)
-        worse = terms.loss > best + 1e-12 * np.abs(best)
+        terms = _penalised(_terms(parts, coefficients), coefficients, totals, ridge)
+        hessian = terms.hessian.reshape(-1, size, size)
+        worse = terms.loss > best + ROUNDING * (1 + np.abs(best))
+        newton = np.linalg.solve(hessian, terms.gradient.reshape(-1, size, 1)).reshape(start.shape)
         if not worse.any() and np.abs(terms.gradient).max() < TOLERANCE:
-            return coefficients
-        newton = np.linalg.solve(
-            terms.hessian.reshape(-1, size, size), terms.gradient.reshape(-1, size, 1)
-        ).reshape(start.shape)
+            return coefficients - newton, hessian  # which is as exact as rounding allows
         halve = worse[:, np.newaxis, np.newaxis]
         kept = np.where(halve, kept, coefficients)
         best = np.where(worse, best, terms.loss)
         step = np.where(halve, step / 2, -newton)
         coefficients = kept + step
         if not worse.any() and np.abs(step).max() < last_step:
-            return coefficients
+            return coefficients, hessian
     warnings.warn(
         f"The fit at penalty {penalty:.3g} did not converge in {MAX_STEPS} steps; its largest "
         f"slope is {np.abs(terms.gradient).max():.1e}. Check the features for extreme values.",
         ConvergenceWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
-    return kept
+    return kept, hessian
+
+
+def _total_weights(parts: list[Part]) -> Floats:
+    """Return the counts that each fit sees, summed."""
+    return np.array([part.totals[:, 0] @ part.used for part in parts]).sum(axis=0)
+
+
+def _minimise_alike(
+    parts: list[Part], start: Floats, ridge: Floats, hessian: Floats, share: float
+) -> tuple[Floats, float] | None:
+    """Return the coefficients of fits to nearly the same rows as one whose Hessian is known.
+
+    A step by that Hessian leaves a small share of the distance, and needs no second derivatives of
+    its own. The first step is taken to leave `share`, which is what the last one left before.
+    Returns the share of this time too, or None where it is not small.
+    """
+    weights = _total_weights(parts)
+    factor = lu_factor(hessian)
+    coefficients, reached, step, before = start, start, np.zeros_like(start), np.inf
+    while True:
+        gradient = _gradients(parts, coefficients) / weights[:, np.newaxis, np.newaxis]
+        gradient += ridge * coefficients
+        last_reached, last_step = reached, step
+        step = lu_solve(factor, gradient.reshape(len(start), -1).T).T.reshape(start.shape)
+        reached = coefficients - step
+        largest = float(np.abs(step).max())
+        if np.isfinite(before):
+            share = largest / before
+            if not share < MOST_LEFT:
+                return None
+            coefficients = reached - _lean(step, last_step) * (reached - last_reached)
+        else:
+            coefficients = reached
+        before = largest
+        if share / (1 - share) * largest < FOLD_ERROR:
+            return coefficients, share
+
+
+def _lean(step: Floats, last_step: Floats) -> Floats:
+    """Return by how much of the way between two points to go on, so that steps would be least.
+
+    As if steps were linear between the two: Anderson's acceleration with one point of memory.
+    """
+    change = step - last_step
+    length = (change**2).sum(axis=(1, 2), keepdims=True)
+    return (change * step).sum(axis=(1, 2), keepdims=True) / np.maximum(length, 1e-300)
+
+
+def _gradients(parts: list[Part], coefficients: Floats) -> Floats:
+    """Return the gradient of each fit's loss: a sum over rows, without the penalty."""
+    gradients = np.zeros_like(coefficients)
+    for part in parts:
+        block = part.block
+        rates = class_rates(block, coefficients)
+        rates *= part.totals
+        rates -= part.targets[: len(rates)]
+        rates *= part.used
+        for k, excess in enumerate(rates):
+            gradients[:, k, block.columns] += excess.T @ block.values
+    return gradients
 
 
 def penalty_path(problem: Problem) -> Floats:
@@ -212,25 +308,57 @@ class PathFit:
 
 
 def fit_path(problem: Problem, penalties: Floats, folds: Indices) -> PathFit:
-    """Fit all folds' complements and all rows along the path, each from the last one's end."""
+    """Fit all folds' complements and all rows along the path, each from the last one's end.
+
+    From one penalty to the next the fits to the folds' complements move nearly as that to all rows
+    does: they begin as far from it as they were.
+    """
     n_folds = int(folds.max()) + 1
-    used = np.ones((len(folds), n_folds + 1))
+    everything, used = np.ones((len(folds), 1)), np.ones((len(folds), n_folds))
     used[np.arange(len(folds)), folds] = 0.0
-    held_out = 1.0 - used[:, :-1]
-    coefficients = problem.start(n_folds + 1)
-    deviances, whole = [], []
-    for penalty in penalties:
-        coefficients = minimise(problem, coefficients, used, penalty, last_step=PATH_STEP)
-        deviances.append(2 * _loss(problem, coefficients[:-1], held_out))
-        whole.append(coefficients[-1])
-    return PathFit(penalties, np.array(deviances), np.array(whole))
+    all_parts, parts = problem.parts(everything), problem.parts(used)
+    penalised = problem.layout.penalised()
+    whole, others = problem.start(1), problem.start(n_folds)
+    share = MOST_LEFT
+    deviances, of_all = [], []
+    hessian = np.zeros(0)  # of the fit to all rows, from the first penalty on
+    for i, penalty in enumerate(penalties):
+        start = others - whole
+        if i:
+            change = (penalty - penalties[i - 1]) * penalised
+            whole = _move_minimum(hessian[0], whole[0], change)[np.newaxis]
+        whole, hessian = _minimise(all_parts, whole, problem.layout, penalty, PATH_STEP)
+        start += whole
+        found = _minimise_alike(parts, start, penalty * penalised, hessian[0], share)
+        if found is None:
+            others = _minimise(parts, start, problem.layout, penalty, PATH_STEP)[0]
+        else:
+            others, share = found
+        deviances.append(2 * _held_out_loss(problem, others, folds))
+        of_all.append(whole[0])
+    return PathFit(penalties, np.array(deviances), np.array(of_all))
 
 
-def _loss(problem: Problem, coefficients: Floats, used: Floats) -> float:
+def _move_minimum(hessian: Floats, whole: Floats, change: Floats) -> Floats:
+    """Return about where a minimum goes when the ridge of each column changes, (n_free, columns).
+
+    There the gradient was 0, and now it is the change of the penalty's.
+    """
+    changes = np.tile(change, len(whole))
+    pull = changes * whole.ravel()
+    return whole - np.linalg.solve(hessian + np.diag(changes), pull).reshape(whole.shape)
+
+
+def _held_out_loss(problem: Problem, coefficients: Floats, folds: Indices) -> float:
+    """Return the loss of each row under the fit that has not seen it, for a unit of weight."""
     total = 0.0
     for block in problem.design:
-        logs = log_rates(block, coefficients, problem.targets.shape[1])
-        total -= _log_likelihood(logs, problem.targets[block.rows], used[block.rows]).sum()
+        targets, own = problem.targets[block.rows], folds[block.rows]
+        logs = np.zeros((targets.shape[1], len(targets)))
+        logs[: problem.n_free] = linear_predictors(block, coefficients)[
+            :, np.arange(len(targets)), own
+        ]
+        total -= (targets.T * log_softmax(logs, axis=0)).sum()
     return float(total / problem.targets.sum())
 
 
@@ -241,7 +369,7 @@ def covariance(problem: Problem, coefficients: Floats, penalty: float) -> Floats
     """
     everything = np.ones((len(problem.targets), 1))
     total = problem.targets.sum()
-    terms = _terms(problem, coefficients[np.newaxis], everything)
+    terms = _terms(problem.parts(everything), coefficients[np.newaxis])
     size = problem.n_free * problem.n_columns
     plain = terms.hessian[0].reshape(size, size) / total
     ridge = penalty * problem.layout.penalised()

@@ -36,6 +36,7 @@ def calibrate_model(
     metric: str = "jaccard",
     target: float | None = None,
     coverage: float | None = None,
+    region: float | None = None,
     level: float = 0.95,
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
@@ -64,7 +65,7 @@ def calibrate_model(
         are taken in their order.
     logits
         Whether scores are logits instead of probabilities.
-    metric, target, coverage, level, random_state
+    metric, target, coverage, region, level, random_state
         As of `AccuracyAwareClassifier`.
 
     Returns
@@ -113,6 +114,7 @@ def calibrate_model(
         target,
         level,
         coverage=coverage,
+        region=region,
         random_state=random_state,
     )
     return model.fit(said, Y)

@@ -41,6 +41,7 @@ def train_model(
     metric: str = "jaccard",
     target: float | None = None,
     coverage: float | None = None,
+    region: float | None = None,
     cv: int | float | None = None,
     level: float = 0.95,
     random_state: int | None = 0,
@@ -65,11 +66,11 @@ def train_model(
         Columns that are "number", "category" or "text" whatever they look like, by name.
     classifier
         "ecc", "br", "trellis", "pcc" or "forest".
-    metric, target, coverage, level
+    metric, target, coverage, region, level
         As of `AccuracyAwareClassifier`.
     cv
-        As there. None holds out 0.4 of the rows where there is a target or a coverage, so that it
-        is guaranteed, and takes 5 folds otherwise.
+        As there. None holds out 0.4 of the rows where there is a target, a coverage or a region, so
+        that it is guaranteed, and takes 5 folds otherwise.
     random_state
         Seed of the classifier, the folds and the splits.
 
@@ -119,7 +120,7 @@ def train_model(
         left_out=[name for name in frame.columns if name not in known],
         given=roles,
     )
-    has_policy = target is not None or coverage is not None
+    guarantees = any(wanted is not None for wanted in (target, coverage, region))
     pipeline = Pipeline(
         [("columns", TableColumns(found)), ("classifier", CLASSIFIERS[classifier](random_state))]
     )
@@ -128,8 +129,9 @@ def train_model(
         metric,
         target,
         level,
-        (HELD_OUT if has_policy else N_FOLDS) if cv is None else cv,
+        (HELD_OUT if guarantees else N_FOLDS) if cv is None else cv,
         coverage=coverage,
+        region=region,
         random_state=random_state,
     )
     return model.fit(frame.reset_index(drop=True), Y)

@@ -1,6 +1,6 @@
 """`CopulaDependence` and `ChainDependence`: joints of labels of which only marginals are known.
 
-Section 14 of `docs/algorithms.md` has the formulas.
+Section 17 of `docs/algorithms.md` has the formulas.
 """
 
 from __future__ import annotations

@@ -218,6 +218,17 @@ class PrintedTable:
         return f"Settings: {shown}."
 
 
+def print_number(value: Any, digits: int) -> str:
+    """Return a number with so many digits after the point, NA where it is missing.
+
+    Examples
+    --------
+    >>> print_number(0.12345, 3), print_number(float("nan"), 3)
+    ('0.123', 'NA')
+    """
+    return MISSING if value is None or value != value else f"{value:.{digits}f}"
+
+
 def _as_entry(entry: TableEntry | str) -> TableEntry:
     return entry if isinstance(entry, TableEntry) else TableEntry(entry)
 

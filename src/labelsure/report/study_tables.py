@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,15 +15,21 @@ from labelsure.analyses import (
     describe_datasets,
     fit_statistics,
     levels,
-    optimal_decisions,
     spread,
-    true_accuracy,
 )
 from labelsure.candidates import CANDIDATES, group_by_rank
 from labelsure.datasets import catalogue
 from labelsure.distributions import DenseDistribution
 from labelsure.metrics import METRICS, get_metric
-from labelsure.report._formats import MISSING, Heading, PrintedTable, Row, TableEntry
+from labelsure.report._extension_tables import tables_beyond
+from labelsure.report._formats import (
+    MISSING,
+    Heading,
+    PrintedTable,
+    Row,
+    TableEntry,
+    print_number,
+)
 from labelsure.report._left_out import LeftOut
 
 __all__ = ["make_study_tables"]
@@ -81,7 +87,7 @@ def make_study_tables(
         left_out.make_or_say(name, make, partial(PrintedTable.from_reason, name))
         for name, make in _tables_of_the_paper(analyses).items()
     ]
-    tables += _tables_beyond(analyses)
+    tables += tables_beyond(analyses)
     return [replace(table, settings=settings) for table in tables]
 
 
@@ -153,8 +159,8 @@ def datasets_table(analyses: Analyses) -> PrintedTable:
     rows = [
         [
             str(name).capitalize(),
-            *(_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
-            _number(row["cardinality"], 2),
+            *(print_number(row[column], 0) for column in ("n_samples", "n_labels", "n_features")),
+            print_number(row["cardinality"], 2),
             str(domains.get(name, "")),
         ]
         for name, row in described.loc[_ordered(described.index, "dataset")].iterrows()
@@ -178,7 +184,7 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
         for classifier in _ordered(of_dataset["classifier"], "classifier"):
             cells = [
                 TableEntry(
-                    _number(means.get((dataset, classifier, name), np.nan), 4),
+                    print_number(means.get((dataset, classifier, name), np.nan), 4),
                     str(marks.get((dataset, classifier, name), "")),
                 )
                 for name in candidates
@@ -218,9 +224,9 @@ def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
             rows.append(
                 [
                     _term_title(str(row.term)),
-                    *(_number(value, 4) for value in numbers),
-                    *(_number(value, 3) for value in (row.p_value, row.clustered_p_value)),
-                    _number(row.variance_inflation, 1),
+                    *(print_number(value, 4) for value in numbers),
+                    *(print_number(value, 3) for value in (row.p_value, row.clustered_p_value)),
+                    print_number(row.variance_inflation, 1),
                 ]
             )
     columns = ["", "estimate", "s.e.", "clustered s.e.", "p", "clustered p", "variance inflation"]
@@ -256,7 +262,7 @@ def spread_table(correlations: pd.DataFrame) -> PrintedTable:
         [
             f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
             str(row.n_repeats),
-            *(_number(v, 4) for v in (row.mean, row.standard_deviation, row.least, row.most)),
+            *(print_number(v, 4) for v in (row.mean, row.standard_deviation, row.least, row.most)),
         ]
         for row in frame.itertuples(index=False)
     ]
@@ -271,55 +277,15 @@ def holm_table(correlations: pd.DataFrame) -> PrintedTable:
     rows: list[Row] = [
         [
             f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
-            TableEntry(_number(row.difference, 4), str(row.arrows)),
-            _number(row.standard_error, 4),
-            _number(row.p_value, 4),
-            _number(row.p_value_holm, 4),
+            TableEntry(print_number(row.difference, 4), str(row.arrows)),
+            print_number(row.standard_error, 4),
+            print_number(row.p_value, 4),
+            print_number(row.p_value_holm, 4),
         ]
         for row in tested.itertuples(index=False)
     ]
     columns = ["", "difference from HP", "s.e.", "p", "p (Holm)"]
     return PrintedTable("kendall_tests", f"{len(rows)} tests against HP", columns, rows)
-
-
-def _tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
-    settings = analyses.settings
-    truth = true_accuracy(
-        analyses.scores,
-        metrics=settings.metrics,
-        candidates=settings.candidates,
-        empty=settings.empty,
-    )
-    if len(truth):
-        keys = ["metric", "dataset", "classifier", "candidate"]
-        means = truth.groupby(keys, sort=False)[["kendall", "pearson", "mean_error"]].mean()
-        yield _frame_table(
-            "true_accuracy",
-            "Correlation with the true expected accuracy, where it is known",
-            means.reset_index(),
-            "model: the classifier's own expectation; mean_error: how far it is above the truth.",
-        )
-    better = optimal_decisions(analyses.scores, metrics=settings.metrics, empty=settings.empty)
-    if len(better):
-        means = better.groupby(["metric", "dataset", "classifier"], sort=False)[
-            ["mode", "best", "gain", "standard_error", "gap"]
-        ].mean()
-        yield _frame_table(
-            "optimal_decisions",
-            "Mean accuracy of the mode and of the metric's best decision",
-            means.reset_index(),
-            "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
-            "expected accuracy of the decisions can be below the best possible.",
-        )
-
-
-def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
-    rows = [
-        [value if isinstance(value, str) else _number(value, 4) for value in row]
-        for row in frame.itertuples(index=False)
-    ]
-    n_text = sum(isinstance(value, str) for value in frame.iloc[0])
-    return PrintedTable(name, title, list(frame.columns), rows, note, n_text=n_text)
 
 
 def _model_rows(
@@ -351,7 +317,7 @@ def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -
     for cell in cells:
         estimate, error = cell.get("estimate", np.nan), cell.get("standard_error", np.nan)
         p_value = cell.get("p_value", np.nan)
-        text, spread = _number(estimate, 3), f"({_number(error, 3)})"
+        text, spread = print_number(estimate, 3), f"({print_number(error, 3)})"
         if pd.isna(estimate):
             spread = ""
         mark = "*" * sum(p_value < level for level in (0.1, 0.05, 0.01))
@@ -364,7 +330,7 @@ def _fit_rows(fits: pd.DataFrame, columns: Sequence[str]) -> list[Row]:
     rows: list[Row] = [Heading("")]
     for name, title in FIT_ROWS.items():
         digits = 0 if name == "n" else 3
-        rows.append([title, *(_number(fits.loc[column, name], digits) for column in columns)])
+        rows.append([title, *(print_number(fits.loc[column, name], digits) for column in columns)])
     return rows
 
 
@@ -373,10 +339,6 @@ def _interval(row: Mapping[Any, Any]) -> TableEntry:
         return TableEntry(MISSING)
     text = f"{row['low']:.3f}, {row['high']:.3f}"
     return TableEntry(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
-
-
-def _number(value: Any, digits: int) -> str:
-    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
 
 
 def _term_title(term: str) -> str:

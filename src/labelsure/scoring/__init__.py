@@ -1,7 +1,7 @@
 """Files in, files out: predictions and what they are worth, a unit of rows at a time."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.scoring._file_estimates import estimate_files
+from labelsure.scoring._file_estimates import FileSums, estimate_files, sum_files
 from labelsure.scoring._file_reports import report_files
 from labelsure.scoring._labelling_tools import TOOLS, label_studio_config
 from labelsure.scoring._score_run import ScoreRun, UnitEvent, score_files
@@ -10,6 +10,7 @@ from labelsure.scoring._unit_scores import IDENTITY, score_frame
 __all__ = [
     "IDENTITY",
     "TOOLS",
+    "FileSums",
     "ScoreRun",
     "UnitEvent",
     "estimate_files",
@@ -17,6 +18,7 @@ __all__ = [
     "report_files",
     "score_files",
     "score_frame",
+    "sum_files",
 ]
 
 name_classes_publicly(__name__)

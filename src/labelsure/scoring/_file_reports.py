@@ -27,6 +27,7 @@ def report_files(
     sep: str | None = None,
     id_column: str | None = None,
     title: str | None = None,
+    open_cost: float | None = None,
     rows_per_unit: int = UNIT_ROWS,
     trust: Iterable[str] = (),
 ) -> Page:
@@ -47,6 +48,8 @@ def report_files(
         The column that names the rows; None for that of the model, if it has one.
     title
         Of the page; None names the model and the input.
+    open_cost
+        As of `AccuracyAwareClassifier.report`.
     rows_per_unit, trust
         As for `score_files`.
     """
@@ -59,7 +62,7 @@ def report_files(
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if truth is None:
         batches = _predict_units(fitted, paths, id_column, rows_per_unit)
-        return make_model_report(fitted, batches, title)
+        return make_model_report(fitted, batches, title, open_cost)
     if len(paths) != 1:
         raise InputError(
             f"The truth belongs to one input, got {len(paths)}. Join the inputs, or make a page "
@@ -67,7 +70,7 @@ def report_files(
         )
     names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
     batches = _predict_with_truth(fitted, paths[0], truth, **names_of_truth)
-    return make_model_report(fitted, batches, title)
+    return make_model_report(fitted, batches, title, open_cost)
 
 
 def _predict_units(

@@ -115,12 +115,16 @@ class ParquetFormat(PartFormat):
                     writer.write_table(parquet.read())
 
 
+NAME_COLUMNS = frozenset({"predicted", "certain", "possible", "decided", "open"})
+"""Columns that hold the names of labels, beside those of the most probable labelsets."""
+
+
 def _schema_of(frame: pd.DataFrame) -> Any:
     """Return the type of each column: an empty list or text must not become one of nothing."""
     import pyarrow as pa
 
     def type_of(name: str) -> Any:
-        if name == "predicted" or (name.startswith("top_") and not name.endswith("_probability")):
+        if name in NAME_COLUMNS or (name.startswith("top_") and not name.endswith("_probability")):
             return pa.list_(pa.string())
         kind = frame[name].dtype.kind
         return {"f": pa.float64(), "i": pa.int64(), "b": pa.bool_()}.get(kind, pa.string())

@@ -100,6 +100,7 @@ def score_files(
     top: int = 3,
     probabilities: bool = True,
     sep: str = NAME_SEPARATOR,
+    open_cost: float | None = None,
     tool: str | None = None,
     audit: int | None = None,
     seed: int = 0,
@@ -127,7 +128,7 @@ def score_files(
         Parquet files, a part for each unit. For a labelling tool: a .json file.
     id_column
         The input's column of identifiers; None for that of the model, if it has one.
-    top, probabilities, sep
+    top, probabilities, sep, open_cost
         As of `Assessment.to_frame`; `sep` is for CSV alone, which has no lists.
     tool
         "label-studio" or "argilla": tasks or records for it, doubtful ones first.
@@ -167,7 +168,7 @@ def score_files(
     (200, ['file', 'row', 'predicted', 'probability'])
     """
     n_jobs = check_jobs(n_jobs, n_threads())
-    settings = TableSettings(top, probabilities, sep, _check_tool(tool), id_column)
+    settings = TableSettings(top, probabilities, sep, _check_tool(tool), id_column, open_cost)
     target = _find_target(out, tool)
     aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
     file = ModelFile.find(expand_path(model), tuple(trust))

@@ -105,6 +105,8 @@ class TableSettings:
         The labelling tool to write for; None for a table.
     id_column
         The input's column of identifiers; None for that of the model, if it has one.
+    open_cost
+        As of `Assessment.to_frame`.
     """
 
     top: int = 3
@@ -112,6 +114,7 @@ class TableSettings:
     sep: str = NAME_SEPARATOR
     tool: str | None = None
     id_column: str | None = None
+    open_cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,7 @@ def _score_rows(
             "k": chosen.top,
             "probabilities": chosen.probabilities,
             "sep": None if part_format.has_lists else chosen.sep,
+            "open_cost": chosen.open_cost,
         },
     )
     place = int("id" in table)
@@ -296,6 +300,7 @@ def score_frame(
     top: int = 3,
     probabilities: bool = True,
     sep: str | None = None,
+    open_cost: float | None = None,
 ) -> pd.DataFrame:
     """Return the table of predictions for some rows: for the partitions of a Dask DataFrame.
 
@@ -307,8 +312,8 @@ def score_frame(
         An `AccuracyAwareClassifier`, or the file of one, which each process loads once.
     id_column
         The column of identifiers; None for that of the model, if it has one.
-    top, probabilities, sep
-        As `k`, `probabilities` and `sep` of `Assessment.to_frame`.
+    top, probabilities, sep, open_cost
+        As `k`, `probabilities`, `sep` and `open_cost` of `Assessment.to_frame`.
 
     Examples
     --------
@@ -326,6 +331,6 @@ def score_frame(
 
     if not isinstance(model, AccuracyAwareClassifier):
         model = ModelFile.find(expand_path(model), ()).load()
-    settings = {"k": top, "probabilities": probabilities, "sep": sep}
+    settings = {"k": top, "probabilities": probabilities, "sep": sep, "open_cost": open_cost}
     inputs = InputTable(model, id_column)
     return _make_table(inputs, frame, model, where="the table", settings=settings)

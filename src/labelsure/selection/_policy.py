@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._notebook import make_html
+from labelsure._notebook import ShownBySentence
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import OPEN
 from labelsure.mean_tests import MEAN_TESTS
 from labelsure.metrics import check_accuracies
+from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import Savable, expect, is_array
 from labelsure.selection._choices import (
     Choice,
@@ -43,7 +46,7 @@ class TargetWarning(UserWarning):
     """No threshold is proved to reach the target."""
 
 
-class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
+class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
     """Accept predictions whose score is high enough, for a target or for a capacity.
 
     With a `target`, as many are accepted as are proved to reach it: with probability `level` over
@@ -190,23 +193,46 @@ class AcceptPolicy(Savable, BaseEstimator):  # type: ignore[misc]
             )
         return scores >= np.array([self.threshold_[name] for name in names])
 
+    def accept_labels(
+        self, score: ArrayLike, answers: PartialLabelsets, groups: ArrayLike | None = None
+    ) -> PartialLabelsets:
+        """Return answers whose decided labels are accepted; what is open is to be referred.
+
+        Of an answer that is not accepted all labels are open. What is proved is then about the
+        accuracy of the decided labels: fit to `answers.accuracy(Y_true, metric)`.
+
+        Parameters
+        ----------
+        score
+            (n,) of the answers, made as those that it was fitted to.
+        answers
+            As `labelsure.decide` returns them with `open_cost`.
+        groups
+            (n,) the group of each, if it was fitted with groups.
+
+        Examples
+        --------
+        >>> from labelsure import PartialLabelsets
+        >>> policy = AcceptPolicy(coverage=0.5).fit([0.9, 0.2] * 50, [1, 0] * 50)
+        >>> policy.accept_labels([0.3, 0.9], PartialLabelsets([[1, -1], [0, -1]])).values
+        array([[-1, -1],
+               [ 0, -1]], dtype=int8)
+        """
+        accepted = self.accept(score, groups)
+        if len(accepted) != len(answers):
+            raise InputError(
+                f"`score` must have one entry for each of the {len(answers)} answers, got "
+                f"{len(accepted)}."
+            )
+        values = np.where(accepted[:, np.newaxis], answers.values, OPEN)
+        return replace(answers, values=values)
+
     @property
     def reached_(self) -> bool:
         """Whether some threshold is proved to reach the target; with groups, in each of them."""
         if self.policies_ is None:
             return math.isfinite(self.threshold_)
         return all(policy.reached_ for policy in self.policies_.values())
-
-    def __str__(self) -> str:
-        """Say what was found, in a sentence; the parameters before there is anything."""
-        return getattr(self, "message_", repr(self))
-
-    def _repr_html_(self) -> str:
-        return make_html(str(self))
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        # scikit-learn's would show the parameters only.
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def table(self, values: ArrayLike | None = None) -> pd.DataFrame:
         """Return what other targets, or other coverages, would mean: one row for each.

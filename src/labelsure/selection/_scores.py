@@ -43,7 +43,7 @@ def check_groups(groups: Any, score: Any, n_samples: int) -> NDArray[np.str_]:
     names = np.asarray(align_values(groups, score, name="groups", beside="`score`"))
     if names.shape != (n_samples,):
         raise InputError(
-            f"`groups` must have one entry for each of the {n_samples} scores, got shape "
+            f"`groups` must have one entry for each of the {n_samples} instances, got shape "
             f"{names.shape}."
         )
     return names.astype(str)

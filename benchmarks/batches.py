@@ -1,0 +1,88 @@
+"""How well the accuracy of a batch without labels is estimated, with and without a shift.
+
+    LABELSURE_DATA=folder python -m benchmarks.batches docs/batches.md [--quick]
+
+The folder holds the ARFF files. Many times a set is split into instances to train a classifier,
+calibration data and a pool; batches are drawn from the pool, as they come or shifted. Every method
+knows the labelled calibration data and the batch without its labels; the truth is the mean
+accuracy of the batch. Some ten minutes on one core; `--quick` takes seconds and is no evidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.batch_draws import CHOSEN_ON, CONFIRMED_ON, SIZES, Split, load, splits
+from benchmarks.batch_methods import BASELINES, Ours
+from benchmarks.batch_page import make_page
+
+METRICS = ("exact", "hamming", "jaccard")
+N_SPLITS = 20
+N_SPLITS_OF_ALL_WAYS = 6  # bootstraps take time
+QUICK = {"sets": ("simulated",), "n_splits": 1, "sizes": (50,)}
+COLUMNS = ["set", "classifier", "split", "metric", "kind", "size", "method"]
+COLUMNS += ["calibration", "truth", "mean", "low", "high", "effective", "noise"]
+
+
+def measure(split: Split, metric: str, sizes: tuple[int, ...]) -> Iterator[tuple]:
+    """Yield what every method says of every batch of a split.
+
+    `noise` is the mean error that chance alone leaves: of the batch, and of as many instances as
+    the calibration data are, around estimates that are as good as the pool could make them.
+    """
+    ours = Ours(metric, split.calibration, split.Y_train)
+    n_calibration, all_ways = len(split.calibration), split.number < N_SPLITS_OF_ALL_WAYS
+    rng = np.random.default_rng(split.number)
+    variance = Ours(metric, split.pool, split.Y_train).residual_variance(split.calibration)
+    for kind, size, batch in split.batches(sizes):
+        truth = float(batch.accuracy(metric).mean())
+        answers = {
+            name: method(metric, split.calibration, batch) for name, method in BASELINES.items()
+        }
+        answers |= ours.answers(batch, rng, all_ways=all_ways)
+        noise = np.sqrt(2 / np.pi * variance * (1 / size + 1 / n_calibration))
+        cell = (split.data.name, split.classifier, split.number, metric, kind, size)
+        for method, said in answers.items():
+            numbers = (said.mean, said.low, said.high, said.effective)
+            yield (*cell, method, n_calibration, truth, *numbers, noise)
+
+
+def run(
+    sets: tuple[str, ...] = (*CHOSEN_ON, *CONFIRMED_ON),
+    n_splits: int = N_SPLITS,
+    sizes: tuple[int, ...] = SIZES,
+) -> pd.DataFrame:
+    """Return a row for each batch and method."""
+    rows: list[tuple] = []
+    for name in sets:
+        start = time.process_time()
+        for split in splits(load(name), n_splits):
+            for metric in METRICS:
+                rows.extend(measure(split, metric, sizes))
+        took = time.process_time() - start
+        print(f"{name}: {len(rows):,} rows, {took:.0f} s", file=sys.stderr, flush=True)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description="Estimates of batches, with and without a shift.")
+    parser.add_argument("page")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rows", help="where to keep the rows, as CSV")
+    chosen = parser.parse_args(arguments)
+    found = run(**(QUICK if chosen.quick else {}))
+    if chosen.rows:
+        found.to_csv(chosen.rows, index=False)
+    Path(chosen.page).write_text(make_page(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

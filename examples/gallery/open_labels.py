@@ -1,0 +1,33 @@
+"""Leave labels open where that is worth its cost: how many, and how right the others are."""
+
+import sys
+
+import numpy as np
+
+import labelsure as ls
+from labelsure.report.figures import make_figure
+
+
+def main(path: str) -> None:
+    """Vary the cost, and measure the share of open labels and the accuracy of the rest."""
+    data, _ = ls.make_labelsets(2000, 6, dependence=2.0, noise=0.2, random_state=0)
+    model = ls.EnsembleOfClassifierChains(n_chains=3, random_state=0)
+    dist = model.fit(data.X[:800], data.Y[:800]).predict_distribution(data.X[800:])
+    Y = np.asarray(data.Y)[800:]
+    figure = make_figure(7.6, 3.6)
+    left, right = figure.subplots(1, 2)
+    costs = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
+    for metric, marker in (("hamming", "o"), ("jaccard", "s"), ("f1", "^")):
+        answers = [ls.decide(dist, metric, open_cost=cost) for cost in costs]
+        shares = [answer.is_open.mean() for answer in answers]
+        accuracies = [np.nanmean(answer.accuracy(Y, metric)) for answer in answers]
+        left.plot(costs, shares, marker=marker, linestyle=":", label=metric)
+        right.plot(shares, accuracies, marker=marker, linestyle=":", label=metric)
+    left.set(xlabel="cost of leaving all labels open", ylabel="share of open labels")
+    right.set(xlabel="share of open labels", ylabel="accuracy of the decided labels")
+    left.legend()
+    figure.savefig(path, dpi=90)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,184 @@
+"""``labelsure estimate``: how accurate the predictions for files are, and whether to believe it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labelsure.cli._console import make_console
+from labelsure.cli._options import (
+    FewLabelsOption,
+    InputArgument,
+    JobsOption,
+    JsonOption,
+    LabelColumnOption,
+    LabelSeparatorOption,
+    ModelArgument,
+    PopulationOption,
+    RowNamesOption,
+    RowsOption,
+    SchedulerOption,
+    ShiftOption,
+    TrustOption,
+    WidthOption,
+)
+from labelsure.cli._score import RowLines
+
+if TYPE_CHECKING:
+    from labelsure.estimation import Estimate, LabelPlan
+    from labelsure.scoring import FileSums
+
+N_PLANNED = 100  # labels, whose worth is shown where no width is asked for
+FEW_ROWS = "Too few rows to see whether they are like the labelled instances."
+LABELS_ADVICE = (
+    "`labelsure score --audit` draws rows; give their labels by `--truth`. Rows that somebody "
+    "chose instead make the estimate wrong."
+)
+
+
+def estimate(
+    model: ModelArgument,
+    inputs: InputArgument,
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="The model's own, which is the default."),
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option("--level", help="How often such an interval covers.")
+    ] = None,
+    shift: ShiftOption = "test",
+    truth: FewLabelsOption = None,
+    population: PopulationOption = False,
+    width: WidthOption = None,
+    id_column: RowNamesOption = None,
+    label_column: LabelColumnOption = None,
+    sep: LabelSeparatorOption = None,
+    jobs: JobsOption = None,
+    scheduler: SchedulerOption = None,
+    rows_per_unit: RowsOption = None,
+    trust: TrustOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
+
+    It says whether the rows are like the labelled instances of the model, and if not, what the
+    labelled ones like them say, or that there are too few; and what labels of some rows would do.
+
+    [bold]Examples[/bold]
+
+    labelsure estimate tickets.labelsure new.csv
+
+    labelsure estimate tickets.labelsure new.csv --truth audited.csv --id ticket
+    """
+    from labelsure.scoring import sum_files
+    from labelsure.table_files import UNIT_ROWS
+
+    with RowLines(quiet=as_json) as lines:
+        found = sum_files(
+            model,
+            inputs,
+            metric=metric,
+            shift=shift,
+            truth=truth,
+            id_column=id_column,
+            label_column=label_column,
+            sep=sep,
+            rows_per_unit=rows_per_unit or UNIT_ROWS,
+            n_jobs=jobs,
+            scheduler=scheduler,
+            trust=trust or (),
+            progress=lines,
+        )
+    parts = _describe(found, level, shift, population, width)
+    if as_json:
+        print(json.dumps(_as_json(parts), indent=2))
+    else:
+        _print(parts, shift, has_labels=truth is not None)
+
+
+def _describe(
+    found: FileSums, level: float | None, shift: str, population: bool, width: float | None
+) -> dict[str, Any]:
+    """Return the estimate, what is known of a shift, and what labels would do.
+
+    Parameters
+    ----------
+    found
+        What is known of the rows.
+    level, shift, population, width
+        As the options say.
+    """
+    from labelsure.errors import InputError, NotEstimableError, ShiftWarning
+    from labelsure.estimation import plan_by_sums
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShiftWarning)  # it is printed
+        plain = found.estimate(level=level, shift=shift, population=population)
+    parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None, "plan": None}
+    if plain.shift is not None and plain.shift.found:
+        try:
+            parts["weighted"] = found.estimate(level=level, shift="weighted")
+        except NotEstimableError as error:
+            parts["refusal"] = str(error)
+    try:
+        parts["plan"] = plan_by_sums(
+            found.sums,
+            found.model.accuracy_estimator_,
+            n_labels=N_PLANNED if width is None else None,
+            width=width,
+            level=plain.level,
+            random_state=0,
+        )
+    except InputError:
+        if width is not None:  # else nobody asked, and there are few rows
+            raise
+    return parts
+
+
+def _print(parts: dict[str, Any], shift: str, *, has_labels: bool) -> None:
+    console = make_console()
+    plain: Estimate = parts["estimate"]
+    plan: LabelPlan | None = parts["plan"]
+    console.print(str(plain))
+    if shift == "test" and not has_labels:
+        found = FEW_ROWS if plain.shift is None else str(plain.shift)
+        is_doubtful = plain.shift is not None and plain.shift.found
+        console.print(f"Do not rely on this. {found}" if is_doubtful else found)
+    if parts["weighted"] is not None:
+        console.print(f"By labelled instances like these: {parts['weighted']}")
+    if parts["refusal"] is not None:
+        console.print(parts["refusal"])
+    if plan is not None and not has_labels:
+        console.print(
+            f"Labels of {len(plan.rows):,} rows drawn at random would give an interval about "
+            f"{plan.width:.3f} wide, whatever has changed. {LABELS_ADVICE}"
+        )
+
+
+def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
+    plain, plan, test = parts["estimate"], parts["plan"], parts["estimate"].shift
+    return {
+        **_plain_fields(plain),
+        "shift": None
+        if test is None
+        else {
+            "found": test.found,
+            "auc": test.auc,
+            "p_value": test.p_value,
+            "moved": test.moved.reset_index().to_dict("records"),
+        },
+        "weighted": None if parts["weighted"] is None else _plain_fields(parts["weighted"]),
+        "refusal": parts["refusal"],
+        "plan": None if plan is None else {"n_labels": len(plan.rows), "width": plan.width},
+    }
+
+
+def _plain_fields(found: Estimate) -> dict[str, Any]:
+    """Return what JSON has words for: not what is missing, nor the test."""
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    del values["shift"]
+    return {name: value for name, value in values.items() if value == value}

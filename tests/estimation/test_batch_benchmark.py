@@ -1,0 +1,81 @@
+"""The benchmark of batches: its baselines against loops, its draws, and that it makes a page."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracles_estimation
+import pandas as pd
+import pytest
+from benchmarks import batch_page, batches
+from benchmarks.batch_draws import draw
+from benchmarks.batch_methods import average, threshold_confidence
+from hypothesis import given
+from hypothesis import strategies as st
+
+SHARES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=8)
+
+
+@given(SHARES, SHARES, st.data())
+def test_thresholded_confidence_is_that_of_loops(known, new, data):
+    accuracy = data.draw(
+        st.lists(st.floats(0, 1), min_size=len(known), max_size=len(known)), label="accuracy"
+    )
+    found = threshold_confidence(np.array(known), np.array(accuracy), np.array(new))
+    assert found == pytest.approx(
+        oracles_estimation.thresholded_confidence(known, accuracy, new), abs=1e-12
+    )
+
+
+def test_draws_go_by_the_score():
+    rng, score = np.random.default_rng(0), np.repeat([0.0, 1.0], 2000)
+    places = draw(score, 1000, rng)
+    assert len(set(places)) == 1000
+    assert (places >= 2000).mean() > 0.75  # odds of e squared, as the spread is one half
+    even = draw(np.zeros(4000), 1000, rng)
+    assert abs((even >= 2000).mean() - 0.5) < 0.06
+
+
+def test_a_few_labels_of_a_whole_batch_leave_nothing_open():
+    said = average(np.array([0.0, 1.0, 1.0, 0.0]), 4)
+    assert (said.mean, said.low, said.high) == (0.5, 0.5, 0.5)
+
+
+def test_measures_of_three_answers():
+    """One within its interval, one outside of it, one refused."""
+    cell = {"set": "s", "classifier": "c", "metric": "m", "kind": "none", "size": 50, "noise": 0.1}
+    numbers = [(0.5, 0.4, 0.6), (0.8, 0.7, 0.9), (np.nan, np.nan, np.nan)]
+    rows = [
+        {
+            **cell,
+            "split": k,
+            "method": method,
+            "truth": 0.55,
+            "mean": mean,
+            "low": low,
+            "high": high,
+        }
+        for k, (mean, low, high) in enumerate(numbers)
+        for method in ("calibration mean", "ours")
+    ]
+    table = batch_page.summarise(batch_page.add_measures(pd.DataFrame(rows)), ["method"])
+    ours = table.set_index("method").loc["ours"]
+    assert ours["error"] == pytest.approx(0.15)
+    assert ours["bias"] == pytest.approx(0.1)
+    assert ours["of noise"] == pytest.approx(1.5)
+    assert ours["covered"] == pytest.approx(0.5)
+    assert ours["refused"] == pytest.approx(1 / 3)
+    assert ours["better"] == 0
+    assert batch_page.show("covered", 0.5) == "50%"
+    assert batch_page.show("width", np.nan) == "-"
+
+
+def test_the_quick_form_makes_a_page(tmp_path):
+    batches.main([str(tmp_path / "page.md"), "--quick", "--rows", str(tmp_path / "rows.csv")])
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    for title in batch_page.KIND_TITLES.values():
+        assert f"## {title}" in page
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    methods = {"calibration mean", "HP", "ATC", "DoC", "ours", "ours weighted", "ours tilted"}
+    assert methods <= set(rows["method"])
+    assert len(rows) == 3 * 5 * rows["method"].nunique()  # metrics, kinds
+    assert rows.loc[rows["method"] == "ours", "mean"].between(0, 1).all()

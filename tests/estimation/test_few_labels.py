@@ -1,0 +1,243 @@
+"""A few labels of the batch itself: against loops and ppi-python, coverage, what biases it."""
+
+import numpy as np
+import oracles_shift as oracles
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import labelsure as ls
+from labelsure.estimation._batch_estimates import BatchSums
+from labelsure.estimation._few_labels import (
+    Estimated,
+    batch_mean,
+    few_labels_interval,
+    included_mean,
+    population_mean,
+)
+
+RNG = np.random.default_rng(0)
+P = RNG.beta(0.4, 0.7, size=(900, 4))
+DIST = ls.IndependentLabels(P, label_names=["a", "b", "c", "d"])
+Y = DIST.sample(1, random_state=1)[:, 0]
+ESTIMATOR = ls.AccuracyEstimator("jaccard", penalty=0.01).fit(DIST[:500], Y[:500])
+BATCH, TRUTH = DIST[500:], Y[500:]
+
+
+def total(estimates):
+    return Estimated.of_sums(BatchSums.of(estimates, np.empty(0)))
+
+
+def draw(n_labelled, seed, n_batch=400, wrong_by=0.15):
+    """Accuracies of a batch, estimates that are too high, and rows drawn at random."""
+    rng = np.random.default_rng(seed)
+    right = rng.beta(4, 2, size=n_batch)
+    accuracy = np.clip(right + rng.normal(0, 0.15, n_batch), 0, 1)
+    rows = rng.choice(n_batch, n_labelled, replace=False)
+    return accuracy, np.clip(right + wrong_by, 0, 1), rows
+
+
+def test_the_formulas_are_those_of_the_loops():
+    for seed in range(5):
+        accuracy, estimates, rows = draw(40, seed)
+        rest = np.delete(estimates, rows)
+        found = batch_mean(accuracy[rows], estimates[rows], total(estimates))
+        mean, error = oracles.batch_mean(accuracy[rows], estimates[rows], estimates)
+        assert_allclose([found.mean, found.error], [mean, error], rtol=1e-10)
+        found = population_mean(accuracy[rows], estimates[rows], total(estimates))
+        expected = oracles.population_mean(accuracy[rows], estimates[rows], rest)
+        assert_allclose([found.mean, found.error, found.share], expected, rtol=1e-9)
+        chances = np.random.default_rng(seed).uniform(0.1, 0.9, size=40)
+        found = included_mean(
+            accuracy[rows], estimates[rows], chances, total(estimates), population=False
+        )
+        expected = oracles.included_mean(accuracy[rows], estimates[rows], chances, estimates)
+        assert_allclose([found.mean, found.error], expected, rtol=1e-10)
+        wider = included_mean(
+            accuracy[rows], estimates[rows], chances, total(estimates), population=True
+        )
+        spread = np.average(
+            (accuracy[rows] - np.average(accuracy[rows], weights=1 / chances)) ** 2,
+            weights=1 / chances,
+        )
+        assert_allclose(wider.error**2, found.error**2 + spread / 400, rtol=1e-10)
+
+
+def test_the_population_mean_is_that_of_ppi_python():
+    ppi = pytest.importorskip("ppi_py", reason="ppi-python is not installed")
+    for seed in range(5):
+        accuracy, estimates, rows = draw(60, seed)
+        rest = np.delete(estimates, rows)
+        found = population_mean(accuracy[rows], estimates[rows], total(estimates))
+        mean = ppi.ppi_mean_pointestimate(accuracy[rows], estimates[rows], rest)
+        assert_allclose(found.mean, np.ravel(mean)[0], rtol=1e-10)
+        low, high = ppi.ppi_mean_ci(accuracy[rows], estimates[rows], rest, alpha=0.05)
+        theirs = (np.ravel(high)[0] - np.ravel(low)[0]) / 2 / 1.959963984540054
+        # Theirs divides by n where ours divides by n - 1.
+        left = np.var(accuracy[rows] - found.share * estimates[rows]) / 60
+        assert_allclose(found.error**2, theirs**2 + left / 59, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_labelled", [20, 100])
+@pytest.mark.parametrize("population", [False, True])
+def test_intervals_cover_though_the_estimates_are_wrong(n_labelled, population):
+    centre = np.mean([draw(10, seed)[0].mean() for seed in range(200)])
+    covered, errors = [], []
+    for seed in range(600):
+        accuracy, estimates, rows = draw(n_labelled, seed)
+        sums = BatchSums.of(estimates, np.empty(0))
+        found = few_labels_interval(
+            sums, accuracy[rows], estimates[rows], None, population=population, level=0.95
+        )
+        goal = centre if population else accuracy.mean()
+        covered.append(found.low <= goal <= found.high)
+        errors.append(found.mean - goal)
+    assert 0.93 <= np.mean(covered) <= 0.975
+    assert abs(np.mean(errors)) < 0.005
+
+
+def test_chosen_rows_are_a_bias_unless_their_probabilities_are_known():
+    naive, weighted, covered = [], [], []
+    for seed in range(300):
+        accuracy, estimates, _ = draw(10, seed, wrong_by=0.0)
+        estimates = np.full_like(estimates, 0.5) + 0.01 * estimates  # they say next to nothing
+        chances = np.where(accuracy < 0.6, 0.4, 0.05)  # the doubtful ones are looked at first
+        rows = np.flatnonzero(np.random.default_rng(seed).uniform(size=400) < chances)
+        sums, options = BatchSums.of(estimates, np.empty(0)), {"population": False, "level": 0.95}
+        known = (sums, accuracy[rows], estimates[rows])
+        naive.append(few_labels_interval(*known, None, **options).mean - accuracy.mean())
+        found = few_labels_interval(*known, chances[rows], **options)
+        weighted.append(found.mean - accuracy.mean())
+        covered.append(found.low <= accuracy.mean() <= found.high)
+    assert np.mean(naive) < -0.1
+    assert abs(np.mean(weighted)) < 0.01
+    assert 0.90 <= np.mean(covered) <= 0.98
+
+
+def test_an_estimate_with_labels_of_some_rows():
+    plan = ls.plan_labels(ESTIMATOR, BATCH, n_labels=60, random_state=0)
+    found = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[plan.rows], rows=plan.rows)
+    accuracy = ls.accuracy(TRUTH[plan.rows], BATCH[plan.rows].mode(), "jaccard")
+    estimates = ESTIMATOR.predict(BATCH)
+    mean, error = oracles.batch_mean(accuracy, estimates[plan.rows], estimates)
+    assert_allclose(found.mean, mean)
+    assert_allclose(found.high - found.low, 2 * 2.0009953780882688 * error)  # Student's, 59 degrees
+    assert (found.n_labelled, found.n_samples) == (60, 400)
+    mask = np.zeros(400, dtype=bool)
+    mask[plan.rows] = True
+    assert ESTIMATOR.estimate(BATCH, Y_true=TRUTH[mask], rows=mask) == found
+    assert "60 instances of it labelled" in str(found)
+    everything = ESTIMATOR.estimate(BATCH, Y_true=TRUTH, rows=np.arange(400))
+    assert_allclose(everything.high - everything.low, 0, atol=1e-9)  # nothing is left to chance
+    assert_allclose(everything.mean, ls.accuracy(TRUTH, BATCH.mode(), "jaccard").mean())
+
+
+def test_a_shifted_batch_is_estimated_well_and_without_a_warning():
+    harder = ls.IndependentLabels(RNG.uniform(0.3, 0.7, size=(500, 4)))
+    truth = harder.sample(1, random_state=3)[:, 0]
+    plan = ls.plan_labels(ESTIMATOR, harder, n_labels=200, random_state=1)
+    found = ESTIMATOR.estimate(harder, Y_true=truth[plan.rows], rows=plan.rows)
+    assert found.low <= ls.accuracy(truth, harder.mode(), "jaccard").mean() <= found.high
+
+
+def test_rows_are_found_by_name():
+    named = BATCH.with_index(pd.Index([f"r{i}" for i in range(400)]))
+    rows = np.arange(0, 400, 5)
+    frame = pd.DataFrame(TRUTH[rows], index=named.index[rows], columns=["a", "b", "c", "d"])
+    expected = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
+    mixed = frame.iloc[::-1][["d", "a", "c", "b"]]
+    assert_allclose(ESTIMATOR.estimate(named, Y_true=mixed).mean, expected.mean)
+    with pytest.raises(ls.InputError, match="must be in the batch, 'nobody' is not"):
+        ESTIMATOR.estimate(named, Y_true=frame.rename(index={"r5": "nobody"}))
+    with pytest.raises(ls.InputError, match="`rows` must say which instances"):
+        ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:50])
+
+
+def test_labels_that_are_all_right_prove_no_certainty():
+    sums = BatchSums.of(np.full(500, 0.9), np.empty(0))
+    found = few_labels_interval(
+        sums, np.ones(30), np.full(30, 0.9), None, population=False, level=0.95
+    )
+    assert found.mean == 1.0
+    assert 0.9 < found.low < 0.97
+
+
+def test_a_plan_brings_the_width_that_it_promises():
+    for width in (0.08, 0.15):
+        plan = ls.plan_labels(ESTIMATOR, BATCH, width=width, random_state=2)
+        assert plan.width <= width
+        found = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[plan.rows], rows=plan.rows)
+        assert_allclose(found.high - found.low, width, rtol=0.25)
+        assert len(np.unique(plan.rows)) == len(plan.rows)
+        assert "whatever has changed" in str(plan)
+    more = ls.plan_labels(ESTIMATOR, BATCH, width=0.08).rows
+    assert len(more) > len(ls.plan_labels(ESTIMATOR, BATCH, width=0.15).rows)
+    assert len(ls.plan_labels(ESTIMATOR, BATCH, n_labels=10_000).rows) == 400
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rows": [1, 1, *range(9, 25)]}, "must name each labelled instance once"),
+        ({"rows": np.arange(400, 418)}, "`rows` must lie from 0 to 399, got 400 to 417"),
+        ({"rows": [0.5] * 18}, "must be the positions of the labelled instances"),
+        ({"rows": np.ones(3, bool)}, "as a mask must have one entry for each of the 400"),
+        ({"rows": np.arange(18), "inclusion": 0.0}, "`inclusion` must have the probability"),
+        ({"rows": np.arange(18), "inclusion": [0.5]}, "18 numbers above 0 and up to 1"),
+        ({"rows": np.arange(18), "metric": "micro-f1"}, "`metric` must be None with `Y_true`"),
+    ],
+)
+def test_wrong_rows(arguments, message):
+    with pytest.raises(ls.InputError, match=message):
+        ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:18], **arguments)
+
+
+def test_other_mistakes():
+    with pytest.raises(ls.InputError, match="At least 10 instances must be labelled"):
+        ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:5], rows=np.arange(5))
+    with pytest.raises(ls.InputError, match="`Y_true` must be given with `rows`"):
+        ESTIMATOR.estimate(BATCH, rows=np.arange(20))
+    table = ls.ScoreTable.from_distribution(BATCH, metrics=["jaccard"])
+    with pytest.raises(ls.InputError, match="must be a LabelsetDistribution where a few labels"):
+        ESTIMATOR.estimate(table, Y_true=TRUTH[:20], rows=np.arange(20))
+    with pytest.raises(ls.InputError, match="Either `n_labels` or `width` must be given, got both"):
+        ls.plan_labels(ESTIMATOR, BATCH, n_labels=20, width=0.1)
+    with pytest.raises(ls.InputError, match="`width` must lie between 0 and 1"):
+        ls.plan_labels(ESTIMATOR, BATCH, width=2)
+    with pytest.raises(ls.InputError, match="whole number of at least 10, got 3"):
+        ls.plan_labels(ESTIMATOR, BATCH, n_labels=3)
+    with pytest.raises(ls.InputError, match="at least 10 instances to label some of it, got 4"):
+        ls.plan_labels(ESTIMATOR, BATCH[:4], n_labels=10)
+
+
+def test_a_classifier_takes_labels_of_some_rows_as_it_takes_all_of_them():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(500, 3))
+    labels = (X[:, :2] + rng.normal(size=(500, 2)) > 0).astype(int)
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.5, random_state=0, level=0.9)
+    model.fit(X[:300], labels[:300])
+    rows = ls.plan_labels(model, X[300:], n_labels=40, random_state=0).rows
+    found = model.estimate(X[300:], Y_true=labels[300:][rows], rows=rows)
+    by_hand = model.accuracy_estimator_.estimate(
+        model.predict_distribution(X[300:]), Y_true=labels[300:][rows], rows=rows, level=0.9
+    )
+    assert found == by_hand
+    wider = model.estimate(X[300:], Y_true=labels[300:][rows], rows=rows, level=0.99)
+    assert wider.high - wider.low > found.high - found.low
+    assert model.estimate(X[300:], shift="weighted").effective_size > 100
+
+
+def test_two_classes_by_position_and_by_name():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), index=[f"r{i}" for i in range(400)])
+    y = pd.Series(np.where(X[0] + rng.normal(size=400) > 0, "yes", "no"), X.index)
+    X.columns = ["a", "b"]
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.5, random_state=0)
+    model.fit(X[:200], y[:200])
+    rows = np.arange(0, 200, 4)
+    found = model.estimate(X[200:], Y_true=y[200:].to_numpy()[rows], rows=rows)
+    by_name = model.estimate(X[200:], Y_true=y[200:].iloc[rows][::-1])
+    assert_allclose(found.mean, by_name.mean)
+    right = model.predict(X[200:])[rows] == y[200:].to_numpy()[rows]
+    estimates = model.predict_accuracy(X[200:])
+    assert_allclose(found.mean, oracles.batch_mean(right * 1.0, estimates[rows], estimates)[0])

@@ -1,0 +1,113 @@
+"""Formulas of batches that differ from the labelled instances, as loops over rows."""
+
+import math
+
+
+def auc(reference, batch):
+    """How often a score of the batch is above one of the reference; a tie counts half."""
+    wins = 0.0
+    for high in batch:
+        for low in reference:
+            wins += 1.0 if high > low else 0.5 if high == low else 0.0
+    return wins / (len(reference) * len(batch))
+
+
+def largest_gap(left, right):
+    """Kolmogorov and Smirnov's distance."""
+    gaps = []
+    for value in [*left, *right]:
+        share_left = sum(x <= value for x in left) / len(left)
+        share_right = sum(x <= value for x in right) / len(right)
+        gaps.append(abs(share_left - share_right))
+    return max(gaps)
+
+
+def weighted_mean(batch_estimates, weights, accuracy, estimates):
+    """The mean estimate of a batch, plus the weighted mean of what it leaves out."""
+    mean = sum(batch_estimates) / len(batch_estimates)
+    total = sum(weights)
+    for w, a, f in zip(weights, accuracy, estimates, strict=True):
+        mean += w * (a - f) / total
+    return mean
+
+
+def effective_size(weights):
+    """How many instances of equal weight are worth as much."""
+    return sum(weights) ** 2 / sum(w * w for w in weights)
+
+
+def frequency_by_em(probabilities, before, n_steps=5000):
+    """How frequent one label has become: expectation-maximisation on the batch."""
+    now = before
+    for _ in range(n_steps):
+        total = 0.0
+        for p in probabilities:
+            yes, no = p * now / before, (1 - p) * (1 - now) / (1 - before)
+            total += yes / (yes + no)
+        now = total / len(probabilities)
+    return now
+
+
+def tilt_likelihood(batch, reference, log_factors, penalty):
+    """How probable a batch is if the odds of each label have changed by a factor."""
+
+    def gain(row):
+        product = 1.0
+        for p, factor in zip(row, log_factors, strict=True):
+            product *= 1 - p + p * math.exp(factor)
+        return product
+
+    mean = sum(gain(row) for row in reference) / len(reference)
+    value = sum(math.log(gain(row) / mean) for row in batch)
+    return value - penalty / 2 * sum(factor**2 for factor in log_factors)
+
+
+def _mean(values):
+    return sum(values) / len(values)
+
+
+def _covariance(left, right, divisor):
+    a, b = _mean(left), _mean(right)
+    return sum((x - a) * (y - b) for x, y in zip(left, right, strict=True)) / divisor
+
+
+def batch_mean(accuracy, estimated, everything):
+    """The mean of the batch itself from n of N labels drawn at random, and its standard error."""
+    n, N = len(accuracy), len(everything)
+    share = _covariance(accuracy, estimated, n) / _covariance(estimated, estimated, n)
+    share = min(max(share, 0.0), 1.0)
+    rest = [a - share * f for a, f in zip(accuracy, estimated, strict=True)]
+    variance = (1 / n - 1 / N) * _covariance(rest, rest, n - 1)
+    return share * _mean(everything) + _mean(rest), variance**0.5
+
+
+def population_mean(accuracy, estimated, unlabelled):
+    """PPI++ for a mean: the value, its standard error, and the share of the estimates."""
+    n, N = len(accuracy), len(unlabelled)
+    every = [*estimated, *unlabelled]
+    below = _covariance(every, every, len(every) - 1) * (1 + n / N)
+    share = min(max(_covariance(accuracy, estimated, n) / below, 0.0), 1.0)
+    rest = [a - share * f for a, f in zip(accuracy, estimated, strict=True)]
+    variance = _covariance(rest, rest, n - 1) / n
+    variance += share**2 * _covariance(unlabelled, unlabelled, N) / N
+    return share * _mean(unlabelled) + _mean(rest), variance**0.5, share
+
+
+def included_mean(accuracy, estimated, inclusion, everything):
+    """The mean of the batch where each row had a probability of its own to be labelled."""
+    weights = [1 / p for p in inclusion]
+    total = sum(weights)
+
+    def mean(values):
+        return sum(w * x for w, x in zip(weights, values, strict=True)) / total
+
+    f, a = mean(estimated), mean(accuracy)
+    below = mean([(x - f) ** 2 for x in estimated])
+    share = mean([(x - f) * (y - a) for x, y in zip(estimated, accuracy, strict=True)]) / below
+    share = min(max(share, 0.0), 1.0)
+    rest = [y - share * x for x, y in zip(estimated, accuracy, strict=True)]
+    centre, variance = mean(rest), 0.0
+    for w, p, e in zip(weights, inclusion, rest, strict=True):
+        variance += (1 - p) * w**2 * (e - centre) ** 2 / total**2
+    n = len(accuracy)
+    return share * _mean(everything) + centre, (variance * n / (n - 1)) ** 0.5
