@@ -9,6 +9,7 @@ from strategies import mixture_weights
 import labelsure as ls
 from labelsure import _limits
 from labelsure.distributions import DenseDistribution
+from labelsure.distributions._chain_views import Question
 
 FORMS = ("chains", "zero", "rows")
 ROUTES = ("linear", "prefix", "mixed")
@@ -66,6 +67,20 @@ def test_certified_intervals_have_the_truth_in_them(route, form, budget):
         if budget == 2**8:
             assert_allclose(found.entropy, expected.entropy, atol=1e-3 * 7)
             assert_array_equal(dist.mode(), truth.mode())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_both_routes_leave_the_same_unseen(form):
+    """The kernel and the way of any base learner search alike, so they bound alike."""
+    weights = mixture_weights(np.random.default_rng(3), form, 5, 3)
+    goals = Question(width=-2.0, largest_unseen=0.002).goals(None)
+    bounds = []
+    for route in ("linear", "prefix"):
+        dist = ls.ChainMixture(make_chains(9, 9, 3, 1.0, route=route), weights=weights)
+        found = dist._beyond_dense.search(np.arange(5), goals, 2**9)
+        bounds.append(found.largest_unseen)
+    assert_allclose(bounds[0], bounds[1], rtol=1e-9)
+    assert (bounds[0] > 1e-6).all()
 
 
 def repeated(chains, weights, n_samples):
