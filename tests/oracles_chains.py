@@ -23,6 +23,11 @@ def linear_chain_joint(order, base, weights):
     return joint
 
 
-def mixture_joint(joints):
-    """The mean of several joints."""
-    return [sum(values) / len(joints) for values in zip(*joints, strict=True)]
+def mixture_joint(joints, weights=None):
+    """The mean of several joints, by weights that sum to one if there are some."""
+    if weights is None:
+        weights = [1 / len(joints)] * len(joints)
+    return [
+        sum(w * p for w, p in zip(weights, values, strict=True))
+        for values in zip(*joints, strict=True)
+    ]

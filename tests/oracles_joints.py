@@ -3,6 +3,9 @@
 Nothing of the package is imported here.
 """
 
+import math
+import statistics
+
 from oracles import all_labelsets, code_of, joint_of_independent
 
 
@@ -62,3 +65,52 @@ def group_by_dependence(Y, size):
             block.append(left.pop(gains.index(max(gains))))
         blocks.append(sorted(block))
     return blocks
+
+
+def collision_of_components(p, weights):
+    """Two draws are the same: over pairs of components, label by label."""
+    total = 0.0
+    for k, w in enumerate(weights):
+        for m, v in enumerate(weights):
+            agree = 1.0
+            for a, b in zip(p[k], p[m], strict=True):
+                agree *= a * b + (1 - a) * (1 - b)
+            total += w * v * agree
+    return total
+
+
+def joint_of_copula(p, loadings, nodes, node_weights):
+    """All probabilities of a Gaussian copula with one factor, node by node."""
+    normal = statistics.NormalDist()
+    n_labels = len(p)
+    P = [0.0] * 2**n_labels
+    for node, weight in zip(nodes, node_weights, strict=True):
+        q = [
+            normal.cdf((normal.inv_cdf(p[j]) + loadings[j] * node) / (1 - loadings[j] ** 2) ** 0.5)
+            for j in range(n_labels)
+        ]
+        for code in range(2**n_labels):
+            product = weight
+            for j in range(n_labels):
+                product *= q[j] if (code >> j) & 1 else 1 - q[j]
+            P[code] += product
+    return P
+
+
+def bernoulli_components(x, y, gate, labels):
+    """Weight times P(y) of each component, by logistic functions of x with intercepts last."""
+    n_components = len(labels)
+    features = [*x, 1.0]
+    scores = [
+        sum(value * gate[i][k] for i, value in enumerate(features)) for k in range(n_components)
+    ]
+    total = sum(math.exp(score) for score in scores)
+    found = []
+    for k in range(n_components):
+        product = math.exp(scores[k]) / total
+        for j, is_set in enumerate(y):
+            z = sum(value * labels[k][i][j] for i, value in enumerate(features))
+            p = 1 / (1 + math.exp(-z))
+            product *= p if is_set else 1 - p
+        found.append(product)
+    return found

@@ -86,6 +86,9 @@ MAKERS = {
     "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
     "RakelD": lambda: ls.RakelD(block_size=2, share=0.1, random_state=0).fit(X, Y),
     "RakelO": lambda: ls.RakelO(block_size=2, share=0.1, random_state=0).fit(X, Y),
+    "ConditionalBernoulliMixture": lambda: ls.ConditionalBernoulliMixture(
+        2, n_restarts=2, max_iter=3, random_state=0
+    ).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
@@ -101,6 +104,9 @@ MAKERS = {
     "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
+    "CopulaDependence": lambda: ls.CopulaDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
+    "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
+    "DependenceLayer": lambda: ls.DependenceLayer(gate=False, random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),

@@ -178,12 +178,23 @@ def _chain_parts(rng, n_samples, L, n_chains, scale):
     ]
 
 
-def _mixture_of(parts, n_prefix=0):
+def mixture_weights(rng, form, n_samples, n_chains):
+    """None, one row for all or one for each instance; of several chains the first may have none."""
+    if form == "equal":
+        return None
+    weights = rng.dirichlet(np.ones(n_chains), size=n_samples if form == "rows" else None)
+    if form == "zero" and n_chains > 1:
+        weights[0] = 0.0
+        weights /= weights.sum()
+    return weights
+
+
+def _mixture_of(parts, n_prefix=0, weights=None):
     """The first chains by the way of any base learner, the others linear."""
     chains = [ls.LinearChain(*part) for part in parts]
     for m in range(n_prefix):
         chains[m] = ls.PrefixChain(chains[m].order, chains[m].conditional, chains[m].n_samples)
-    return ls.ChainMixture(chains)
+    return ls.ChainMixture(chains, weights=weights)
 
 
 @st.composite
@@ -192,21 +203,45 @@ def _mixture(draw, L, least, most):
     n_samples, n_chains = draw(st.integers(least, most)), draw(st.integers(1, 3))
     scale, n_prefix = draw(st.sampled_from([0.0, 0.5, 1.5])), draw(st.integers(0, n_chains))
     parts = _chain_parts(rng, n_samples, L, n_chains, scale)
+    form = draw(st.sampled_from(["equal", "chains", "zero", "rows"]))
+    weights = mixture_weights(rng, form, n_samples, n_chains)
+    of_row = [weights[row] if form == "rows" else weights for row in range(n_samples)]
     P = [
         oracles_chains.mixture_joint(
-            [
-                oracles_chains.linear_chain_joint(order, base[row], weights)
-                for order, base, weights in parts
-            ]
+            [oracles_chains.linear_chain_joint(order, base[row], w) for order, base, w in parts],
+            of_row[row],
         )
         for row in range(n_samples)
     ]
 
     def relabel(new_order):
         moved_parts = [([new_order.index(label) for label in part[0]], *part[1:]) for part in parts]
-        return _mixture_of(moved_parts, n_prefix)
+        return _mixture_of(moved_parts, n_prefix, weights)
 
-    return _mixture_of(parts, n_prefix), P, relabel
+    return _mixture_of(parts, n_prefix, weights), P, relabel
+
+
+@st.composite
+def _components(draw, L, least, most):
+    """Independent labels with weights; marginals are any numbers, so that nothing ties."""
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    n_samples, K = draw(st.integers(least, most)), draw(st.integers(1, 3))
+    p = rng.random((K, n_samples, L))
+    form = draw(st.sampled_from(["equal", "chains", "zero", "rows"]))
+    weights = mixture_weights(rng, form, n_samples, K)
+    P = [
+        oracles_chains.mixture_joint(
+            [oracles.joint_of_independent(p[k, row].tolist()) for k in range(K)],
+            weights[row] if form == "rows" else weights,
+        )
+        for row in range(n_samples)
+    ]
+
+    def make(order):
+        parts = [ls.IndependentLabels(q[:, order]) for q in p]
+        return ls.IndependentMixture(parts, weights=weights)
+
+    return make(list(range(L))), P, make
 
 
 @st.composite
@@ -285,6 +320,7 @@ _KINDS = {
     "trellis": _trellis,
     "tempered": _tempered,
     "mixture": _mixture,
+    "components": _components,
     "smoothed": _smoothed,
     "blocks": _blocks,
 }
@@ -303,6 +339,10 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
     if kind == "mixture":
         chains = [ls.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)]
         return ls.ChainMixture(chains, label_names)
+    if kind == "components":
+        parts = [ls.IndependentLabels(p, label_names) for p in rng.random((3, n_samples, L))]
+        weights = mixture_weights(rng, "rows", n_samples, 3)
+        return ls.IndependentMixture(parts, weights=weights)
     if kind == "blocks":
         places = [range(b, L, 2) for b in range(min(2, L))]
         blocks = [(some, many("dense", n_samples, len(some), some[0])) for some in places]
@@ -346,6 +386,7 @@ def same_as_every_kind(p):
         "table": as_table(P, L),
         "trellis": ls.TrellisDistribution(tables, [()] * L, range(L)),
         "mixture": ls.ChainMixture([chain]),
+        "components": ls.IndependentMixture([ls.IndependentLabels(p)] * 2, weights=[0.25, 0.75]),
         "smoothed": ls.SmoothedTable(as_table(P, L), ls.IndependentLabels(p), 1.0),
         "blocks": ls.BlockProduct([([j], ls.IndependentLabels(tables[j])) for j in range(L)]),
     }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from labelsure.classifiers import (
         BinaryRelevance,
         ClassifierTrellis,
+        ConditionalBernoulliMixture,
         EnsembleOfClassifierChains,
         LabelPowerset,
         PrecomputedProbabilities,
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
         split_dataset,
     )
     from labelsure.decisions import decide, expected_accuracy
+    from labelsure.dependence import DependenceLayer
     from labelsure.distributions import (
         BlockProduct,
         ChainMixture,
         DenseDistribution,
         IndependentLabels,
+        IndependentMixture,
         LabelsetDistribution,
         LabelsetTable,
         LinearChain,
@@ -73,7 +76,13 @@ if TYPE_CHECKING:
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.partial_labelsets import PartialLabelsets
-    from labelsure.recalibration import JointTemperature, LabelwiseCalibration, LinkTemperature
+    from labelsure.recalibration import (
+        ChainDependence,
+        CopulaDependence,
+        JointTemperature,
+        LabelwiseCalibration,
+        LinkTemperature,
+    )
     from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
@@ -87,6 +96,7 @@ _HOMES = {
     "classifiers": [
         "BinaryRelevance",
         "ClassifierTrellis",
+        "ConditionalBernoulliMixture",
         "EnsembleOfClassifierChains",
         "LabelPowerset",
         "PrecomputedProbabilities",
@@ -105,11 +115,13 @@ _HOMES = {
         "split_dataset",
     ],
     "decisions": ["decide", "expected_accuracy"],
+    "dependence": ["DependenceLayer"],
     "distributions": [
         "BlockProduct",
         "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
+        "IndependentMixture",
         "LabelsetDistribution",
         "LabelsetTable",
         "LinearChain",
@@ -146,7 +158,13 @@ _HOMES = {
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "partial_labelsets": ["PartialLabelsets"],
-    "recalibration": ["JointTemperature", "LabelwiseCalibration", "LinkTemperature"],
+    "recalibration": [
+        "ChainDependence",
+        "CopulaDependence",
+        "JointTemperature",
+        "LabelwiseCalibration",
+        "LinkTemperature",
+    ],
     "regions": ["LabelsetRegion"],
     "saving": ["load"],
     "score_table": ["ScoreTable"],
@@ -162,14 +180,19 @@ __all__ = [
     "AccuracyEstimator",
     "BinaryRelevance",
     "BlockProduct",
+    "ChainDependence",
     "ChainMixture",
     "ClassifierTrellis",
+    "ConditionalBernoulliMixture",
+    "CopulaDependence",
     "DataError",
     "Dataset",
     "DenseDistribution",
+    "DependenceLayer",
     "EnsembleOfClassifierChains",
     "Estimate",
     "IndependentLabels",
+    "IndependentMixture",
     "InputError",
     "JointTemperature",
     "LabelPlan",

@@ -29,6 +29,8 @@ MIXTURES = [
     ls.EnsembleOfClassifierChains(BernoulliNB(), n_chains=2, bootstrap=False),
     ls.LabelPowerset(),
     ls.RakelD(TREE, block_size=2, share=0.1),
+    ls.DependenceLayer(cv=2),
+    ls.ConditionalBernoulliMixture(2, n_restarts=1, max_iter=10),
 ]
 """Labels that depend on each other in another way than one chain has: most draws fail a check."""
 

@@ -9,13 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
 from labelsure.distributions._chain_stack import (
-    draw_from_each,
+    draw_paths,
     log_mean_prob,
     path_means,
     path_sums,
 )
 from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._mean_estimates import Estimate, estimate_mean
+from labelsure.distributions._weighted_chains import WeightedChains
 
 N_LABELS = 5
 CODES = np.arange(2**N_LABELS)
@@ -52,7 +53,8 @@ def conditional_of(chain):
 def draw_every_labelset(chains, *, squared=False):
     """Uniforms of 0 set a label, those of nearly 1 do not: (1, m, 2**L, L) draws."""
     uniforms = np.stack([1 - 1e-15 - ALL[:, c.order] * (1 - 1e-15) for c in chains])
-    return draw_from_each(chains, uniforms[np.newaxis], squared=squared)
+    owners = WeightedChains(chains).owners_of_each(len(ALL))
+    return draw_paths(WeightedChains(chains), owners, uniforms[np.newaxis], squared=squared)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +76,7 @@ def test_what_paths_expect_sums_to_marginals(kind):
     drawn = draw_every_labelset(chains)
     Q = np.exp(drawn.log_own[0])
     predicted = np.array([[1, 0, 0, 1, 1]], dtype=np.int8)
-    sums = path_sums(chains, drawn.draws, predicted)[0]
+    sums = path_sums(WeightedChains(chains), drawn[:2], predicted)[0]
     assert_allclose(np.einsum("ms,msk->mk", Q, sums), 0.0, atol=1e-12)
     for m, chain in enumerate(chains):
         given = [oracles.path(chain.order, conditional_of(chain), code)[2] for code in CODES]
@@ -82,7 +84,7 @@ def test_what_paths_expect_sums_to_marginals(kind):
         assert_allclose(sums[m, :, 1], off[:, predicted[0] == 1].sum(axis=1), atol=1e-12)
         assert_allclose(sums[m, :, 0], off[:, predicted[0] == 0].sum(axis=1), atol=1e-12)
         assert_allclose(Q[m] @ np.array(given), Q[m] @ ALL, atol=1e-12)
-        one, other = path_means(chains, drawn.draws)
+        one, other = path_means(WeightedChains(chains), drawn[:2])
         assert_allclose(one[0, m], np.mean(given, axis=0), atol=1e-12)
         assert_allclose(other[0, m], len(CODES) * np.var(given, axis=0), atol=1e-12)
 
@@ -94,7 +96,7 @@ def test_probabilities_of_many_labelsets(kind, spread):
     chains = linear_chains(3, spread=spread, n_chains=3)
     kinds = [ls.PrefixChain(c.order, c.conditional, 1) for c in chains]
     given = chains if kind == "linear" else kinds
-    found = log_mean_prob(given, ALL[np.newaxis], with_squared=True)[0]
+    found = log_mean_prob(WeightedChains(given), ALL[np.newaxis], with_squared=True)[0]
     rows = np.zeros(len(ALL), dtype=int)
     for q, each in enumerate((chains, [c.square_odds() for c in chains])):
         by_chain = np.array([c.take(rows).log_prob(ALL) for c in each])
@@ -110,7 +112,8 @@ def test_a_product_of_many_odds_does_not_overflow():
     chain = ls.LinearChain(np.arange(60), base, np.zeros((60, 60)))
     Y = np.stack([(base[0] > 0), (base[0] < 0), np.ones(60, bool)]).astype(np.int8)
     truth = chain.take(np.zeros(3, dtype=int)).log_prob(Y)
-    assert_allclose(log_mean_prob([chain], Y[np.newaxis])[0, :, 0], truth, rtol=1e-12, atol=1e-12)
+    found = log_mean_prob(WeightedChains([chain]), Y[np.newaxis])[0, :, 0]
+    assert_allclose(found, truth, rtol=1e-12, atol=1e-12)
 
 
 def test_squared_draws_come_from_the_chains_with_squared_odds():

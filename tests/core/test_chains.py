@@ -62,7 +62,8 @@ def joint_by_kernel(chains, block_labels):
     weights = np.stack([chain.weights for chain in chains])
     orders = np.stack([chain.order for chain in chains])
     P = np.full((len(bases), 2 ** orders.shape[1]), np.nan)
-    joint_rows(0, len(P), bases, plan_blocks(weights, orders, block_labels), P)
+    shares = np.ones(bases.shape[:2])
+    joint_rows(0, len(P), bases, shares, plan_blocks(weights, orders, block_labels), P)
     return P
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import labelsure as ls
-from labelsure.distributions import LinearChain, PrefixChain, _chain_views
+from labelsure.distributions import LinearChain, PrefixChain, _chain_mixture
 
 KINDS = ["linear", "prefix", "mixed"]
 
@@ -28,13 +28,13 @@ def make_chains(kind, n_samples, n_labels, seed):
 def made(monkeypatch):
     """How many joints were made."""
     counts = []
-    write = _chain_views.write_joints
+    write = _chain_mixture.write_joints
 
-    def count(chains, P):
+    def count(chains, shares, P):
         counts.append(len(P))
-        write(chains, P)
+        write(chains, shares, P)
 
-    monkeypatch.setattr(_chain_views, "write_joints", count)
+    monkeypatch.setattr(_chain_mixture, "write_joints", count)
     return counts
 
 

@@ -27,7 +27,7 @@ def plan_of(tmp_path, text):
     return load_plan(path)
 
 
-@pytest.mark.parametrize("name", ["embedded", "paper", "paper-standardised", "quick"])
+@pytest.mark.parametrize("name", ["embedded", "paper", "paper-standardised", "quick", "wide"])
 def test_shipped_plans_survive_being_written_and_read(name):
     plan = load_plan(name)
     assert name in shipped_plans()
@@ -47,6 +47,14 @@ def test_the_paper_plans_are_what_the_method_says():
         assert list(sources) == ["emotions", "scene", "yeast", "stare", "enron", "slashdot"]
         assert sources["enron"]["labels"] == "last20"
         assert len(plan_cells(plan)) == 90
+
+
+def test_the_wide_plan_asks_eight_classifiers():
+    wide, embedded = load_plan("wide"), load_plan("embedded")
+    wide.check_classes()
+    kinds = {type(wide.classifier(name, 0)).__name__ for name in wide.classifiers}
+    assert len(kinds) == len(wide.classifiers) == 8
+    assert wide.datasets == embedded.datasets
 
 
 def test_only_the_base_learner_differs_between_the_paper_plans():

@@ -292,8 +292,8 @@ def _write_block(block, places, fixed_code, row):
 
 
 @kernel
-def joint_rows(start, stop, bases, plan, P):
-    """Per row: the mean of all chains' joints, in code order. Section 4.
+def joint_rows(start, stop, bases, shares, plan, P):
+    """Per row: the mean over chains of share * joint, in code order. Section 4.
 
     All chains are added to a block of labelsets, those that agree in some labels, while it is in
     the processor's cache.
@@ -302,6 +302,8 @@ def joint_rows(start, stop, bases, plan, P):
     ----------
     bases
         (n, m, L) logit at each position of each chain when no earlier label is set.
+    shares
+        (n, m) the weight of each chain times m.
     plan
         What `plan_blocks` made of the chains.
     P
@@ -325,8 +327,11 @@ def joint_rows(start, stop, bases, plan, P):
             for c in range(size):
                 block[c] = 0.0
             for m in range(n_chains):
+                if shares[i, m] == 0.0:
+                    continue
                 chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
-                _add_chain(chain, 1.0 / n_chains, high_code, n_low, block, q, spare, work)
+                share = shares[i, m] / n_chains
+                _add_chain(chain, share, high_code, n_low, block, q, spare, work)
             _write_block(block, places, _spread_bits(high_code, fixed), P[i])
 
 

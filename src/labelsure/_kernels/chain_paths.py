@@ -109,8 +109,8 @@ def _set_all(odds, factors, members, work):
 
 
 @kernel
-def draw_rows(start, stop, links, uniforms, draws, log_own, excess):
-    """Per row: labelsets of each chain, label by label, and what their own chain says. Section 7.
+def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
+    """Per row: labelsets drawn label by label, and what their own chain says. Section 7.
 
     Parameters
     ----------
@@ -118,6 +118,8 @@ def draw_rows(start, stop, links, uniforms, draws, log_own, excess):
         (n, m, L) odds and logits of each label when no earlier one is set; (m, L, L) what label i,
         set, multiplies the odds of label j with, and adds to its logit; (m, L) the label at each
         position.
+    owners
+        (n, m, size) the chain that each draw comes from.
     uniforms
         (n, m, size, L) numbers in [0, 1), one for each position.
     draws
@@ -129,11 +131,12 @@ def draw_rows(start, stop, links, uniforms, draws, log_own, excess):
         the sum along the path of (y - p) logit(p), whose mean is 0.
     """
     odds, logits, factors, weights, orders = links
-    n_chains, n_labels = orders.shape
+    n_strata, n_labels = owners.shape[1], orders.shape[1]
     work, logit = np.empty(n_labels), np.empty(n_labels)
     for i in range(start, stop):
-        for m in range(n_chains):
+        for k in range(n_strata):
             for s in range(draws.shape[2]):
+                m = owners[i, k, s]
                 for j in range(n_labels):
                     work[j] = odds[i, m, j]
                     logit[j] = logits[i, m, j]
@@ -141,8 +144,8 @@ def draw_rows(start, stop, links, uniforms, draws, log_own, excess):
                 for j in range(n_labels):
                     label = orders[m, j]
                     p = work[label] / (1.0 + work[label])
-                    one = uniforms[i, m, s, j] < p
-                    draws[i, m, s, label] = one
+                    one = uniforms[i, k, s, j] < p
+                    draws[i, k, s, label] = one
                     if one:
                         total += logit[label]
                         above += (1.0 - p) * logit[label]
@@ -150,18 +153,20 @@ def draw_rows(start, stop, links, uniforms, draws, log_own, excess):
                         _add(logit, weights[m, label])
                     else:
                         above -= p * logit[label]
-                log_own[i, m, s] = total - _log_product(work)
-                excess[i, m, s] = above
+                log_own[i, k, s] = total - _log_product(work)
+                excess[i, k, s] = above
 
 
 @kernel
-def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
-    """Per row: the log-probabilities of given labelsets under the mean of all chains.
+def log_prob_rows(start, stop, odds, factors, log_shares, labelsets, log_prob):
+    """Per row: the log-probabilities of given labelsets under the mean of share * chain.
 
     Parameters
     ----------
     odds, factors
         (n, m, L) and (m, L, L) as `draw_rows` takes them.
+    log_shares
+        (n, m) the logs of the weights times m.
     labelsets
         (n, size, L)
     log_prob
@@ -182,23 +187,26 @@ def log_prob_rows(start, stop, odds, factors, labelsets, log_prob):
                 members = all_members[s, : n_members[s]]
                 _set_all(odds[i, m], factors[m], members, work)
                 of_members = _log_of_members(work, members)
-                by_chain[0, s, m] = of_members - _log_product(work)
+                by_chain[0, s, m] = of_members - _log_product(work) + log_shares[i, m]
                 if with_squares:
                     _square(work, squares)
-                    by_chain[1, s, m] = 2.0 * of_members - _log_product(squares)
+                    log_squared = 2.0 * of_members - _log_product(squares)
+                    by_chain[1, s, m] = log_squared + log_shares[i, m]
         for s in range(size):
             for q in range(log_prob.shape[2]):
                 log_prob[i, s, q] = _log_mean_exp(by_chain[q, s])
 
 
 @kernel
-def path_sum_rows(start, stop, odds, factors, draws, predicted, sums):
+def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
     """Per row: sums along the path of each draw of y_j - P(y_j = 1 | labels before), in its chain.
 
     Parameters
     ----------
     odds, factors
         As for `log_prob_rows`.
+    owners
+        As for `draw_rows`.
     draws
         (n, m, size, L)
     predicted
@@ -210,23 +218,24 @@ def path_sum_rows(start, stop, odds, factors, draws, predicted, sums):
     n_labels = odds.shape[2]
     members, work = np.empty(n_labels, dtype=np.int64), np.empty(n_labels)
     for i in range(start, stop):
-        for m in range(odds.shape[1]):
+        for k in range(draws.shape[1]):
             for s in range(draws.shape[2]):
-                n_members = _list_members(draws[i, m, s], members)
+                m = owners[i, k, s]
+                n_members = _list_members(draws[i, k, s], members)
                 _set_all(odds[i, m], factors[m], members[:n_members], work)
-                sums[i, m, s, 0] = sums[i, m, s, 1] = 0.0
+                sums[i, k, s, 0] = sums[i, k, s, 1] = 0.0
                 for j in range(n_labels):
-                    off = draws[i, m, s, j] - work[j] / (1.0 + work[j])
-                    sums[i, m, s, predicted[i, j]] += off
+                    off = draws[i, k, s, j] - work[j] / (1.0 + work[j])
+                    sums[i, k, s, predicted[i, j]] += off
 
 
 @kernel
-def path_mean_rows(start, stop, odds, factors, draws, means, squares):
-    """Per row and chain: the mean of P(y_j = 1 | labels before) along the paths of its draws.
+def path_mean_rows(start, stop, odds, factors, owners, draws, means, squares):
+    """Per row and stratum: the mean of P(y_j = 1 | labels before) along the paths of its draws.
 
     Parameters
     ----------
-    odds, factors, draws
+    odds, factors, owners, draws
         As for `path_sum_rows`.
     means
         (n, m, L), written.
@@ -236,12 +245,13 @@ def path_mean_rows(start, stop, odds, factors, draws, means, squares):
     n_labels, size = odds.shape[2], draws.shape[2]
     members, work = np.empty(n_labels, dtype=np.int64), np.empty(n_labels)
     for i in range(start, stop):
-        for m in range(odds.shape[1]):
-            mean, square = means[i, m], squares[i, m]
+        for k in range(draws.shape[1]):
+            mean, square = means[i, k], squares[i, k]
             for j in range(n_labels):
                 mean[j] = square[j] = 0.0
             for s in range(size):
-                n_members = _list_members(draws[i, m, s], members)
+                m = owners[i, k, s]
+                n_members = _list_members(draws[i, k, s], members)
                 _set_all(odds[i, m], factors[m], members[:n_members], work)
                 for j in range(n_labels):
                     p = work[j] / (1.0 + work[j])

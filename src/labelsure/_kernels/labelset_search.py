@@ -122,11 +122,11 @@ def _chain_probability(odds, factors, members, work):
 
 
 @inner
-def _mixture_probability(members, odds, factors, work):
-    """Return the mean over the chains of P(y); `members` are y's labels."""
+def _mixture_probability(members, odds, factors, shares, work):
+    """Return the mean over the chains of share * P(y); `members` are y's labels."""
     total = 0.0
     for m in range(odds.shape[0]):
-        total += _chain_probability(odds[m], factors[m], members, work)
+        total += shares[m] * _chain_probability(odds[m], factors[m], members, work)
     return total / odds.shape[0]
 
 
@@ -173,8 +173,9 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
-def _add_found(key, members, odds, factors, found, n_found, work):
+def _add_found(key, members, links, found, n_found, work):
     """Append a labelset that is not among those found; return how many there are, -1 if no room."""
+    odds, factors, shares = links
     keys, P, slots = found
     at = _find_slot(key, keys, slots)
     if slots[at] >= 0:
@@ -184,12 +185,12 @@ def _add_found(key, members, odds, factors, found, n_found, work):
     slots[at] = n_found
     for w in range(key.size):
         keys[n_found, w] = key[w]
-    P[n_found] = _mixture_probability(members, odds, factors, work)
+    P[n_found] = _mixture_probability(members, odds, factors, shares, work)
     return n_found + 1
 
 
 @inner
-def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
+def _search_chain(m, links, order, threshold, found, n_found, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
     New ones are appended to what is found, until there is no more room, or until flat
@@ -197,6 +198,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
     largest probability of a prefix that was left alone: what was not found has no more than that
     in this chain, -1 when the search was cut short; and how many multiplications it took.
     """
+    odds, factors, _ = links
     keys, P, _ = found
     stack_odds, stack_shares = stack
     n_labels = order.size
@@ -245,7 +247,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
             continue
         if j == n_labels:
             before = n_found
-            n_found = _add_found(key, members[:depth], odds, factors, found, n_found, work)
+            n_found = _add_found(key, members[:depth], links, found, n_found, work)
             if n_found < 0:
                 return before, -1.0, n_operations
             n_operations += (n_found - before) * odds.size * (depth + 1)
@@ -257,7 +259,7 @@ def _search_chain(m, odds, factors, order, threshold, found, n_found, stack):
 
 
 @kernel
-def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
+def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
     """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
 
     Parameters
@@ -267,6 +269,8 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     factors
         (m, L, L) factors[m, i, j] is what label i, set, multiplies the odds of label j with: 1
         unless it comes earlier in the chain.
+    shares
+        (m,) the weight of each chain times m.
     orders
         (m, L) the label at each position.
     goals
@@ -296,15 +300,18 @@ def enumerate_row(odds, factors, orders, goals, keys, P, bounds):
     while threshold > LAST_THRESHOLD:
         total = 0.0
         for m in range(n_chains):
+            if shares[m] == 0.0:
+                continue
+            links, found = (odds, factors, shares), (keys, P, slots)
             n_found, left_alone, more = _search_chain(
-                m, odds, factors, orders[m], threshold, (keys, P, slots), n_found, stack
+                m, links, orders[m], threshold / shares[m], found, n_found, stack
             )
             n_operations += more
             if left_alone < 0.0:
                 # Cut short: what was found counts, the bound is that of the last finished round.
                 write_bounds(P[:n_found], bound, n_labels, bounds)
                 return n_found, n_operations
-            total += left_alone
+            total += shares[m] * left_alone
         bound = total / n_chains
         write_bounds(P[:n_found], bound, n_labels, bounds)
         if meets_goals(bounds, n_labels, goals):

@@ -2,6 +2,7 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution, without_probabilities
+from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
     EnsembleOfClassifierChains,
@@ -22,6 +23,7 @@ from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 __all__ = [
     "BinaryRelevance",
     "ClassifierTrellis",
+    "ConditionalBernoulliMixture",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "LabelsetClassifier",

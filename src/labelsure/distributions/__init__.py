@@ -14,6 +14,7 @@ from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine, EngineSettings
 from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._open_labels import list_all_labelsets, open_labels
@@ -37,6 +38,7 @@ __all__ = [
     "EngineSettings",
     "Expected",
     "IndependentLabels",
+    "IndependentMixture",
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",

@@ -33,6 +33,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "best": ("_best",),
     "support": ("_support",),
     "members": ("_members",),
+    "member_weights": ("_member_weights",),
     "expected_decided": ("_expected_hidden",),
     "best_partial": ("_best_partial",),
     "temper": ("_temper", "_temper_links"),

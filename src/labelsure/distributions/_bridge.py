@@ -149,11 +149,6 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
 
         Where every question makes all probabilities anew, as in a `ChainMixture` of few labels, the
         first one also finds the marginals and the k most probable labelsets.
-
-        Parameters
-        ----------
-        k
-            As for `top`.
         """
         return self._keep_top(arguments.check_number_of_best(k, len(self), self.n_labels))
 
@@ -249,10 +244,14 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def members(self) -> list[LabelsetDistribution] | None:
         """Return the distributions whose mixture this is, each a batch of the same instances.
 
-        None where this kind is no mixture. What all members agree on does not rest on how they
-        are weighted: `labelsure.decide` with `skeptical=True` answers that.
+        None for other kinds. What all agree on does not rest on their weights: see `decide` with
+        `skeptical=True`.
         """
         return self._members()
+
+    def member_weights(self) -> Floats | None:
+        """Return what each of the members has of the mixture, (n, n_members); None without some."""
+        return self._member_weights()
 
     def summary(
         self,
@@ -373,6 +372,9 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         return None
 
     def _members(self) -> list[LabelsetDistribution] | None:
+        return None
+
+    def _member_weights(self) -> Floats | None:
         return None
 
     def _temper(self, power: float) -> LabelsetDistribution:

@@ -290,27 +290,30 @@ def _plan_joint(links: tuple[ChainLinks, ...]) -> BlockPlan:
     return plan_blocks(np.stack(weights), np.stack(orders))
 
 
-def write_joints(chains: Sequence[Chain], P: Floats) -> None:
-    """Write the mean of the chains' joints: linear ones in one kernel, others one by one.
+def write_joints(chains: Sequence[Chain], shares: Floats | None, P: Floats) -> None:
+    """Write the joints of mixtures: of linear chains in one kernel, of others one by one.
 
     Parameters
     ----------
     chains
         Over the same instances and labels.
+    shares
+        (n, m) the weight of each chain times m; None means that all have the same.
     P
         (n, 2**L) where to write.
     """
+    shares = np.ones((len(P), len(chains))) if shares is None else shares
+    is_linear = [isinstance(chain, LinearChain) for chain in chains]
     linear = [chain for chain in chains if isinstance(chain, LinearChain)]
     if linear:
         bases = np.stack([chain.base for chain in linear], axis=1)
-        for_rows(joint_rows, len(P), bases, plan_joint(linear), into=[P])
-        if len(linear) < len(chains):
-            P *= len(linear) / len(chains)
+        mine = shares[:, is_linear] * (len(linear) / len(chains))
+        for_rows(joint_rows, len(P), bases, mine, plan_joint(linear), into=[P])
     else:
         P[:] = 0.0
-    for chain in chains:
-        if not isinstance(chain, LinearChain):
-            P += chain.joint() / len(chains)
+    for m, chain in enumerate(chains):
+        if not is_linear[m]:
+            P += chain.joint() * shares[:, m : m + 1] / len(chains)
 
 
 class PrefixChain(Chain):

@@ -7,12 +7,15 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import map_rows, n_threads
-from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure.candidates import log
+from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     Expected,
     MaxMarginals,
@@ -31,12 +34,13 @@ from labelsure.metrics import EXACT, Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._chain_views import ChainViews, Question, Views
+    from labelsure.distributions._weighted_chains import WeightedChains
 
 JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
 
 
 class ChainMixture(LabelsetDistribution):
-    """The mean of the joint distributions of one or more chains.
+    """The mean of the joint distributions of one or more chains, with weights if they have some.
 
     Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
     and throws them away. *certified* looks for the likely labelsets and bounds all others.
@@ -51,6 +55,9 @@ class ChainMixture(LabelsetDistribution):
         `LinearChain` or `PrefixChain` objects over the same instances and labels.
     label_names
         One for each label.
+    weights
+        (n_chains,) what each chain has of the mixture, or (n, n_chains) by instance; None for equal
+        ones.
     max_exact_labels
         Refuse dense computation beyond; None works it out from a memory budget of 2 GiB.
     random_state
@@ -74,6 +81,7 @@ class ChainMixture(LabelsetDistribution):
         chains: Sequence[Chain],
         label_names: Iterable[Any] | None = None,
         *,
+        weights: ArrayLike | None = None,
         max_exact_labels: int | None = None,
         random_state: int = 0,
         **settings: Unpack[EngineSettings],
@@ -91,6 +99,9 @@ class ChainMixture(LabelsetDistribution):
             raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
         super().__init__(*shapes.pop(), label_names)
         self._chains = chains
+        self._shares: Floats | None = None
+        if weights is not None:
+            self._shares = arguments.read_shares(weights, len(self), len(chains))
         self._max_exact_labels = max_exact_labels
         self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
@@ -109,36 +120,46 @@ class ChainMixture(LabelsetDistribution):
         return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
     def _with_engine(self, settings: EngineSettings) -> Self:
-        return self._copy(self._chains, self._engine.replace(settings)) if settings else self
+        return (
+            self._copy(self._chains, self._shares, self._engine.replace(settings))
+            if settings
+            else self
+        )
 
     def _take(self, rows: Rows) -> Self:
-        return self._copy([chain.take(rows) for chain in self._chains], self._engine)
+        shares = None if self._shares is None else self._shares[rows]
+        return self._copy([chain.take(rows) for chain in self._chains], shares, self._engine)
 
-    def _copy(self, chains: list[Chain], engine: Engine) -> Self:
+    def _copy(self, chains: list[Chain], shares: Floats | None, engine: Engine) -> Self:
         new = copy(self)  # what was checked need not be checked again
         new._chains, new._engine, new._n_samples = chains, engine, chains[0].n_samples
-        new._kept = None
+        new._shares, new._kept = shares, None
         return new
 
     def _keep_top(self, k: int) -> Self:
         if not (self._is_dense and self._is_affordable):
             return self
-        new = self._copy(self._chains, self._engine)
+        new = self._copy(self._chains, self._shares, self._engine)
         new._index, new._kept = self._index, KeptAnswers(len(self), self.n_labels, k)
         return new
 
     def _members(self) -> list[LabelsetDistribution]:
-        return [self._copy([chain], self._engine) for chain in self._chains]
+        return [self._copy([chain], None, self._engine) for chain in self._chains]
+
+    def _member_weights(self) -> Floats:
+        return self._weighted.shares / self.n_chains
 
     # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        by_chain = [chain.log_prob(Y) for chain in self._chains]
-        return logsumexp(by_chain, axis=0) - np.log(self.n_chains)
+        by_chain = np.stack([chain.log_prob(Y) for chain in self._chains], axis=1)
+        if self._shares is not None:
+            by_chain += log(self._shares)
+        return np.asarray(logsumexp(by_chain, axis=1) - np.log(self.n_chains))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         drawn = np.empty((len(self) * size, self.n_labels), dtype=np.int8)
-        chosen = generator.integers(self.n_chains, size=len(drawn))
+        chosen = self._choose_chains(size, generator)
         uniforms = generator.random(drawn.shape)
         rows = np.repeat(np.arange(len(self)), size)
         for m, chain in enumerate(self._chains):
@@ -146,8 +167,14 @@ class ChainMixture(LabelsetDistribution):
             drawn[mine] = chain.sample(rows[mine], uniforms[mine])
         return drawn.reshape(len(self), size, self.n_labels)
 
+    def _choose_chains(self, size: int, generator: np.random.Generator) -> Integers:
+        """Return the chains that draws come from, `size` for each instance, one after the other."""
+        if self._shares is None:
+            return generator.integers(self.n_chains, size=len(self) * size)
+        return self._weighted.find_owners(generator.random((len(self), size))).ravel()
+
     def _temper_links(self, power: float) -> Self:
-        return self._copy([chain.temper(power) for chain in self._chains], self._engine)
+        return self._copy([c.temper(power) for c in self._chains], self._shares, self._engine)
 
     def _link_logits(self, Y: Labelsets) -> Floats:
         return np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
@@ -189,7 +216,8 @@ class ChainMixture(LabelsetDistribution):
             some = rows[first : first + step]
             if self.n_labels > _limits.CHEAP_DENSE_LABELS:
                 self._beyond_dense.note_dense(len(some))
-            write_joints([chain.take(some) for chain in self._chains], P[: len(some)])
+            shares = None if self._shares is None else self._shares[some]
+            write_joints([chain.take(some) for chain in self._chains], shares, P[: len(some)])
             dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
             if self._kept is not None:
                 self._kept.note(some, dense)
@@ -205,11 +233,17 @@ class ChainMixture(LabelsetDistribution):
     # Other engines, which are loaded when they are needed.
 
     @property
+    def _weighted(self) -> WeightedChains:
+        from labelsure.distributions._weighted_chains import WeightedChains
+
+        return WeightedChains(self._chains, self._shares)
+
+    @property
     def _beyond_dense(self) -> ChainViews:
         from labelsure.distributions._chain_views import ChainViews
 
         return ChainViews(
-            self._chains,
+            self._weighted,
             self._engine,
             self.label_names,
             self._random_state,

@@ -6,19 +6,19 @@ prefixes at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from labelsure._kernels import chain_paths
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions._chain_links import Chain, ChainLinks, LinearChain
+from labelsure.distributions._weighted_chains import WeightedChains
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,17 @@ def _stack_links(links: tuple[ChainLinks, ...], power: int) -> tuple[Floats, Flo
     return np.exp(terms), terms, np.stack([link.order for link in links])
 
 
+Paths = tuple[Integers, Labelsets]
+"""Whose draws they are, (n, m, size), and the draws, (n, m, size, L)."""
+
+
 class PathDraws(NamedTuple):
-    """Draws from each chain, and what their own chain says of them.
+    """Draws of a mixture, as many in each of its strata, and what their own chain says of them.
 
     Parameters
     ----------
+    owners
+        (n, m, size) the chain that each comes from.
     draws
         (n, m, size, L)
     log_own
@@ -90,50 +96,49 @@ class PathDraws(NamedTuple):
         (n, m, size) by how much that is above what it is on average, link by link; its mean is 0.
     """
 
+    owners: Integers
     draws: Labelsets
     log_own: Floats
     excess: Floats
 
 
-def draw_from_each(
-    chains: Sequence[Chain], uniforms: Floats, *, squared: bool = False
+def draw_paths(
+    chains: WeightedChains, owners: Integers, uniforms: Floats, *, squared: bool = False
 ) -> PathDraws:
-    """Draw labelsets of each instance from each chain.
+    """Draw labelsets of each instance from the chains that are told.
 
     Parameters
     ----------
     chains
         m of them over n instances.
+    owners
+        (n, m, size) the chain that each draw comes from.
     uniforms
         (n, m, size, L) numbers in [0, 1).
     squared
         Whether to draw from the chains with squared odds.
     """
-    n_samples, _, size, n_labels = uniforms.shape
     draws = np.empty(uniforms.shape, dtype=np.int8)
-    log_own, excess = np.empty(uniforms.shape[:3]), np.empty(uniforms.shape[:3])
+    log_own, excess = np.empty(owners.shape), np.empty(owners.shape)
     stack = LinearStack.of(chains, 2 if squared else 1)
     if stack is not None:
         links = (stack.odds, stack.logits, stack.factors, stack.terms, stack.orders)
-        drawn = PathDraws(draws, log_own, excess)
-        for_rows(chain_paths.draw_rows, n_samples, links, uniforms, into=drawn)
+        drawn = PathDraws(owners, draws, log_own, excess)
+        for_rows(chain_paths.draw_rows, len(draws), links, owners, uniforms, into=drawn[1:])
         return drawn
-    rows = np.repeat(np.arange(n_samples), size)
     for m, given in enumerate(chains):
-        chain = given.square_odds() if squared else given
-        flat, own, above = chain.draw_paths(rows, uniforms[:, m].reshape(-1, n_labels))
-        draws[:, m] = flat.reshape(n_samples, size, n_labels)
-        log_own[:, m], excess[:, m] = (each.reshape(n_samples, size) for each in (own, above))
-    return PathDraws(draws, log_own, excess)
+        chain, mine = given.square_odds() if squared else given, np.nonzero(owners == m)
+        draws[mine], log_own[mine], excess[mine] = chain.draw_paths(mine[0], uniforms[mine])
+    return PathDraws(owners, draws, log_own, excess)
 
 
 def log_mean_prob(
-    chains: Sequence[Chain], labelsets: Labelsets, *, with_squared: bool = False
+    chains: WeightedChains, labelsets: Labelsets, *, with_squared: bool = False
 ) -> Floats:
-    """Return the log of the mean over chains of P(y), (n, ..., q), for labelsets (n, ..., L).
+    """Return the log of the mixture's P(y), (n, ..., q), for labelsets (n, ..., L).
 
-    The last axis is of length 1, or 2 `with_squared`: then the mean of the chains with squared odds
-    follows.
+    The last axis is of length 1, or 2 `with_squared`: then that of the chains with squared odds,
+    of the same weights, follows.
     """
     shape, n_labels = labelsets.shape[:-1], labelsets.shape[-1]
     flat = labelsets.reshape(shape[0], -1, n_labels)
@@ -142,27 +147,25 @@ def log_mean_prob(
     if stack is not None:
         base = LinearStack.of(chains) if with_squared else stack
         assert base is not None
-        inputs = (base.odds, base.factors, flat)
+        inputs = (base.odds, base.factors, chains.log_shares, flat)
         for_rows(chain_paths.log_prob_rows, len(flat), *inputs, into=[log_prob])
         return log_prob.reshape(*shape, 1 + with_squared)
     rows = np.repeat(np.arange(len(flat)), flat.shape[1])
-    kinds = [chains, [chain.square_odds() for chain in chains]] if with_squared else [chains]
+    kinds = [chains, chains.change(lambda chain: chain.square_odds())] if with_squared else [chains]
     for q, kind in enumerate(kinds):
-        by_chain = [chain.take(rows).log_prob(flat.reshape(-1, n_labels)) for chain in kind]
-        mean = logsumexp(by_chain, axis=0) - np.log(len(chains))
-        log_prob[:, :, q] = mean.reshape(flat.shape[:2])
+        log_prob[:, :, q] = kind.log_prob(flat.reshape(-1, n_labels), rows).reshape(flat.shape[:2])
     return log_prob.reshape(*shape, 1 + with_squared)
 
 
-def path_sums(chains: Sequence[Chain], draws: Labelsets, predicted: Labelsets) -> Floats:
+def path_sums(chains: WeightedChains, paths: Paths, predicted: Labelsets) -> Floats:
     """Return sums of y_j - P(y_j = 1 | labels before), along paths in the draws' own chains.
 
     Parameters
     ----------
     chains
         m of them over n instances.
-    draws
-        (n, m, size, L)
+    paths
+        (n, m, size) owners and (n, m, size, L) draws.
     predicted
         (n, L) labelsets.
 
@@ -171,48 +174,49 @@ def path_sums(chains: Sequence[Chain], draws: Labelsets, predicted: Labelsets) -
     (n, m, size, 2): over the labels that are not predicted, and over those that are; their means
     are 0
     """
-    sums = np.empty((*draws.shape[:3], 2))
+    owners, draws = paths
+    sums = np.empty((*owners.shape, 2))
     stack = LinearStack.of(chains)
     if stack is not None:
-        inputs = (stack.odds, stack.factors, draws, predicted)
+        inputs = (stack.odds, stack.factors, owners, draws, predicted)
         for_rows(chain_paths.path_sum_rows, len(draws), *inputs, into=[sums])
         return sums
-    for m, off in enumerate(_off_paths(chains, draws)):
-        for k in (0, 1):
-            sums[:, m, :, k] = np.where(predicted[:, np.newaxis] == k, off, 0.0).sum(axis=2)
+    off = draws - _path_conditionals(chains, paths)
+    for k in (0, 1):
+        sums[..., k] = np.where(predicted[:, np.newaxis, np.newaxis] == k, off, 0.0).sum(axis=3)
     return sums
 
 
-def path_means(chains: Sequence[Chain], draws: Labelsets) -> tuple[Floats, Floats]:
+def path_means(chains: WeightedChains, paths: Paths) -> tuple[Floats, Floats]:
     """Return the mean over draws of P(y_j = 1 | labels before) along their paths, and its spread.
 
     Parameters
     ----------
-    chains, draws
+    chains, paths
         As for `path_sums`.
 
     Returns
     -------
-    (n, m, L) means, and sums of squared differences from them
+    (n, m, L) means of each stratum, and sums of squared differences from them
     """
-    n_samples, n_chains, _, n_labels = draws.shape
-    means, squares = (np.empty((n_samples, n_chains, n_labels)) for _ in range(2))
+    owners, draws = paths
+    means, squares = (np.empty((*owners.shape[:2], draws.shape[3])) for _ in range(2))
     stack = LinearStack.of(chains)
     if stack is not None:
-        inputs = (stack.odds, stack.factors, draws)
-        for_rows(chain_paths.path_mean_rows, n_samples, *inputs, into=[means, squares])
+        inputs = (stack.odds, stack.factors, owners, draws)
+        for_rows(chain_paths.path_mean_rows, len(draws), *inputs, into=[means, squares])
         return means, squares
-    for m, off in enumerate(_off_paths(chains, draws)):
-        p = draws[:, m] - off
-        means[:, m] = p.mean(axis=1)
-        squares[:, m] = ((p - means[:, m, np.newaxis]) ** 2).sum(axis=1)
+    p = _path_conditionals(chains, paths)
+    means[:] = p.mean(axis=2)
+    squares[:] = ((p - means[:, :, np.newaxis]) ** 2).sum(axis=2)
     return means, squares
 
 
-def _off_paths(chains: Sequence[Chain], draws: Labelsets) -> Iterator[Floats]:
-    """Yield y_j - P(y_j = 1 | labels before) of each chain's draws, (n, size, L)."""
-    n_samples, _, size, n_labels = draws.shape
-    rows = np.repeat(np.arange(n_samples), size)
+def _path_conditionals(chains: WeightedChains, paths: Paths) -> Floats:
+    """Return P(y_j = 1 | labels before) along each draw's path, (n, m, size, L)."""
+    owners, draws = paths
+    p = np.empty(draws.shape)
     for m, chain in enumerate(chains):
-        p = chain.take(rows).path_conditionals(draws[:, m].reshape(-1, n_labels))
-        yield draws[:, m] - p.reshape(n_samples, size, n_labels)
+        mine = np.nonzero(owners == m)
+        p[mine] = chain.take(mine[0]).path_conditionals(draws[mine])
+    return p

@@ -14,7 +14,6 @@ from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.distributions import _engine_costs as costs
 from labelsure.distributions._answers import View
-from labelsure.distributions._chain_links import Chain
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._draw_rounds import (
     CollisionPhase,
@@ -28,6 +27,7 @@ from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._engines import Engine
 from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
 from labelsure.distributions._sampling import Sampled
+from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric
 
 Views = Iterator[tuple[Indices, View]]
@@ -80,7 +80,7 @@ class ChainViews:
     Parameters
     ----------
     chains
-        Over the same instances and labels.
+        Over the same instances and labels, with their weights.
     engine
         Which computes.
     label_names
@@ -93,7 +93,7 @@ class ChainViews:
         Takes instances and yields them with all their probabilities, some at a time.
     """
 
-    chains: Sequence[Chain]
+    chains: WeightedChains
     engine: Engine
     label_names: tuple[str, ...]
     random_state: int
@@ -191,7 +191,7 @@ class ChainViews:
             good = found.meets(goals) | (found.meets(enough) & bool(question.phases))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
-                greedy = add_greedy([chain.take(rows[rest]) for chain in self.chains], found[rest])
+                greedy = add_greedy(self.chains.take(rows[rest]), found[rest])
                 yield from self._draw(rows[rest], greedy, question, n_left)
             else:
                 good[:] = True
@@ -214,7 +214,7 @@ class ChainViews:
 
     def sampled(self, rows: Indices, found: Enumeration) -> Sampled:
         """Return what was found of some instances, to be drawn beside."""
-        chains = [chain.take(rows) for chain in self.chains]
+        chains = self.chains.take(rows)
         return Sampled(found, chains, DrawStreams(self.random_state, rows))
 
     @property
@@ -224,7 +224,7 @@ class ChainViews:
 
     def search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
-        return enumerate_chains([chain.take(rows) for chain in self.chains], goals, budget)
+        return enumerate_chains(self.chains.take(rows), goals, budget)
 
     def _blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
         """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""

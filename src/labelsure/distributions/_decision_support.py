@@ -52,7 +52,7 @@ def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: in
     Where they stand may be far from where it is: what is unseen counts once for its own place and
     once for theirs.
     """
-    chains = [chain.take(rows) for chain in views.chains]
+    chains = views.chains.take(rows)
     found = add_greedy(chains, found)
     size = max(2, -(-n_drawn // len(chains)))
     note_operations(draw_operations(chains, len(rows) * size * len(chains)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
@@ -16,7 +15,7 @@ from labelsure._typing import Floats, Indices, Labelsets, Mask
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
 from labelsure.distributions._chain_links import CALL_ROWS, Chain
-from labelsure.distributions._chain_stack import LinearStack, draw_from_each, log_mean_prob
+from labelsure.distributions._chain_stack import LinearStack, draw_paths, log_mean_prob
 from labelsure.distributions._engine_costs import (
     LEARNER_OPERATIONS,
     draw_operations,
@@ -24,6 +23,7 @@ from labelsure.distributions._engine_costs import (
     note_operations,
 )
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
+from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
@@ -153,7 +153,7 @@ class Enumeration(View):
         return Expected((low + high) / 2, low, high)
 
 
-def add_greedy(chains: Sequence[Chain], found: Enumeration) -> Enumeration:
+def add_greedy(chains: WeightedChains, found: Enumeration) -> Enumeration:
     """Add the labelset that each chain comes to by always taking the likelier value.
 
     Where probabilities are so flat that a search finds little, the best of these are far more
@@ -162,7 +162,7 @@ def add_greedy(chains: Sequence[Chain], found: Enumeration) -> Enumeration:
     n_samples, n_labels = len(found.seen), found.seen.n_labels
     halves = np.full((n_samples, len(chains), 1, n_labels), 0.5)
     note_operations((len(chains) + 1) * draw_operations(chains, len(chains) * n_samples))
-    greedy = draw_from_each(chains, halves).draws[:, :, 0]
+    greedy = draw_paths(chains, chains.owners_of_each(1), halves).draws[:, :, 0]
     log_prob = log_mean_prob(chains, greedy)[..., 0]
     instance, place = np.nonzero(~found.seen.contains(greedy))
     rows, weights = greedy[instance, place], np.exp(log_prob[instance, place])
@@ -182,7 +182,7 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
     return least, most
 
 
-def enumerate_chains(chains: Sequence[Chain], goals: Floats, budget: int) -> Enumeration:
+def enumerate_chains(chains: WeightedChains, goals: Floats, budget: int) -> Enumeration:
     """Enumerate each instance's labelsets until the goals are met or the budget is used up.
 
     Parameters
@@ -198,22 +198,32 @@ def enumerate_chains(chains: Sequence[Chain], goals: Floats, budget: int) -> Enu
     budget = min(budget, 2**n_labels) if n_labels < 63 else budget
     stack = LinearStack.of(chains)
     if stack is not None:
-        return _enumerate_linear(stack, goals, budget)
+        return _enumerate_linear(stack, chains.shares, goals, budget)
     return _enumerate_any(chains, goals, budget)
 
 
-def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumeration:
+def _enumerate_linear(
+    stack: LinearStack, shares: Floats, goals: Floats, budget: int
+) -> Enumeration:
     n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
     bounds = np.empty((n_samples, search.N_BOUNDS))
     operations = np.zeros(n_samples, dtype=np.int64)
+    shares = np.ascontiguousarray(shares)
 
     def run(start: int, stop: int) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
         keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
         found: tuple[list[NDArray[np.uint64]], list[Floats]] = [], []
         for i in range(start, stop):
             n, operations[i] = search.enumerate_row(
-                stack.odds[i], stack.factors, stack.orders, goals, keys, P, bounds[i]
+                stack.odds[i],
+                stack.factors,
+                shares[i],
+                stack.orders,
+                goals,
+                keys,
+                P,
+                bounds[i],
             )
             found[0].append(keys[:n].copy())
             found[1].append(P[:n].copy())
@@ -232,12 +242,12 @@ def _enumerate_linear(stack: LinearStack, goals: Floats, budget: int) -> Enumera
     return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
 
 
-def _enumerate_any(chains: Sequence[Chain], goals: Floats, budget: int) -> Enumeration:
+def _enumerate_any(chains: WeightedChains, goals: Floats, budget: int) -> Enumeration:
     """Do the same with any base learner, many prefixes at a time."""
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     parts = []
     for first in range(0, n_samples, BLOCK_ROWS):
-        taken = [chain.take(slice(first, first + BLOCK_ROWS)) for chain in chains]
+        taken = chains.take(slice(first, first + BLOCK_ROWS))
         rows, weights, instance, bounds = _deepen(taken, goals, budget)
         parts.append((rows, weights, instance + first, bounds))
     if not parts:
@@ -250,7 +260,7 @@ def _enumerate_any(chains: Sequence[Chain], goals: Floats, budget: int) -> Enume
 
 
 def _deepen(
-    chains: Sequence[Chain], goals: Floats, budget: int
+    chains: WeightedChains, goals: Floats, budget: int
 ) -> tuple[Labelsets, Floats, Indices, Floats]:
     """Search with smaller and smaller thresholds; an instance keeps its last finished round."""
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
@@ -263,7 +273,7 @@ def _deepen(
     active = np.arange(n_samples)
     threshold = search.FIRST_THRESHOLD
     while active.size and threshold > search.LAST_THRESHOLD:
-        taken = [chain.take(active) for chain in chains]
+        taken = chains.take(active)
         finished, rows, instance, left_alone = _search_any(taken, threshold, budget)
         weights = _mixture_probabilities(taken, rows, instance)
         goes_on = []
@@ -285,31 +295,33 @@ def _deepen(
     )
 
 
-def _mixture_probabilities(chains: Sequence[Chain], rows: Labelsets, instance: Indices) -> Floats:
+def _mixture_probabilities(chains: WeightedChains, rows: Labelsets, instance: Indices) -> Floats:
     note_operations(evaluation_operations(chains, len(rows)))
-    by_chain = [chain.take(instance).log_prob(rows) for chain in chains]
-    return np.exp(logsumexp(by_chain, axis=0) - np.log(len(chains)))
+    return np.exp(chains.log_prob(rows, instance))
 
 
 def _search_any(
-    chains: Sequence[Chain], threshold: float, budget: int
+    chains: WeightedChains, threshold: float, budget: int
 ) -> tuple[Mask, Labelsets, Indices, Floats]:
-    """Find every labelset with at least `threshold` in some chain.
+    """Find every labelset whose share * probability is at least `threshold` in some chain.
 
     Returns which instances stayed within the budget, the labelsets, the instance of each, and the
-    mean over chains of the largest prefix that was left alone.
+    mean over chains of share * the largest prefix that was left alone.
     """
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     finished = np.ones(n_samples, dtype=bool)
     left_alone = np.zeros(n_samples)
     found_rows, found_instances = [], []
-    for chain in chains:
-        instance, ordered, largest = _expand(chain, threshold, budget, finished)
+    for m, chain in enumerate(chains):
+        share = chains.shares[:, m]
+        with np.errstate(divide="ignore"):
+            thresholds = threshold / share
+        instance, ordered, largest = _expand(chain, thresholds, budget, finished)
         rows = np.empty_like(ordered)
         rows[:, chain.order] = ordered
         found_rows.append(rows)
         found_instances.append(instance)
-        left_alone += largest / len(chains)
+        left_alone += share * largest / len(chains)
     rows, instance = np.concatenate(found_rows), np.concatenate(found_instances)
     distinct = find_distinct(rows, instance)
     rows, instance = rows[distinct], instance[distinct]
@@ -319,7 +331,7 @@ def _search_any(
 
 
 def _expand(
-    chain: Chain, threshold: float, budget: int, finished: Mask
+    chain: Chain, thresholds: Floats, budget: int, finished: Mask
 ) -> tuple[Indices, Labelsets, Floats]:
     """Grow prefixes label by label; an instance with too many is marked as not finished."""
     instance = np.flatnonzero(finished)
@@ -336,7 +348,7 @@ def _expand(
         bits = np.repeat(np.array([0, 1], dtype=np.int8), len(q))
         instance = np.tile(instance, 2)
         prefixes = np.column_stack([np.tile(prefixes, (2, 1)), bits])
-        keep = children >= threshold
+        keep = children >= thresholds[instance]
         np.maximum.at(largest, instance[~keep], children[~keep])
         finished &= np.bincount(instance[keep], minlength=len(finished)) <= budget
         keep &= finished[instance]

@@ -228,6 +228,39 @@ def check_row_sums(
         )
 
 
+def read_shares(weights: Any, n_samples: int, n_chains: int) -> Floats | None:
+    """Return the shares that follow from weights, (n, m); None where all are equal.
+
+    Parameters
+    ----------
+    weights
+        (m,) for all instances, or (n, m); None for equal ones.
+    n_samples, n_chains
+        n and m.
+    """
+    if weights is None:
+        return None
+    given = as_floats(weights, "weights")
+    if given.shape not in ((n_chains,), (n_samples, n_chains)):
+        raise InputError(
+            f"`weights` must have shape ({n_chains},), one for each chain, or ({n_samples}, "
+            f"{n_chains}), for each instance as well, got {given.shape}."
+        )
+    if not (given >= 0).all():  # also where one is not a number
+        raise InputError("`weights` must be numbers >= 0, got one that is not.")
+    totals = given.sum(axis=-1, keepdims=True)
+    if (np.abs(totals - 1) > SUM_TOLERANCE[given.dtype]).any():
+        at = np.unravel_index(np.abs(totals - 1).argmax(), totals.shape)
+        raise InputError(
+            f"`weights` must sum to one for each instance, got {totals[at]:.6g}. Divide them by "
+            "their sum."
+        )
+    if (given == given[..., :1]).all():
+        return None
+    shares = given.astype(np.float64) * (n_chains / totals)
+    return np.array(np.broadcast_to(shares, (n_samples, n_chains)))
+
+
 def make_generator(random_state: RandomState) -> np.random.Generator:
     """Return a numpy generator for any random state that people pass, or say what is wrong with it.
 

@@ -1,15 +1,14 @@
 """Sampling without bias: chains can evaluate what they draw.
 
 The mean of -log P(y) over draws y is unbiased for the entropy; what the links of a draw's own chain
-say takes most of its variance away. Draws are stratified over the chains. Where some labelsets were
-enumerated, these count exactly.
+say takes most of its variance away. Draws are stratified over the chains, by their weights. Where
+some labelsets were enumerated, these count exactly.
 
 Section numbers are those of `docs/algorithms.md`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,10 +19,10 @@ from numpy.typing import NDArray
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets, View
-from labelsure.distributions._chain_links import Chain
 from labelsure.distributions._chain_stack import (
     PathDraws,
-    draw_from_each,
+    Paths,
+    draw_paths,
     log_mean_prob,
     path_means,
     path_sums,
@@ -38,6 +37,7 @@ from labelsure.distributions._mean_estimates import (
     undrawn_variance,
 )
 from labelsure.distributions._squared_draws import SquaredDraws
+from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric, counts
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
@@ -64,7 +64,7 @@ class DrawRound:
         (n, m, size) whether a draw is not among the labelsets enumerated.
     """
 
-    chains: Sequence[Chain]
+    chains: WeightedChains
     paths: PathDraws
     is_new: Mask
 
@@ -75,7 +75,7 @@ class DrawRound:
 
     def __getitem__(self, rows: Any) -> DrawRound:
         taken = DrawRound(
-            [chain.take(rows) for chain in self.chains],
+            self.chains.take(rows),
             PathDraws(*(each[rows] for each in self.paths)),
             self.is_new[rows],
         )
@@ -105,7 +105,7 @@ class Sampled(View):
     """
 
     enumeration: Enumeration
-    chains: Sequence[Chain]
+    chains: WeightedChains
     streams: DrawStreams
     rounds: tuple[DrawRound, ...] = ()
     squared_draws: SquaredDraws | None = None
@@ -115,7 +115,7 @@ class Sampled(View):
         squared = self.squared_draws
         return Sampled(
             self.enumeration[rows],
-            [chain.take(rows) for chain in self.chains],
+            self.chains.take(rows),
             self.streams[rows],
             tuple(one[rows] for one in self.rounds),
             None if squared is None else squared[rows],
@@ -123,20 +123,29 @@ class Sampled(View):
         )
 
     def draw_more(self, size: int) -> Sampled:
-        """Return the same with `size` further draws from each chain."""
+        """Return the same with `size` further draws in each stratum."""
+        owners = self._choose_owners(size)
         uniforms = self.streams.uniforms((len(self.chains), size, self.n_labels))
-        paths = draw_from_each(self.chains, uniforms)
+        paths = draw_paths(self.chains, owners, uniforms)
         flat = paths.draws.reshape(len(uniforms), -1, self.n_labels)
         is_new = ~self.enumeration.seen.contains(flat).reshape(uniforms.shape[:3])
         return replace(self, rounds=(*self.rounds, DrawRound(self.chains, paths, is_new)))
 
     def draw_more_squared(self, size: int) -> Sampled:
-        """Return the same with `size` further draws with squared odds from each chain."""
+        """Return the same with `size` further draws with squared odds in each stratum."""
+        owners = self._choose_owners(size, squared=True)
         shape = (len(self.chains), size, self.n_labels)
         uniforms = self.streams.uniforms(shape, squared=True)
-        more = SquaredDraws.draw(self.chains, self.enumeration.seen, uniforms)
+        more = SquaredDraws.draw(self.chains, self.enumeration.seen, owners, uniforms)
         before = self.squared_draws
         return replace(self, squared_draws=more if before is None else before.join(more))
+
+    def _choose_owners(self, size: int, *, squared: bool = False) -> Integers:
+        """Return which chain each of `size` further draws in each stratum comes from."""
+        if self.chains.is_equal:
+            return self.chains.owners_of_each(size)
+        uniforms = self.streams.uniforms((len(self.chains), size), squared=squared)
+        return self.chains.choose_owners(uniforms)
 
     @property
     def n_labels(self) -> int:
@@ -145,13 +154,18 @@ class Sampled(View):
 
     @property
     def size(self) -> int:
-        """How many draws of each chain there are."""
+        """How many draws of each stratum there are."""
         return sum(one.is_new.shape[2] for one in self.rounds)
 
     @cached_property
     def draws(self) -> Labelsets:
         """(n, m, size, L)."""
         return np.concatenate([one.paths.draws for one in self.rounds], axis=2)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """Whose draws they are, and the draws."""
+        return np.concatenate([one.paths.owners for one in self.rounds], axis=2), self.draws
 
     @cached_property
     def is_new(self) -> Mask:
@@ -270,7 +284,7 @@ class Sampled(View):
         nearly everything was enumerated, what that says and the share of other draws with y_j = 1.
         """
         n_chains, size = self.draws.shape[1:3]
-        means, squares = path_means(self.chains, self.draws)
+        means, squares = path_means(self.chains, self.paths)
         value = means.mean(axis=1)
         variance = squares.sum(axis=1) / ((size - 1) * size * n_chains**2)
         known = self.enumeration.seen
@@ -301,7 +315,7 @@ class Sampled(View):
         values = metric.values(*counts(flat, predicted), empty=empty).reshape(self.is_new.shape)
         least, most = metric_range(metric, Y_pred, empty)
         of_known = expect_over(self.enumeration.seen, metric, Y_pred, empty)
-        sums = path_sums(self.chains, self.draws, Y_pred)
+        sums = path_sums(self.chains, self.paths, Y_pred)
         n_new = self.is_new.sum(axis=(1, 2))
         centre = np.where(self.is_new, values, 0.0).sum(axis=(1, 2)) / (n_new + 1)
         return estimate_mean(
@@ -351,8 +365,8 @@ class Sampled(View):
 
 
 def sample_chains(
-    chains: Sequence[Chain], enumeration: Enumeration, n_draws: int, streams: DrawStreams
+    chains: WeightedChains, enumeration: Enumeration, n_draws: int, streams: DrawStreams
 ) -> Sampled:
-    """Draw about `n_draws` labelsets for each instance, as many from each chain."""
+    """Draw about `n_draws` labelsets for each instance, as many in each stratum."""
     size = max(2, -(-n_draws // len(chains)))
     return Sampled(enumeration, chains, streams).draw_more(size)

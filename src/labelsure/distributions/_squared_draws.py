@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +9,14 @@ import numpy as np
 
 from labelsure._typing import Floats, Integers, Mask
 from labelsure.candidates import log
-from labelsure.distributions._chain_links import Chain
-from labelsure.distributions._chain_stack import draw_from_each, log_mean_prob
+from labelsure.distributions._chain_stack import draw_paths, log_mean_prob
 from labelsure.distributions._mean_estimates import (
     QUANTILE,
     Estimate,
     stratified_variance,
     undrawn_variance,
 )
+from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.weighted_labelsets import WeightedLabelsets
 
 
@@ -28,8 +27,8 @@ class SquaredDraws:
     Parameters
     ----------
     log_weights
-        (n, m, size) the log of P(y)**2 / Q(y) of the draws, Q being the mean of the chains with
-        squared odds: with many labels they are too small for a number.
+        (n, m, size) the log of P(y)**2 / Q(y) of the draws, Q being the mixture of the chains
+        with squared odds: with many labels they are too small for a number.
     is_new
         (n, m, size) whether a draw is not among the labelsets enumerated.
     log_known
@@ -42,7 +41,11 @@ class SquaredDraws:
 
     @classmethod
     def draw(
-        cls, chains: Sequence[Chain], known: WeightedLabelsets, uniforms: Floats
+        cls,
+        chains: WeightedChains,
+        known: WeightedLabelsets,
+        owners: Integers,
+        uniforms: Floats,
     ) -> SquaredDraws:
         """Make the draws.
 
@@ -52,10 +55,12 @@ class SquaredDraws:
             m of them over n instances.
         known
             The labelsets enumerated, with their probabilities.
+        owners
+            (n, m, size) the chain that each draw comes from.
         uniforms
             (n, m, size, L) numbers in [0, 1).
         """
-        draws = draw_from_each(chains, uniforms, squared=True).draws
+        draws = draw_paths(chains, owners, uniforms, squared=True).draws
         log_prob = log_mean_prob(chains, draws, with_squared=True)
         flat = draws.reshape(len(draws), -1, draws.shape[-1])
         is_new = ~known.contains(flat).reshape(draws.shape[:3])

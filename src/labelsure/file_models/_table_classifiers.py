@@ -8,12 +8,14 @@ from typing import Any
 from labelsure.classifiers import (
     BinaryRelevance,
     ClassifierTrellis,
+    ConditionalBernoulliMixture,
     EnsembleOfClassifierChains,
     LabelPowerset,
     ProbabilisticClassifierChain,
     RakelD,
     RakelO,
 )
+from labelsure.dependence import DependenceLayer
 
 
 def _make_forest(seed: int | None) -> Any:
@@ -30,6 +32,8 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "powerset": lambda seed: LabelPowerset(random_state=seed),
     "rakeld": lambda seed: RakelD(random_state=seed),
     "rakelo": lambda seed: RakelO(random_state=seed),
+    "cbm": lambda seed: ConditionalBernoulliMixture(random_state=seed),
+    "layer": lambda seed: DependenceLayer(random_state=seed),
     "forest": _make_forest,
 }
 """Each is made from a seed. A new one is an entry here."""

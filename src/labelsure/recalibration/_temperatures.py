@@ -184,11 +184,12 @@ class LinkTemperature(Temperature):
     _title = "A link temperature"
 
     def _learn(self, parts: list[Part]) -> float:
-        logits = [dist.link_logits(Y) for dist, Y in parts]
+        links = [(dist.link_logits(Y), dist.member_weights()) for dist, Y in parts]
 
         def loss(log_power: float) -> float:
             power = float(np.exp(log_power))
-            return -float(np.concatenate([_mean_of_chains(power * z) for z in logits]).mean())
+            logs = [_log_of_mixture(power * z, weights) for z, weights in links]
+            return -float(np.concatenate(logs).mean())
 
         return _as_power(_find_least(loss))
 
@@ -200,10 +201,13 @@ class LinkTemperature(Temperature):
             dist[:1].temper(2.0, links=True)  # which says what to use instead
 
 
-def _mean_of_chains(logits: Floats) -> Floats:
-    """Return log P of labelsets whose links have these log-odds, (n, n_chains, L) to (n,)."""
+def _log_of_mixture(logits: Floats, weights: Floats | None) -> Floats:
+    """Return log P of labelsets whose links have these log-odds, (n, n_chains, L) to (n,).
+
+    `weights` are (n, n_chains), None where there is one chain.
+    """
     by_chain = -np.logaddexp(0.0, -logits).sum(axis=2)
-    return np.asarray(logsumexp(by_chain, axis=1)) - np.log(logits.shape[1])
+    return np.asarray(logsumexp(by_chain, axis=1, b=weights))
 
 
 def _as_power(log_power: float) -> float:

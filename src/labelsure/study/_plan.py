@@ -224,7 +224,7 @@ def shipped_plans() -> list[str]:
     Examples
     --------
     >>> shipped_plans()
-    ['embedded', 'paper', 'paper-standardised', 'quick']
+    ['embedded', 'paper', 'paper-standardised', 'quick', 'wide']
     """
     entries = resources.files("labelsure.study").joinpath("plans").iterdir()
     return sorted(

@@ -24,13 +24,14 @@ CLASSIFIERS = {
     for name in (
         "BinaryRelevance",
         "ClassifierTrellis",
+        "ConditionalBernoulliMixture",
         "EnsembleOfClassifierChains",
         "LabelPowerset",
         "ProbabilisticClassifierChain",
         "RakelD",
         "RakelO",
     )
-}
+} | {"DependenceLayer": "labelsure.dependence.DependenceLayer"}
 """Classifiers that need no import path. A new one is an entry here."""
 
 SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)

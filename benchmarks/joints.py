@@ -1,0 +1,169 @@
+"""Which joint is best? All sources of a joint against marginals alone, on sets small and real.
+
+    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/joints.md]
+
+The folder holds ARFF files of further sets. Each split trains on 60 % of at most 700 instances and
+measures on the others, with the same base learner for all. Intervals are those of the paired
+differences from marginals alone, over the splits. With a page, what stands below its line
+`<!-- measured -->` is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t
+from sklearn.linear_model import LogisticRegression
+
+import labelsure as ls
+
+EMBEDDED = ("digits", "simulated", "yeast")
+FURTHER = ("emotions", "flags", "scene")
+MARK = "<!-- measured -->\n"
+MAX_INSTANCES = 700
+PLAIN = "marginals alone"
+MEASURES = {
+    "log P": "mean log-probability of the true labelset",
+    "exact": "exact match of the most probable labelset",
+    "jaccard": "Jaccard of the decision that is best for it",
+    "error": "calibration error of the expected exact match",
+    "seconds": "seconds of one core, to fit and to answer",
+}
+SMALLER_IS_BETTER = ("error", "seconds")
+
+
+def sources() -> dict[str, object]:
+    """Return a classifier of each source, all with one base learner where they have any."""
+    learner = LogisticRegression(max_iter=300)
+    return {
+        PLAIN: ls.BinaryRelevance(learner),
+        "trellis": ls.ClassifierTrellis(learner, random_state=0),
+        "chain": ls.ProbabilisticClassifierChain(learner, random_state=0),
+        "ensemble of 10 chains": ls.EnsembleOfClassifierChains(learner, random_state=0),
+        "powerset": ls.LabelPowerset(learner, random_state=0),
+        "disjoint powersets": ls.RakelD(learner, partition="dependence", random_state=0),
+        "overlapping powersets": ls.RakelO(learner, random_state=0),
+        "Bernoulli mixture": ls.ConditionalBernoulliMixture(random_state=0),
+        "dependence layer": ls.DependenceLayer(learner, random_state=0),
+    }
+
+
+def load(name: str, folder: Path | None) -> ls.Dataset:
+    if name in EMBEDDED:
+        return ls.load_dataset(name, source="embedded" if name == "yeast" else None)
+    if folder is None:
+        raise SystemExit(f"--data must name the folder of {name}.")
+    if name in ls.list_datasets():
+        return ls.load_dataset(name, folder)
+    return ls.read_dataset(folder / f"{name}.arff.gz")
+
+
+def measure(model: object, train: tuple, test: tuple) -> dict[str, float]:
+    """Fit a model and return what its distributions are worth."""
+    start = time.process_time()
+    dist = model.fit(*train).predict_distribution(test[0])  # type: ignore[attr-defined]
+    Y = test[1]
+    mode = dist.mode()
+    expected = ls.expected_accuracy(dist, mode, metric="exact").clip(0, 1)
+    best = ls.decide(dist, "jaccard")
+    seconds = time.process_time() - start
+    exact = ls.accuracy(Y, mode, "exact")
+    return {
+        "log P": float(dist.log_prob(Y).mean()),
+        "exact": float(exact.mean()),
+        "jaccard": float(ls.accuracy(Y, best, "jaccard").mean()),
+        "error": ls.reliability(expected, exact).expected_calibration_error,
+        "seconds": seconds,
+    }
+
+
+def cells(name: str, folder: Path | None, n_splits: int) -> Iterator[dict[str, object]]:
+    data = load(name, folder)
+    X, Y = np.asarray(data.X, dtype=float), np.asarray(data.Y)
+    for split in range(n_splits):
+        rows = np.random.default_rng(split).permutation(len(Y))[:MAX_INSTANCES]
+        n_train = int(0.6 * len(rows))
+        train, test = rows[:n_train], rows[n_train:]
+        mean, scale = X[train].mean(axis=0), X[train].std(axis=0)
+        Z = (X - mean) / np.where(scale > 0, scale, 1.0)
+        for source, model in sources().items():
+            found = measure(model, (Z[train], Y[train]), (Z[test], Y[test]))
+            yield {"set": name, "split": split, "source": source, **found}
+            print(name, split, source, {k: round(v, 3) for k, v in found.items()}, flush=True)
+
+
+def differences(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the mean paired difference from marginals alone and half its 95 % interval."""
+    wide = frame.pivot_table(index=["set", "split"], columns="source", values=column)
+    off = wide.sub(wide[PLAIN], axis=0).groupby("set")
+    n_splits = off.size()
+    half = off.std().mul(t.ppf(0.975, n_splits - 1) / np.sqrt(n_splits), axis=0)
+    return pd.concat({"mean": off.mean(), "half": half}, axis=1)
+
+
+def table(frame: pd.DataFrame, column: str, order: list[str], sets: list[str]) -> str:
+    """Return a measure as Markdown: means of marginals alone, differences of the others."""
+    found, sign = differences(frame, column), -1 if column in SMALLER_IS_BETTER else 1
+    digits = 2 if column in ("log P", "seconds") else 3
+    means = frame.groupby(["set", "source"])[column].mean().unstack()
+    lines = [f"| {MEASURES[column]} | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
+    for source in order:
+        cells = []
+        for name in sets:
+            if source == PLAIN:
+                text = f"{means.loc[name, source]:.{digits}f}"
+            else:
+                value, half = (found.loc[name, (part, source)] for part in ("mean", "half"))
+                text = f"{value:+.{digits}f} ± {half:.{digits}f}"
+            is_best = (sign * means.loc[name]).idxmax() == source
+            cells.append(f"**{text}**" if is_best else text)
+        lines.append(f"| {source} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def conclusions(frame: pd.DataFrame, order: list[str]) -> str:
+    """Say how often each source is the best, and which never is."""
+    wins: dict[str, list[str]] = {source: [] for source in order}
+    for column in MEASURES:
+        if column == "seconds":
+            continue
+        sign = -1 if column in SMALLER_IS_BETTER else 1
+        best = (sign * frame.groupby(["set", "source"])[column].mean().unstack()).idxmax(axis=1)
+        for name, source in best.items():
+            wins[source].append(f"{column} of {name}")
+    lines = [f"- {source}: best for {', '.join(found)}." for source, found in wins.items() if found]
+    never = [source for source, found in wins.items() if not found]
+    if never:
+        lines.append(f"- Never the best for anything here: {', '.join(never)}.")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sets = [*EMBEDDED, *(FURTHER if options.data else ())]
+    rows = [cell for name in sets for cell in cells(name, options.data, options.splits)]
+    frame, order = pd.DataFrame(rows), list(sources())
+    text = f"{options.splits} splits, at most {MAX_INSTANCES} instances of each set.\n\n"
+    text += "\n".join(table(frame, column, order, sets) for column in MEASURES)
+    text += "\n" + conclusions(frame, order)
+    if options.page is None:
+        sys.stdout.write(text)
+        return
+    before = options.page.read_text().split(MARK)[0]
+    options.page.write_text(before + MARK + "\n" + text)
+
+
+if __name__ == "__main__":
+    main()

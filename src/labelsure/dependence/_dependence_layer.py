@@ -1,0 +1,349 @@
+"""`DependenceLayer`: how the labels of any model depend on each other, learned beside it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._typing import Labelsets
+from labelsure.classifiers import (
+    BinaryRelevance,
+    LabelsetClassifier,
+    LabelsetPredictor,
+    PrecomputedProbabilities,
+    as_distribution,
+    read_targets,
+)
+from labelsure.distributions import (
+    IndependentLabels,
+    LabelsetDistribution,
+    clip_certain,
+    make_random_state,
+)
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets import given_names, index_of, names_in, refuse_masked
+from labelsure.named_labelsets import read_labelsets
+from labelsure.named_rows import align_rows
+from labelsure.recalibration import (
+    ChainDependence,
+    CopulaDependence,
+    JointTemperature,
+    Recalibration,
+)
+from labelsure.saving import expect, is_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LAYERS: dict[str, type[Recalibration]] = {
+    "copula": CopulaDependence,
+    "chain": ChainDependence,
+    "temperature": JointTemperature,
+}
+"""What can be learned, by name; "independent" stands for nothing."""
+
+KINDS = ("auto", *LAYERS, "independent")
+MIN_SAMPLES = 10
+MAX_SEED = np.iinfo(np.int32).max
+
+Part = tuple[LabelsetDistribution, Labelsets]
+
+
+class DependenceLayer(LabelsetPredictor):
+    """A joint distribution for a model that only says how likely each label is.
+
+    It learns from instances that are new to the model. Labels stay independent unless what was
+    learned makes the true labelsets more likely, on instances that it was not learned from in turn:
+    the 95 % interval of the mean gain has to be above 0.
+
+    Parameters
+    ----------
+    estimator
+        The model, as `as_distribution` takes it once it is fitted; a learner for one label, or None
+        for logistic regression, is put into `BinaryRelevance`.
+        It is fitted to all instances, and the layer learns from what clones say of the fold that
+        they were not fitted to. A model in `sklearn.frozen.FrozenEstimator` stays as it is, and
+        `PrecomputedProbabilities` learns nothing: then the layer learns from all instances, which
+        must be new to whatever made the probabilities.
+    kind
+        - "auto": the one with the largest gain of those that pass the gate;
+        - "copula": `CopulaDependence`, which keeps the marginals;
+        - "chain": `ChainDependence`, which recalibrates them;
+        - "temperature": `JointTemperature`, which makes all flatter or sharper;
+        - "independent": none.
+    gate
+        Whether it has to pass. Without, the kind that is named is used whatever it gains, and
+        "auto" takes the largest gain above 0.
+    cv
+        How many folds.
+    random_state
+        Seed of the folds; an int makes them the same in every call.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted model.
+    layers_
+        All kinds, fitted.
+    kind_
+        The one in use.
+    mean_log_prob_
+        Of the true labelsets, where labels are independent.
+    classes_, label_names_
+        As of all classifiers.
+
+    Examples
+    --------
+    The output of a neural network for labelled instances, here of two labels that come together:
+
+    >>> import numpy as np
+    >>> from labelsure import DependenceLayer, PrecomputedProbabilities
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.uniform(0.2, 0.8, (400, 1)) * [1.0, 1.0]
+    >>> Y = (rng.random((400, 1)) < P).astype(int)
+    >>> layer = DependenceLayer(PrecomputedProbabilities()).fit(P, Y)
+    >>> layer.kind_
+    'chain'
+    >>> layer.report()[["gain", "passes"]].round(1)
+                 gain  passes
+    kind
+    independent   0.0    True
+    copula        0.2    True
+    chain         0.7    True
+    temperature  -0.0   False
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        kind: str = "auto",
+        *,
+        gate: bool = True,
+        cv: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.kind = kind
+        self.gate = gate
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model, unless it is frozen, and learn how its labels depend on each other.
+
+        Parameters
+        ----------
+        X
+            n instances, in whatever form the model takes them.
+        y
+            Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
+            sparse, or a list of label names for each instance; or a vector of two classes, which
+            is the case of one label.
+        """
+        self._check_parameters()
+        model = self._model()
+        if isinstance(model, LabelsetClassifier):
+            X, Y = self._check_training_data(X, y, min_samples=MIN_SAMPLES)
+            y = Y
+        else:
+            y = self._read_truth(X, y)
+        if self._is_settled:
+            self.estimator_ = self._fit_model(model, X, y)
+            parts = [self._compare(self.estimator_, X, y)]
+        else:
+            parts = [self._compare_fold(model, X, y, *fold) for fold in self._split(X)]
+            self.estimator_ = self._fit_model(model, X, y)
+        self._learn(parts)
+        if not isinstance(model, LabelsetClassifier):
+            self.label_names_ = parts[0][0].label_names
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.estimator_, name):
+                    setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def report(self) -> pd.DataFrame:
+        """Return what each kind gains on instances that it was not learned from.
+
+        Returns
+        -------
+        A row for each kind: the mean log-probability of the true labelsets, its gain over
+        independent labels with the 95 % interval, whether that is above 0, and whether it is in use
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "kind_")
+        rows = [("independent", self.mean_log_prob_, 0.0, 0.0, 0.0, True)]
+        for kind, layer in self.layers_.items():
+            mean = self.mean_log_prob_ + layer.gain_
+            ends = layer.gain_low_, layer.gain_high_
+            rows.append((kind, mean, layer.gain_, *ends, layer.gain_low_ > 0))
+        columns = ["kind", "mean_log_prob", "gain", "gain_low", "gain_high", "passes"]
+        table = pd.DataFrame(rows, columns=columns).set_index("kind")
+        return table.assign(in_use=table.index == self.kind_)
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of each instance."""
+        check_is_fitted(self, "kind_")
+        if isinstance(self.estimator_, LabelsetClassifier):
+            return super().predict_distribution(X)
+        refuse_masked(X, "X")
+        return self.distribution_of_checked(X).with_index(index_of(X))
+
+    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of instances that are checked already."""
+        dist = self._ask(self.estimator_, X)
+        return dist if self.kind_ == "independent" else self.layers_[self.kind_].transform(dist)
+
+    # The model.
+
+    def _model(self) -> Any:
+        """Return the model; a learner for one label is fitted to each of them."""
+        if self.estimator is None or _is_for_one_label(self.estimator):
+            return BinaryRelevance(self.estimator, random_state=self.random_state)
+        return self.estimator
+
+    def _wrapped_estimator(self) -> Any:
+        return self._model()
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all instances are new to the model."""
+        return isinstance(self.estimator, (FrozenEstimator, PrecomputedProbabilities))
+
+    def _fit_model(self, model: Any, X: Any, y: Any) -> Any:
+        if isinstance(model, LabelsetClassifier):
+            return clone(model).fit_checked(X, y, self.label_names_)
+        return clone(model).fit(X, y)  # a frozen one stays as it is
+
+    def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
+        """Return what a fitted model says of each label."""
+        if isinstance(fitted, LabelsetClassifier):
+            dist = fitted.distribution_of_checked(X)
+        else:
+            knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
+            names = None if knows_names else given_names(self.label_names_)
+            dist = as_distribution(fitted, X, label_names=names)
+        if isinstance(dist, IndependentLabels):
+            return dist
+        return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
+
+    def _read_truth(self, X: Any, y: Any) -> Any:
+        """Return y in the form that models of other libraries are fitted with, its rows as in X."""
+        refuse_masked(y, "y")
+        if y is None:
+            raise InputError("`y` must hold the true labelsets: requires y to be passed, got None.")
+        check_consistent_length(X, y)
+        if _num_samples(X) < MIN_SAMPLES:
+            raise InputError(
+                f"At least {MIN_SAMPLES} instances are needed, got {_num_samples(X)}. A few "
+                "hundred show whether labels depend on each other."
+            )
+        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
+        y = y if order is None else _safe_indexing(y, order)
+        if _is_vector(y):
+            targets = read_targets(np.asarray(y))
+            self.classes_, self.label_names_ = targets.classes, ("y0",)
+            return targets.labelsets[:, 0].astype(np.int64)
+        read = read_labelsets(y, name="y")
+        n_labels = read.rows.shape[1]
+        self.classes_ = [np.array([0, 1]) for _ in range(n_labels)]
+        self.label_names_ = read.label_names or tuple(f"y{j}" for j in range(n_labels))
+        if read.label_names is None or names_in(y) is not None:
+            return y if names_in(y) is not None else read.rows.astype(np.int64)
+        import pandas as pd
+
+        return pd.DataFrame(read.rows.astype(np.int64), index_of(X), list(read.label_names))
+
+    def _split(self, X: Any) -> Any:
+        seed = make_random_state(self.random_state).randint(MAX_SEED)
+        folds = KFold(min(self.cv, _num_samples(X)), shuffle=True, random_state=seed)
+        return folds.split(np.zeros(_num_samples(X)))
+
+    def _compare_fold(self, model: Any, X: Any, y: Any, train: Any, held_out: Any) -> Part:
+        fitted = self._fit_model(model, _safe_indexing(X, train), _safe_indexing(y, train))
+        return self._compare(fitted, _safe_indexing(X, held_out), _safe_indexing(y, held_out))
+
+    def _compare(self, fitted: Any, X: Any, y: Any) -> Part:
+        """Return what a model says of instances, and their truth in the order of its labels."""
+        dist = self._ask(fitted, X)
+        return dist, dist.align(np.reshape(y, (-1, 1)) if np.ndim(y) == 1 else y)
+
+    # The layer.
+
+    def _learn(self, parts: list[Part]) -> None:
+        """Fit all kinds to what is said of instances and their truth, and choose one."""
+        dists, truths = [dist for dist, _ in parts], [Y for _, Y in parts]
+        logs = [dist.log_prob(Y) for dist, Y in parts]
+        self.mean_log_prob_ = float(np.concatenate(logs).mean())
+        with warnings.catch_warnings(), one_blas_thread():
+            # A power at its limit is told by `str(layers_["temperature"])`.
+            warnings.filterwarnings("ignore", message="The power of the", category=UserWarning)
+            self.layers_ = {
+                kind: layer(gate=self.gate).fit_parts(dists, truths)
+                for kind, layer in LAYERS.items()
+            }
+        self.kind_ = self._choose()
+
+    def _choose(self) -> str:
+        """Return the kind to use, by what each gains."""
+        if self.kind != "auto":
+            named = self.layers_.get(self.kind)
+            return self.kind if named is not None and named.is_kept_ else "independent"
+        kept = [kind for kind, layer in self.layers_.items() if layer.is_kept_]
+        best = max(kept, key=lambda kind: self.layers_[kind].gain_, default="independent")
+        gains = best != "independent" and self.layers_[best].gain_ > 0
+        return best if gains else "independent"
+
+    def _check_parameters(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown_name("kind", self.kind, KINDS)
+        if not isinstance(self.gate, (bool, np.bool_)):
+            raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
+        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
+            raise InputError(f"`cv` must be a whole number of folds >= 2, got {self.cv!r}.")
+        model = self._model()
+        if isinstance(model, type) or not hasattr(model, "get_params"):
+            raise InputError(
+                f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
+                "`DependenceLayer(PrecomputedProbabilities()).fit(probabilities, y)`."
+            )
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._check_parameters()
+        expect(
+            isinstance(self.layers_, dict) and list(self.layers_) == list(LAYERS),
+            "`layers_` must hold one of each kind",
+        )
+        for kind, layer in self.layers_.items():
+            right = type(layer) is LAYERS[kind] and layer.label_names_ == self.label_names_
+            expect(right, f"the layer {kind!r} must be one, of the same labels")
+        known = ("predict_distribution", "predict_proba")
+        is_model = any(hasattr(self.estimator_, name) for name in known)
+        expect(is_model, "`estimator_` must be a model with probabilities")
+        expect(is_number(self.mean_log_prob_), "`mean_log_prob_` must be a number")
+        expect(self.kind_ == self._choose(), "`kind_` must be what the gains say")
+
+
+def _is_for_one_label(model: Any) -> bool:
+    """Whether a classifier says of itself that it does not take several labels."""
+    if isinstance(model, (type, FrozenEstimator)) or not hasattr(model, "__sklearn_tags__"):
+        return False
+    tags = get_tags(model)
+    known = tags.classifier_tags
+    return known is not None and not (known.multi_label or tags.target_tags.multi_output)
+
+
+def _is_vector(y: Any) -> bool:
+    """Whether y has one value for each instance, not several labels."""
+    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
+        return False
+    return not any(isinstance(row, (list, tuple, set, frozenset, np.ndarray)) for row in y)

@@ -1,0 +1,216 @@
+"""`IndependentMixture`: several batches of independent labels, each with its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+from scipy.special import logsumexp
+
+from labelsure._kernels.chain_joints import SAFE_LOGIT
+from labelsure._limits import CACHED_JOINT_BYTES, cut_rows
+from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure.candidates import Profile, log
+from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._probabilities import read_shares
+from labelsure.errors import InputError
+from labelsure.metrics import Metric
+
+if TYPE_CHECKING:
+    from labelsure.distributions._chain_mixture import ChainMixture
+
+
+class IndependentMixture(LabelsetDistribution):
+    """Labels that are independent within each component: copulas, conditional Bernoulli mixtures.
+
+    Marginals, log-probabilities, sizes (so F1's optimum), expected accuracies of given labelsets
+    and the collision are exact at any number of labels: all but the last are means over the
+    components. Entropy, mode, `top` and max-marginals come from the engines of a `ChainMixture`,
+    of which this is the case without links.
+
+    Parameters
+    ----------
+    components
+        `IndependentLabels` over the same instances and labels.
+    label_names
+        One for each label; those of the first component by default.
+    weights
+        (n_components,) what each has of the mixture, or (n, n_components) by instance; None for
+        equal ones.
+    **settings
+        Of the engine, as for `ChainMixture`.
+
+    Examples
+    --------
+    Two labels that come together or not at all:
+
+    >>> from labelsure import IndependentLabels
+    >>> both, neither = IndependentLabels([[0.9, 0.9]]), IndependentLabels([[0.1, 0.1]])
+    >>> dist = IndependentMixture([both, neither], weights=[0.25, 0.75])
+    >>> dist.probabilities().round(3)
+    array([[0.61, 0.09, 0.09, 0.21]])
+    >>> dist.marginals().round(3), dist.profile().collision.round(4)
+    (array([[0.3, 0.3]]), array([0.4324]))
+    """
+
+    def __init__(
+        self,
+        components: Iterable[IndependentLabels],
+        label_names: Iterable[Any] | None = None,
+        *,
+        weights: Any = None,
+        **settings: Unpack[EngineSettings],
+    ) -> None:
+        parts = list(components)
+        if not parts or not all(isinstance(part, IndependentLabels) for part in parts):
+            kinds = sorted({type(part).__name__ for part in parts}) or "none"
+            raise InputError(f"`components` must be `IndependentLabels`, one or more, got {kinds}.")
+        shapes = {(len(part), part.n_labels) for part in parts}
+        if len(shapes) > 1:
+            raise InputError(
+                "`components` must all have the same instances and labels, got (n_samples, "
+                f"n_labels) of {sorted(shapes)}."
+            )
+        names = parts[0].label_names if label_names is None else label_names
+        super().__init__(*shapes.pop(), names)
+        self._parts = parts
+        shares = read_shares(weights, len(self), len(parts))
+        equal = np.ones((len(self), len(parts))) if shares is None else shares
+        self._weights: Floats = equal / len(parts)
+        self._index = parts[0].index
+        DEFAULT_ENGINE.replace(settings)  # refuses what is wrong
+        self._engine = settings
+
+    @cached_property
+    def _chains(self) -> ChainMixture:
+        """The same distributions as chains without links."""
+        from labelsure.distributions._chain_links import Chain, LinearChain
+        from labelsure.distributions._chain_mixture import ChainMixture
+
+        order, none = np.arange(self.n_labels), np.zeros((self.n_labels, self.n_labels))
+        # A label that is certain has a logit that is not a number; this one is as certain.
+        logits = [np.clip(part._marginal_logits(), -SAFE_LOGIT, SAFE_LOGIT) for part in self._parts]
+        chains: list[Chain] = [LinearChain.from_fitted(order, base, none) for base in logits]
+        return ChainMixture(chains, self.label_names, weights=self._weights, **self._engine)
+
+    @property
+    def n_components(self) -> int:
+        """The number of components."""
+        return len(self._parts)
+
+    def _copy(self, parts: list[IndependentLabels], weights: Floats) -> Self:
+        new = copy(self)
+        new.__dict__.pop("_chains", None)
+        new._parts, new._weights, new._n_samples = parts, weights, len(weights)
+        return new
+
+    def _take(self, rows: Rows) -> Self:
+        return self._copy([part._take(rows) for part in self._parts], self._weights[rows])
+
+    def _with_engine(self, settings: EngineSettings) -> Self:
+        if not settings:
+            return self
+        new = copy(self)
+        new._engine = {**self._engine, **settings}
+        new.__dict__["_chains"] = self._chains._with_engine(settings)
+        return new
+
+    def _members(self) -> list[LabelsetDistribution]:
+        return list(self._parts)
+
+    def _member_weights(self) -> Floats:
+        return self._weights.copy()
+
+    # What is linear in the probabilities: the mean over components, by their weights.
+
+    def _mix(self, by_component: Iterable[Floats]) -> Floats:
+        total: Floats | float = 0.0
+        for k, values in enumerate(by_component):
+            total = total + self._weights[:, k].reshape(-1, *[1] * (values.ndim - 1)) * values
+        return np.asarray(total)
+
+    def _marginals(self) -> Floats:
+        return np.minimum(self._mix(part._marginals() for part in self._parts), 1.0)
+
+    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
+        return self._mix(part._expected(metric, Y_pred, empty).value for part in self._parts)
+
+    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
+        parts = (part._expected_of_guesses(metric, guesses, empty).value for part in self._parts)
+        return Expected.exactly(self._mix(parts))
+
+    def _expected_steps(self, flips: bool) -> Integers:
+        return self.n_components * self._parts[0]._expected_steps(flips)
+
+    def _size_marginals(self) -> Floats:
+        return self._mix(part._size_marginals() for part in self._parts)
+
+    def _probabilities(self) -> Floats:
+        return self._mix(part._probabilities() for part in self._parts)
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        by_component = np.stack([part._log_prob(Y) for part in self._parts], axis=1)
+        return np.asarray(logsumexp(by_component + log(self._weights), axis=1))
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        ends = np.cumsum(self._weights, axis=1)
+        ends /= ends[:, -1:]
+        places = generator.random((len(self), size))
+        owners = (places[:, :, np.newaxis] >= ends[:, np.newaxis]).sum(axis=2)
+        p = np.stack([part._marginals() for part in self._parts], axis=1)
+        chosen = p[np.arange(len(self))[:, np.newaxis], owners]
+        return (generator.random(chosen.shape) < chosen).astype(np.int8)
+
+    # What is not: by the engines, but for the collision.
+
+    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+        found = self._chains._summary([], empty)
+        profile = self._with_exact_collision(found.profile)
+        expected = {metric.name: self._expected(metric, found.mode, empty) for metric in metrics}
+        return Summary.of_mode(profile, found.mode, expected)
+
+    def _with_exact_collision(self, profile: Profile) -> Profile:
+        """Return the profile with the collision in closed form. Section 17.
+
+        Two draws, of components k and l, agree in a label with probability q_k q_l + (1 - q_k)
+        (1 - q_l).
+        """
+        if profile.bounds is None:
+            return profile  # exact already
+        log_collision = np.empty(len(self))
+        n_pairs = self.n_components**2
+        for rows in cut_rows(len(self), 8 * n_pairs * self.n_labels, CACHED_JOINT_BYTES):
+            q = np.stack([part._marginals()[rows] for part in self._parts], axis=1)
+            agree = q[:, :, None] * q[:, None] + (1 - q[:, :, None]) * (1 - q[:, None])
+            log_weights = log(self._weights[rows])
+            pairs = log(agree).sum(axis=3) + log_weights[:, :, None] + log_weights[:, None]
+            log_collision[rows] = logsumexp(pairs, axis=(1, 2))
+        ends = tuple(replace(end, log_collision=log_collision) for end in profile.bounds)
+        return replace(
+            profile,
+            log_collision=log_collision,
+            bounds=(ends[0], ends[1]),
+            collision_error=np.zeros(len(self)),
+        )
+
+    def _mode(self) -> Labelsets:
+        return self._chains._mode()
+
+    def _top(self, k: int) -> TopLabelsets:
+        return self._chains._top(k)
+
+    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+        return self._chains._max_marginals(log_at_least)
+
+    def _temper_links(self, power: float) -> Self:
+        return self._copy([part._temper(power) for part in self._parts], self._weights)
+
+    def _link_logits(self, Y: Labelsets) -> Floats:
+        return np.concatenate([part._link_logits(Y) for part in self._parts], axis=1)
