@@ -83,10 +83,10 @@ def assert_same(model, X, dist, estimator, policy):
     np.testing.assert_array_equal(found.accepted[clear], policy.accept(estimated)[clear])
 
 
-def by_hand(model, Y, first, second):
+def by_hand(model, Y, first, second, Y_train=None):
     """Fit an accuracy estimator to the first rows and a policy to the second."""
     dist = ls.as_distribution(model, X[first])
-    estimator = ls.AccuracyEstimator(METRIC, "full").fit(dist, Y[first])
+    estimator = ls.AccuracyEstimator(METRIC).fit(dist, Y[first], Y_train=Y_train)
     dist = ls.as_distribution(model, X[second])
     realised = ls.accuracy(Y[second], dist.mode(), METRIC)
     return estimator, ls.AcceptPolicy(TARGET).fit(estimator.predict(dist), realised)
@@ -118,13 +118,15 @@ def test_a_model_and_instances_that_are_held_out(case):
     if case.name == "FrozenEstimator":
         assert model.policy_.n_samples_ == 100  # it needs no training
         return
-    parts = by_hand(inner, Y[:, : dist.n_labels], order[:40], order[40:80])
+    labels = Y[:, : dist.n_labels]
+    parts = by_hand(inner, labels, order[:40], order[40:80], labels[order[80:]])
     assert_same(model, X, dist, *parts)
 
 
 def test_a_model_that_is_cross_fitted(case):
     y = truth_for(case)
-    model = aware(make(case), target=TARGET, cv=3).fit(X, y)
+    # How often labelsets occurred in the training part of each fold has its own tests.
+    model = aware(make(case), target=TARGET, cv=3, features="full").fit(X, y)
     assert model.policy_.reached_
     if case.name == "FrozenEstimator":
         assert model.guaranteed_

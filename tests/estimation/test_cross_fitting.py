@@ -64,8 +64,8 @@ def cross_fit(X, Y, metric, n_folds=5, seed=0, learner=None):
     """An accuracy estimator by cross-fitting, as the aware classifier has it, without its card."""
     learner = LeastSquares() if learner is None else learner
     model = ls.AccuracyAwareClassifier(learner, metric, cv=n_folds, random_state=seed)
-    data = model._read_training_data(X, Y, {})
-    found = calibrate(model._wrap(), data, n_folds, has_policy=False, random_state=seed)
+    data = model._read_training_data(X, Y, {}, None)
+    found = calibrate(model._wrap(), data, n_folds, needs_half=False, random_state=seed)
     # A given penalty saves half of the time, and a frame what is learned about single labels.
     table = ls.ScoreTable(found.for_estimator.to_frame())
     estimator = ls.AccuracyEstimator(metric, "full", penalty=1e-3).fit(table)
