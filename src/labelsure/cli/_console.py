@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from labelsure._kernels.progress import watch_progress
 from labelsure._storage import first_line
 
 if TYPE_CHECKING:
@@ -132,6 +131,8 @@ class InstanceBar:
 
     def __init__(self, quiet: bool = False) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        from labelsure._kernels.progress import watch_progress  # helps of commands need no numpy
 
         console = make_console(stderr=True, quiet=quiet)
         self._bar = Progress(
