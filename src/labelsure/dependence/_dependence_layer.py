@@ -116,8 +116,8 @@ class DependenceLayer(LabelsetPredictor):
                  gain  passes
     kind
     independent   0.0    True
-    copula        0.2    True
-    chain         0.7    True
+    copula        0.3    True
+    chain         0.6    True
     temperature  -0.0   False
     """
 
