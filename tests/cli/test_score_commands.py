@@ -139,7 +139,10 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     code, out, err = run("estimate", "far.csv", "--shift", "weighted")
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")
-    assert "Too few rows to see whether" in run("estimate", "few.csv")[1]
+    assert (
+        "Not compared with the labelled instances: the rows are too few"
+        in run("estimate", "few.csv")[1]
+    )
     code, _, err = run("estimate", "few.csv", "--shift", "weihted")
     assert code == 2
     assert "Did you mean 'weighted'?" in err

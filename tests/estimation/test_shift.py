@@ -246,13 +246,14 @@ class TestWeights:
         with pytest.raises(ls.InputError, match="`view` must be given for shift='labels'"):
             ESTIMATOR.estimate_sums(ESTIMATOR.sum_up(DIST), shift="labels")
 
-    def test_cross_fitted_labels_are_not_compared(self):
+    def test_predictions_of_folds_are_no_reference(self):
         rng = np.random.default_rng(11)
         X = rng.normal(size=(600, 4))
         labels = (X[:, :3] + rng.normal(size=(600, 3)) > 0).astype(int)
         model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=3, random_state=0)
         model.fit(X[:400], labels[:400])
-        compared = set(model.estimate(X[400:]).shift.moved.index)
+        assert model.estimate(X[400:] + 9).shift is None  # whatever has moved
+        compared = set(ls.shift_test(model, X[400:]).moved.index)
         assert compared == {"HP", "TG", "SE", "CE", "ME", "CS", "n_predicted"}
         assert model.estimate(X[400:], shift="labels").effective_size > 200
         held_out = model.set_params(cv=0.5).fit(X[:400], labels[:400])

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from labelsure.scoring import FileSums
 
 N_PLANNED = 100  # labels, whose worth is shown where no width is asked for
-FEW_ROWS = "Too few rows to see whether they are like the labelled instances."
+NOT_COMPARED = (
+    "Not compared with the labelled instances: the rows are too few, or the model was made by folds "
+    "(`train --cv 0.4` holds instances out, to which rows can be compared)."
+)
 LABELS_ADVICE = (
     "`labelsure score --audit` draws rows; give their labels by `--truth`. Rows that somebody "
     "chose instead make the estimate wrong."
@@ -145,7 +148,7 @@ def _print(parts: dict[str, Any], shift: str, *, has_labels: bool) -> None:
     plan: LabelPlan | None = parts["plan"]
     console.print(str(plain))
     if shift == "test" and not has_labels:
-        found = FEW_ROWS if plain.shift is None else str(plain.shift)
+        found = NOT_COMPARED if plain.shift is None else str(plain.shift)
         is_doubtful = plain.shift is not None and plain.shift.found
         console.print(f"Do not rely on this. {found}" if is_doubtful else found)
     if parts["weighted"] is not None:

@@ -366,9 +366,13 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return BatchSums.of(estimated, self._fitted_model().sum_slopes(inputs))
 
     def _warn_of_shift(self, found: Estimate, view: View | None) -> Estimate:
-        """Return the estimate with the test of its batch, and warn where that finds something."""
+        """Return the estimate with the test of its batch, and warn where that finds something.
+
+        Predictions of several models, as of cross-fitting, are no reference: the model that
+        predicts in the end differs from each of them, and trees do so by much.
+        """
         sample = getattr(self, "calibration_sample_", None)
-        if view is None or sample is None:
+        if view is None or sample is None or not sample.of_one_model:
             return found
         test = compare_views(sample.view, view)
         if test is not None and test.found:
