@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 N_PLANNED = 100  # labels, whose worth is shown where no width is asked for
 NOT_COMPARED = (
-    "Not compared with the labelled instances: the rows are too few, or the model was made by folds "
-    "(`train --cv 0.4` holds instances out, to which rows can be compared)."
+    "Not compared with the labelled instances: the rows are too few, or the model was made by "
+    "folds (`train --cv 0.4` holds instances out, to which rows can be compared)."
 )
 LABELS_ADVICE = (
     "`labelsure score --audit` draws rows; give their labels by `--truth`. Rows that somebody "
