@@ -54,8 +54,8 @@ def test_every_module_has_tests_and_every_entry_is_used():
 
 
 def test_equivalent_changes_are_changes_that_exist_and_have_a_reason():
-    known = {mutant.key for mutant in mutants.all_mutants([])}
     entries = mutants.read_equivalent()
+    known = {mutant.key for mutant in mutants.all_mutants([entry["module"] for entry in entries])}
     for entry in entries:
         assert (entry["module"], entry["function"], entry["change"]) in known, entry
         assert len(entry["reason"]) > 20
