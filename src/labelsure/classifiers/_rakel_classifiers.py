@@ -5,6 +5,7 @@ After Tsoumakas, Katakis and Vlahavas, "Random k-labelsets for multilabel classi
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,9 @@ class _Rakel(LabelsetClassifier):
     blocks_: list[list[int]]
     classifiers_: list[LabelPowerset]
 
+    @abstractmethod
     def _choose_blocks(self, Y: Labelsets, generator: np.random.RandomState) -> list[list[int]]:
-        raise NotImplementedError
+        """Return the places of the labels of each block, in rising order."""
 
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
