@@ -32,7 +32,9 @@ _INNER: dict[str, Any] = {
 }
 _KERNEL: dict[str, Any] = {**_INNER, "cache": True, "no_cpython_wrapper": False}
 # The compiler may reorder sums (once, when it compiles) and fuse multiply-adds, which lets loops
-# vectorise. NaN and infinity keep their meaning.
+# vectorise. NaN and infinity keep their meaning. A loop that also writes to an array has a second
+# form, which sums one by one and is taken where that array lies close to another: its sums would
+# depend on where the system puts arrays. So loops sum or write, never both (a test looks).
 _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
