@@ -99,6 +99,14 @@ def fast_inner(function: Callable[..., Any]) -> Any:
     return njit(**_INNER, **_SUMS)(function)
 
 
+def fast_inlined(function: Callable[..., Any]) -> Any:
+    """Make a function with sums a part of each fast kernel that calls it.
+
+    For short ones with many arrays, which take longer to hand over than to work with.
+    """
+    return njit(**_INNER, **_SUMS, inline="always")(function)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel when it is first called, or take it from the disk."""
     return _compile_once(njit(**_KERNEL)(function))

@@ -147,7 +147,7 @@ def log_mean_prob(
     if stack is not None:
         base = LinearStack.of(chains) if with_squared else stack
         assert base is not None
-        inputs = (base.odds, base.factors, chains.log_shares, flat)
+        inputs = (base.odds, base.factors, chains.shares, flat)
         for_rows(chain_paths.log_prob_rows, len(flat), *inputs, into=[log_prob])
         return log_prob.reshape(*shape, 1 + with_squared)
     rows = np.repeat(np.arange(len(flat)), flat.shape[1])

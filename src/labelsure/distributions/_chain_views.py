@@ -25,7 +25,12 @@ from labelsure.distributions._draw_rounds import (
 )
 from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._engines import Engine
-from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
+from labelsure.distributions._enumeration import (
+    ENDLESS,
+    Enumeration,
+    add_greedy,
+    enumerate_chains,
+)
 from labelsure.distributions._sampling import Sampled
 from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric
@@ -182,12 +187,13 @@ class ChainViews:
     def _search_or_draw(self, question: Question) -> Views:
         """Search for a while; draw where that does not do."""
         n_searched, n_left = self.share_budget()
+        patience = _limits.PATIENCE
         if question.k > 1:  # draws do not find what a search does not
-            n_searched, n_left = self.engine.budget, 0
+            n_searched, n_left, patience = self.engine.budget, 0, ENDLESS
         goals = question.goals(self.engine.mass)
         enough = question.goals_instead_of_draws(self.engine.sampled_tolerance)
         for rows in self._blocks(n_searched, n_left):
-            found = self.search(rows, goals, n_searched)
+            found = self.search(rows, goals, n_searched, patience)
             good = found.meets(goals) | (found.meets(enough) & bool(question.phases))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
@@ -222,9 +228,11 @@ class ChainViews:
         """Whether exact answers are worth what they cost."""
         return self.is_affordable and costs.is_dense_worthwhile(self.chains)
 
-    def search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
+    def search(
+        self, rows: Indices, goals: Floats, budget: int, patience: int = ENDLESS
+    ) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
-        return enumerate_chains(self.chains.take(rows), goals, budget)
+        return enumerate_chains(self.chains.take(rows), goals, budget, patience)
 
     def _blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
         """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""
