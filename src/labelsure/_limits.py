@@ -36,11 +36,6 @@ FIRST_SEARCH = 256
 """Labelsets that "auto" searches for before it draws: where these do not do, a thousand draws
 nearly always cost less than a longer search."""
 
-PATIENCE = 16
-"""That search ends where it visits more prefixes than (this + labelsets found) * m * L, m being the
-number of chains. Where it finds labelsets half as many do; where probabilities are flat it finds
-none, however long it takes."""
-
 FIRST_DRAWS = 256
 """Draws of the first round, from which the number that is needed can be told."""
 

@@ -485,7 +485,6 @@ def test_unbiased_in_plain_python_too():
 def test_enumeration_takes_variance_away(spread, gain, of_collision, monkeypatch):
     """Of a flat collision there is none to take: draws with squared odds nearly all weigh alike."""
     monkeypatch.setattr(_limits, "FIRST_SEARCH", 500)
-    monkeypatch.setattr(_limits, "PATIENCE", 2**20)  # flat ones are searched to the end, too
     chains = repeated(linear_chains(15, 12, 3, spread, n_samples=1), 200)
     dist = ls.ChainMixture(chains, max_exact_labels=1, tolerance=0.0, sampled_tolerance=0.0)
     alone = dist.profile(engine="sampled", budget=500)

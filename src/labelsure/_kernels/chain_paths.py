@@ -110,16 +110,18 @@ def _list_members(labelsets, i, s, members, place):
 
 
 @fast_inner
-def _sum_expected(odds, logits):
-    """Return the sum of p logit(p) over labels."""
-    total = 0.0
+def _sum_expected(odds, own, mean):
+    """Return the sums over labels of p times their logits: their own, and those on average."""
+    of_own = of_mean = 0.0
     for j in range(odds.size):
-        total += odds[j] / (1.0 + odds[j]) * logits[j]
-    return total
+        p = odds[j] / (1.0 + odds[j])
+        of_own += p * own[j]
+        of_mean += p * mean[j]
+    return of_own, of_mean
 
 
 @fast_kernel
-def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
+def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, log_own, excess):
     """Per row: labelsets drawn label by label, and what their own chain says. Section 7.
 
     Parameters
@@ -128,6 +130,8 @@ def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
         (n, m, L) odds and logits of each label when no earlier one is set; (m, L, L) what label i,
         set, multiplies the odds of label j with, and adds to its logit; (m, L) the label at each
         position.
+    mean_logits
+        (n, L) of each label, on average over the chains.
     owners
         (n, m, size) the chain that each draw comes from.
     uniforms
@@ -137,8 +141,9 @@ def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
     log_own
         (n, m, size) written: the log-probability of the draw in its own chain.
     excess
-        (n, m, size) written: by how much `log_own` is above what it is on average, link by link:
-        the sum along the path of (y - p) logit(p), whose mean is 0.
+        (n, m, size, 2) written: by how much `log_own` is above what it is on average, link by
+        link: the sum along the path of (y - p) logit(p), whose mean is 0; and the same with the
+        label's mean logit, as it would be in a chain like all together.
     """
     odds, logits, factors, weights, orders = links
     n_strata, n_labels = owners.shape[1], orders.shape[1]
@@ -150,20 +155,22 @@ def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
                 for j in range(n_labels):
                     work[j] = odds[i, m, j]
                     logit[j] = logits[i, m, j]
-                of_members = 0.0
+                own = mean = 0.0
                 for j in range(n_labels):
                     label = orders[m, j]
                     one = uniforms[i, k, s, j] * (1.0 + work[label]) < work[label]
                     draws[i, k, s, label] = one
                     if one:
-                        of_members += logit[label]
+                        own += logit[label]
+                        mean += mean_logits[i, label]
                         for later in range(n_labels):
                             work[later] *= factors[m, label, later]
                             logit[later] += weights[m, label, later]
-                log_own[i, k, s] = of_members - _log_product(work)
+                log_own[i, k, s] = own - _log_product(work)
                 # What a label that is set does to those before it is nothing: the odds of each are
                 # still those that it was drawn with.
-                excess[i, k, s] = of_members - _sum_expected(work, logit)
+                of_own, of_mean = _sum_expected(work, logit, mean_logits[i])
+                excess[i, k, s, 0], excess[i, k, s, 1] = own - of_own, mean - of_mean
 
 
 @inner

@@ -14,6 +14,10 @@ FIRST_THRESHOLD = 0.03
 SHRINK = 0.25  # each round's threshold is this share of the last one's
 LAST_THRESHOLD = 1e-15
 LOG2 = 0.6931471805599453
+PATIENCE = 16
+"""A search that may end early does so where it visits more prefixes than m L (this + labelsets
+found), m being the number of chains. Where it finds labelsets half as many do; where probabilities
+are flat it finds none, however long it takes."""
 LARGE = 1e290  # a product of odds up to here is a number, and so are those of some of them
 STACK_LABELS = (
     64  # up to here the odds of all labels are kept along a path, not made when asked for
@@ -257,7 +261,7 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
 
 
 @kernel
-def enumerate_row(odds, factors, shares, orders, goals, patience, keys, P, bounds):
+def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
     """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
 
     Parameters
@@ -275,8 +279,8 @@ def enumerate_row(odds, factors, shares, orders, goals, patience, keys, P, bound
         Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
         or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
         enough to have seen, or a probability that no labelset unseen has.
-    patience
-        The search ends where it visits more prefixes than (patience + labelsets found) * m * L.
+    small
+        Once no labelset unseen can have more than this, a search that finds little ends early.
     keys, P
         (budget, n_words) and (budget,), written.
     bounds
@@ -303,8 +307,9 @@ def enumerate_row(odds, factors, shares, orders, goals, patience, keys, P, bound
             if shares[m] == 0.0:
                 continue
             links, found = (odds, factors, shares), (keys, P, slots)
-            n_visits = (patience + n_found) * n_chains * n_labels - n_visited
-            n_visits = min(n_visits, n_labels * P.size)
+            n_visits = n_labels * P.size
+            if bound <= small:
+                n_visits = min(n_visits, (PATIENCE + n_found) * n_chains * n_labels - n_visited)
             n_found, left_alone, n_left, more = _search_chain(
                 m, links, orders[m], threshold / shares[m], found, n_found, n_visits, stack
             )

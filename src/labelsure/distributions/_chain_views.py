@@ -25,12 +25,7 @@ from labelsure.distributions._draw_rounds import (
 )
 from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._engines import Engine
-from labelsure.distributions._enumeration import (
-    ENDLESS,
-    Enumeration,
-    add_greedy,
-    enumerate_chains,
-)
+from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
 from labelsure.distributions._sampling import Sampled
 from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric
@@ -187,13 +182,13 @@ class ChainViews:
     def _search_or_draw(self, question: Question) -> Views:
         """Search for a while; draw where that does not do."""
         n_searched, n_left = self.share_budget()
-        patience = _limits.PATIENCE
+        small = self.small_unseen
         if question.k > 1:  # draws do not find what a search does not
-            n_searched, n_left, patience = self.engine.budget, 0, ENDLESS
+            n_searched, n_left, small = self.engine.budget, 0, 0.0
         goals = question.goals(self.engine.mass)
         enough = question.goals_instead_of_draws(self.engine.sampled_tolerance)
         for rows in self._blocks(n_searched, n_left):
-            found = self.search(rows, goals, n_searched, patience)
+            found = self.search(rows, goals, n_searched, small)
             good = found.meets(goals) | (found.meets(enough) & bool(question.phases))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
@@ -203,6 +198,15 @@ class ChainViews:
                 good[:] = True
             if good.any():
                 yield rows[good], found[np.flatnonzero(good)]
+
+    @property
+    def small_unseen(self) -> float:
+        """A probability small enough: the interval of the top gap is at most twice as wide.
+
+        Draws say nothing of the largest probabilities, so a search before them goes on until no
+        labelset unseen has more.
+        """
+        return self.engine.sampled_tolerance / 2
 
     def share_budget(self) -> tuple[int, int]:
         """Return how many labelsets "auto" searches for, and how many it may draw."""
@@ -228,11 +232,9 @@ class ChainViews:
         """Whether exact answers are worth what they cost."""
         return self.is_affordable and costs.is_dense_worthwhile(self.chains)
 
-    def search(
-        self, rows: Indices, goals: Floats, budget: int, patience: int = ENDLESS
-    ) -> Enumeration:
+    def search(self, rows: Indices, goals: Floats, budget: int, small: float = 0.0) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
-        return enumerate_chains(self.chains.take(rows), goals, budget, patience)
+        return enumerate_chains(self.chains.take(rows), goals, budget, small)
 
     def _blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
         """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""

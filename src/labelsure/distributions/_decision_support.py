@@ -16,7 +16,7 @@ from labelsure._typing import Indices, Labelsets
 from labelsure.distributions._answers import Support
 from labelsure.distributions._chain_views import ChainViews, Question
 from labelsure.distributions._engine_costs import draw_operations, note_operations
-from labelsure.distributions._enumeration import ENDLESS, Enumeration, add_greedy
+from labelsure.distributions._enumeration import Enumeration, add_greedy
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.weighted_labelsets import WeightedLabelsets
 
@@ -29,16 +29,16 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
     """
     budget, tolerance = views.engine.budget, views.engine.tolerance
     n_searched, n_drawn = views.share_budget()
-    patience = _limits.PATIENCE
+    small = views.small_unseen
     if views.engine.name == "certified":
-        n_searched, n_drawn, patience = budget, 0, ENDLESS
+        n_searched, n_drawn, small = budget, 0, 0.0
     n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
     goals = Question(unseen=tolerance, certain=True).goals(views.engine.mass)
     bytes_each = max(1, n_searched + n_drawn) * (8 * views.n_labels + 32)
     progress = Progress(len(views))
     for some in cut_rows(len(views), bytes_each, _limits.DECISION_BYTES):
         rows = np.arange(len(views))[some]
-        found = views.search(rows, goals, n_searched, patience)
+        found = views.search(rows, goals, n_searched, small)
         good = found.meets(goals) if n_drawn else np.ones(len(rows), dtype=bool)
         if good.any():
             yield rows[good], found[np.flatnonzero(good)].support(views.label_names)

@@ -28,7 +28,6 @@ from labelsure.metrics import Metric
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
 BLOCK_ROWS = 32  # instances whose prefixes are expanded together
-ENDLESS = 2**31  # patience of a search that goes on while its budget lasts
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
 
 
 def enumerate_chains(
-    chains: WeightedChains, goals: Floats, budget: int, patience: int = ENDLESS
+    chains: WeightedChains, goals: Floats, budget: int, small: float = 0.0
 ) -> Enumeration:
     """Enumerate each instance's labelsets until the goals are met or the budget is used up.
 
@@ -196,20 +195,20 @@ def enumerate_chains(
         As `_kernels.labelset_search.enumerate_row` takes them.
     budget
         Labelsets of an instance at most.
-    patience
-        As `enumerate_row` takes it, where chains are linear: a search of flat probabilities, which
-        finds next to nothing, ends early.
+    small
+        Once no labelset unseen can have more than this, a search of linear chains that finds little
+        ends early.
     """
     n_labels = chains[0].order.size
     budget = min(budget, 2**n_labels) if n_labels < 63 else budget
     stack = LinearStack.of(chains)
     if stack is not None:
-        return _enumerate_linear(stack, chains.shares, goals, budget, patience)
+        return _enumerate_linear(stack, chains.shares, goals, budget, small)
     return _enumerate_any(chains, goals, budget)
 
 
 def _enumerate_linear(
-    stack: LinearStack, shares: Floats, goals: Floats, budget: int, patience: int
+    stack: LinearStack, shares: Floats, goals: Floats, budget: int, small: float
 ) -> Enumeration:
     n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
@@ -227,7 +226,7 @@ def _enumerate_linear(
                 shares[i],
                 stack.orders,
                 goals,
-                patience,
+                small,
                 keys,
                 P,
                 bounds[i],
