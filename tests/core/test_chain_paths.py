@@ -61,13 +61,24 @@ def draw_every_labelset(chains, *, squared=False):
 def test_draws_know_their_own_probability_and_what_it_is_above(kind):
     chains = KINDS[kind](1)
     drawn = draw_every_labelset(chains)
+    unset = [oracles.path(chain.order, conditional_of(chain), 0)[2] for chain in chains]
+    mean_logits = [
+        sum(math.log(p / (1 - p)) for p in of_label) / len(chains)
+        for of_label in zip(*unset, strict=True)
+    ]
     for m, chain in enumerate(chains):
         assert_array_equal(drawn.draws[0, m], ALL)
         paths = [oracles.path(chain.order, conditional_of(chain), code) for code in CODES]
         assert_allclose(drawn.log_own[0, m], [log_own for log_own, _, _ in paths], atol=1e-12)
-        assert_allclose(drawn.excess[0, m], [excess for _, excess, _ in paths], atol=1e-12)
-        # What the control variate rests on.
-        assert abs(math.fsum(np.exp(drawn.log_own[0, m]) * drawn.excess[0, m])) < 1e-12
+        assert_allclose(drawn.excess[0, m, :, 0], [excess for _, excess, _ in paths], atol=1e-12)
+        of_mean = [
+            sum((y - p) * mean for y, p, mean in zip(labelset, given, mean_logits, strict=True))
+            for labelset, (_, _, given) in zip(ALL, paths, strict=True)
+        ]
+        assert_allclose(drawn.excess[0, m, :, 1], of_mean, atol=1e-12)
+        # What the control variates rest on.
+        for excess in drawn.excess[0, m].T:
+            assert abs(math.fsum(np.exp(drawn.log_own[0, m]) * excess)) < 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -151,6 +151,22 @@ def test_samples_follow_the_distribution():
     np.testing.assert_array_equal(draws[:, :50], dist.sample(40_000, random_state=1)[:, :50])
 
 
+@pytest.mark.jit_only
+def test_sums_do_not_depend_on_where_arrays_lie_in_memory(monkeypatch):
+    """Each thread gets memory of its own; work arrays lie close behind probabilities in it."""
+    rng = np.random.default_rng(0)
+    dist = ls.ChainMixture(
+        [ls.LinearChain([1, 0, 2], rng.normal(size=(300, 3)), rng.normal(size=(3, 3)))]
+    )
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")
+    alone = dist.profile()
+    monkeypatch.setenv("LABELSURE_NUM_THREADS", "4")
+    for _ in range(200):
+        profile = dist.profile()
+        np.testing.assert_array_equal(profile.log_collision, alone.log_collision)
+        np.testing.assert_array_equal(profile.entropy, alone.entropy)
+
+
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
     dist = ls.ChainMixture(random_chains(5, 6, 3, n_samples=7))
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")

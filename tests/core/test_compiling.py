@@ -1,8 +1,10 @@
 """Kernels are compiled for one form of their arguments, by one process, and not without a word."""
 
+import ast
 import importlib
 import pkgutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,3 +203,66 @@ def test_a_folder_without_locks_is_no_hindrance(import_module, monkeypatch):
 
     monkeypatch.setattr(FileLock, "acquire", refuse)
     assert import_module().add_one(2) == 3
+
+
+def own_nodes(loop):
+    """Return what a loop holds, without the loops within it."""
+    found, waiting = [], list(ast.iter_child_nodes(loop))
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, ast.For | ast.While):
+            found.append(node)
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def loops_that_sum_and_write(source):
+    """Return the functions of fast kernels with an innermost loop that does both."""
+    found = []
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        if not any("fast" in ast.unparse(one) for one in function.decorator_list):
+            continue
+        floats = {
+            target.id
+            for node in ast.walk(function)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            for target in node.targets
+            if isinstance(target, ast.Name) and isinstance(node.value.value, float)
+        }
+        for loop in ast.walk(function):
+            if not isinstance(loop, ast.For | ast.While):
+                continue
+            nodes = own_nodes(loop)
+            calls = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+            has_loops = any(
+                isinstance(node, ast.For | ast.While) for node in ast.walk(loop) if node is not loop
+            )
+            if has_loops or any(name.startswith("_") for name in calls):
+                continue  # not one that is vectorised
+            changed = [node for node in nodes if isinstance(node, ast.AugAssign)]
+            sums = [node for node in changed if getattr(node.target, "id", None) in floats]
+            writes = [
+                target
+                for node in nodes
+                if isinstance(node, ast.Assign | ast.AugAssign)
+                for target in getattr(node, "targets", None) or [node.target]
+                if isinstance(target, ast.Subscript)
+            ]
+            if sums and writes:
+                found.append(function.name)
+    return found
+
+
+def test_loops_of_fast_kernels_sum_or_write():
+    """The order of a sum in a loop that writes too depends on where its arrays lie in memory."""
+    folder = Path(labelsure._kernels.__file__).parent
+    found = {path.name: loops_that_sum_and_write(path.read_text()) for path in folder.glob("*.py")}
+    assert found["profile_sums.py"] == []
+    assert {name: functions for name, functions in found.items() if functions} == {}
+    both = "for j in range(n):\n        values[j] = row[j]\n        total += row[j]\n"
+    source = f"@fast_kernel\ndef add(n, row, values):\n    total = 0.0\n    {both}"
+    assert loops_that_sum_and_write(source) == ["add"]
+    assert loops_that_sum_and_write(source.replace("@fast_kernel\n", "")) == []
+    assert loops_that_sum_and_write(source.replace("values[j] = row[j]", "pass")) == []

@@ -155,7 +155,7 @@ def test_draws_that_are_all_alike_are_not_sure():
     dist = ls.ChainMixture([chain], engine="sampled", budget=400)
     truth = ls.ChainMixture([chain], engine="dense")
     profile = dist.profile()
-    assert (profile.entropy_error == 0).any()  # some instances saw one labelset
+    assert (profile.entropy_error < 1e-15).any()  # some instances saw one labelset
     assert (profile.high.entropy >= truth.profile().entropy).all()
     Y = np.zeros((50, 3), dtype=int)  # worth something in the rarest case alone
     value, _, high = ls.expected_accuracy(dist, Y, metric="jaccard", return_bounds=True)

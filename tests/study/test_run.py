@@ -46,12 +46,7 @@ def undisturbed(tmp_path_factory):
 
 def assert_same(folder, run):
     scores = pd.read_parquet(Path(folder) / "scores.parquet")
-    # With several threads the last bit of a collision of few labels is not always the same: one
-    # in some ten thousand rows. All else is compared to the last bit.
-    loose = [name for name in scores.columns if "collision" in name]
-    exact = [name for name in scores.columns if name not in loose]
-    pd.testing.assert_frame_equal(scores[exact], run.scores[exact], check_exact=True)
-    pd.testing.assert_frame_equal(scores[loose], run.scores[loose], rtol=1e-14, atol=0)
+    pd.testing.assert_frame_equal(scores, run.scores, check_exact=True)
     features = pd.read_parquet(Path(folder) / "features.parquet")
     pd.testing.assert_frame_equal(features, run.features, check_exact=True)
 

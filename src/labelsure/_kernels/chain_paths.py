@@ -8,66 +8,81 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelsure._kernels.compiling import fast_inner, inner, kernel
+from labelsure._kernels.compiling import fast_inlined, fast_inner, fast_kernel, inner
 
 LARGE = 1e290  # products are taken apart before they leave what a float holds
 MODERATE = 1e140  # two such numbers can be multiplied
+SMALL = 1e-280  # a mean below is made of logs: what is too small for a number may be part of it
 
 
-@fast_inner
-def _multiply(values, factors):
-    for j in range(values.size):
-        values[j] *= factors[j]
+# Arrays are handed to functions whole, with the places to look at: a row of an array, made for the
+# sake of a function, costs as much as the few multiplications with it.
 
 
-@fast_inner
-def _multiply_by_four(values, first, second, third, fourth):
-    """Multiply by four rows of factors while the values are at hand."""
-    for j in range(values.size):
-        values[j] *= (first[j] * second[j]) * (third[j] * fourth[j])
+@fast_inlined
+def _write_odds(odds, factors, i, m, members, s, n_members, work):
+    """Write the odds of each label in chain m, for row i, along the path to a labelset.
+
+    The labels that are set are members[s, :n_members].
+    """
+    n_labels = work.size
+    for j in range(n_labels):
+        work[j] = odds[i, m, j]
+    n_fours = n_members // 4
+    for k in range(0, 4 * n_fours, 4):  # four at a time, while the odds are at hand
+        a, b = members[s, k], members[s, k + 1]
+        c, d = members[s, k + 2], members[s, k + 3]
+        for j in range(n_labels):
+            work[j] *= (factors[m, a, j] * factors[m, b, j]) * (factors[m, c, j] * factors[m, d, j])
+    for k in range(4 * n_fours, n_members):
+        a = members[s, k]
+        for j in range(n_labels):
+            work[j] *= factors[m, a, j]
 
 
-@fast_inner
-def _add(values, terms):
-    for j in range(values.size):
-        values[j] += terms[j]
+@fast_inlined
+def _multiply_all(odds):
+    """Return the product of 1 + odds."""
+    product = 1.0
+    for j in range(odds.size):
+        product *= 1.0 + odds[j]
+    return product
 
 
-@fast_inner
-def _log_product(values):
-    """Return the log of the product of 1 + value."""
-    total = 0.0
-    for first in range(0, values.size, 16):
-        block = values[first : first + 16]
-        product = 1.0
-        for j in range(block.size):
-            product *= 1.0 + block[j]
-        if product > LARGE:  # seldom: odds so large that their product overflows
-            for j in range(block.size):
-                total += np.log1p(block[j])
-        else:
-            total += np.log(product)
-    return total
-
-
-@fast_inner
-def _square(values, squares):
-    for j in range(values.size):
-        squares[j] = values[j] * values[j]
+@fast_inlined
+def _multiply_squares(odds):
+    """Return the product of 1 + odds ** 2."""
+    product = 1.0
+    for j in range(odds.size):
+        product *= 1.0 + odds[j] * odds[j]
+    return product
 
 
 @inner
-def _log_of_members(work, members):
+def _log_product(odds):
+    """Return the log of the product of 1 + odds."""
+    product = _multiply_all(odds)
+    if product < LARGE:
+        return np.log(product)
+    total = 0.0
+    for j in range(odds.size):
+        total += np.log1p(odds[j])
+    return total
+
+
+@inner
+def _log_of_members(work, members, s, n_members):
     """Return the log of the product of some labels' odds."""
     total, product = 0.0, 1.0
-    for label in members:
+    for k in range(n_members):
+        odds = work[members[s, k]]
         if not 1.0 / MODERATE < product < MODERATE:
             total += np.log(product)
             product = 1.0
-        if 1.0 / MODERATE < work[label] < MODERATE:
-            product *= work[label]
+        if 1.0 / MODERATE < odds < MODERATE:
+            product *= odds
         else:
-            total += np.log(work[label])
+            total += np.log(odds)
     return total + np.log(product)
 
 
@@ -84,32 +99,29 @@ def _log_mean_exp(logs):
 
 
 @inner
-def _list_members(labelset, members):
-    """Write the labels that are set; return how many."""
+def _list_members(labelsets, i, s, members, place):
+    """Write the labels that are set in labelsets[i, s] to members[place]; return how many."""
     n_members = 0
-    for label in range(labelset.size):
-        if labelset[label]:
-            members[n_members] = label
+    for label in range(labelsets.shape[2]):
+        if labelsets[i, s, label]:
+            members[place, n_members] = label
             n_members += 1
     return n_members
 
 
-@inner
-def _set_all(odds, factors, members, work):
-    """Write the odds of each label along the path to a labelset with these members."""
+@fast_inner
+def _sum_expected(odds, own, mean):
+    """Return the sums over labels of p times their logits: their own, and those on average."""
+    of_own = of_mean = 0.0
     for j in range(odds.size):
-        work[j] = odds[j]
-    n_fours = members.size // 4
-    for k in range(n_fours):
-        first, second = members[4 * k], members[4 * k + 1]
-        third, fourth = members[4 * k + 2], members[4 * k + 3]
-        _multiply_by_four(work, factors[first], factors[second], factors[third], factors[fourth])
-    for member in members[4 * n_fours :]:
-        _multiply(work, factors[member])
+        p = odds[j] / (1.0 + odds[j])
+        of_own += p * own[j]
+        of_mean += p * mean[j]
+    return of_own, of_mean
 
 
-@kernel
-def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
+@fast_kernel
+def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, log_own, excess):
     """Per row: labelsets drawn label by label, and what their own chain says. Section 7.
 
     Parameters
@@ -118,6 +130,8 @@ def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
         (n, m, L) odds and logits of each label when no earlier one is set; (m, L, L) what label i,
         set, multiplies the odds of label j with, and adds to its logit; (m, L) the label at each
         position.
+    mean_logits
+        (n, L) of each label, on average over the chains.
     owners
         (n, m, size) the chain that each draw comes from.
     uniforms
@@ -127,8 +141,9 @@ def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
     log_own
         (n, m, size) written: the log-probability of the draw in its own chain.
     excess
-        (n, m, size) written: by how much `log_own` is above what it is on average, link by link:
-        the sum along the path of (y - p) logit(p), whose mean is 0.
+        (n, m, size, 2) written: by how much `log_own` is above what it is on average, link by
+        link: the sum along the path of (y - p) logit(p), whose mean is 0; and the same with the
+        label's mean logit, as it would be in a chain like all together.
     """
     odds, logits, factors, weights, orders = links
     n_strata, n_labels = owners.shape[1], orders.shape[1]
@@ -140,33 +155,51 @@ def draw_rows(start, stop, links, owners, uniforms, draws, log_own, excess):
                 for j in range(n_labels):
                     work[j] = odds[i, m, j]
                     logit[j] = logits[i, m, j]
-                total = above = 0.0
+                own = mean = 0.0
                 for j in range(n_labels):
                     label = orders[m, j]
-                    p = work[label] / (1.0 + work[label])
-                    one = uniforms[i, k, s, j] < p
+                    one = uniforms[i, k, s, j] * (1.0 + work[label]) < work[label]
                     draws[i, k, s, label] = one
                     if one:
-                        total += logit[label]
-                        above += (1.0 - p) * logit[label]
-                        _multiply(work, factors[m, label])
-                        _add(logit, weights[m, label])
-                    else:
-                        above -= p * logit[label]
-                log_own[i, k, s] = total - _log_product(work)
-                excess[i, k, s] = above
+                        own += logit[label]
+                        mean += mean_logits[i, label]
+                        for later in range(n_labels):
+                            work[later] *= factors[m, label, later]
+                            logit[later] += weights[m, label, later]
+                log_own[i, k, s] = own - _log_product(work)
+                # What a label that is set does to those before it is nothing: the odds of each are
+                # still those that it was drawn with.
+                of_own, of_mean = _sum_expected(work, logit, mean_logits[i])
+                excess[i, k, s, 0], excess[i, k, s, 1] = own - of_own, mean - of_mean
 
 
-@kernel
-def log_prob_rows(start, stop, odds, factors, log_shares, labelsets, log_prob):
+@inner
+def _write_by_logs(odds, factors, shares, i, members, s, n_members, work, log_prob):
+    """Write one entry of `log_prob_rows` where products are too large or too small for a number."""
+    logs, squared = np.empty(shares.shape[1]), np.empty(shares.shape[1])
+    for m in range(shares.shape[1]):
+        _write_odds(odds, factors, i, m, members, s, n_members, work)
+        of_members = _log_of_members(work, members, s, n_members)
+        log_share = np.log(shares[i, m])
+        logs[m] = of_members - _log_product(work) + log_share
+        for j in range(work.size):
+            work[j] *= work[j]
+        squared[m] = 2.0 * of_members - _log_product(work) + log_share
+    log_prob[i, s, 0] = _log_mean_exp(logs)
+    if log_prob.shape[2] == 2:
+        log_prob[i, s, 1] = _log_mean_exp(squared)
+
+
+@fast_kernel
+def log_prob_rows(start, stop, odds, factors, shares, labelsets, log_prob):
     """Per row: the log-probabilities of given labelsets under the mean of share * chain.
 
     Parameters
     ----------
     odds, factors
         (n, m, L) and (m, L, L) as `draw_rows` takes them.
-    log_shares
-        (n, m) the logs of the weights times m.
+    shares
+        (n, m) the weights times m.
     labelsets
         (n, size, L)
     log_prob
@@ -175,29 +208,37 @@ def log_prob_rows(start, stop, odds, factors, log_shares, labelsets, log_prob):
     """
     n_chains, n_labels = odds.shape[1], odds.shape[2]
     size, with_squares = labelsets.shape[1], log_prob.shape[2] == 2
-    all_members = np.empty((size, n_labels), dtype=np.int64)
+    members = np.empty((size, n_labels), dtype=np.int64)
     n_members = np.empty(size, dtype=np.int64)
-    work, squares = np.empty(n_labels), np.empty(n_labels)
-    by_chain = np.empty((log_prob.shape[2], size, n_chains))
+    work, total, squared = np.empty(n_labels), np.empty(size), np.empty(size)
     for i in range(start, stop):
         for s in range(size):
-            n_members[s] = _list_members(labelsets[i, s], all_members[s])
+            n_members[s] = _list_members(labelsets, i, s, members, s)
+            total[s] = squared[s] = 0.0
         for m in range(n_chains):  # one chain's factors stay in the cache
+            share = shares[i, m]
             for s in range(size):
-                members = all_members[s, : n_members[s]]
-                _set_all(odds[i, m], factors[m], members, work)
-                of_members = _log_of_members(work, members)
-                by_chain[0, s, m] = of_members - _log_product(work) + log_shares[i, m]
+                _write_odds(odds, factors, i, m, members, s, n_members[s], work)
+                set_odds = 1.0
+                for k in range(n_members[s]):
+                    set_odds *= work[members[s, k]]
+                all_odds = _multiply_all(work)
+                # Not a number where products are too large, and so is the sum.
+                total[s] += share * (set_odds / all_odds) if all_odds < LARGE else np.nan
                 if with_squares:
-                    _square(work, squares)
-                    log_squared = 2.0 * of_members - _log_product(squares)
-                    by_chain[1, s, m] = log_squared + log_shares[i, m]
+                    all_odds = _multiply_squares(work)
+                    p = set_odds * (set_odds / all_odds) if all_odds < LARGE else np.nan
+                    squared[s] += share * p
         for s in range(size):
-            for q in range(log_prob.shape[2]):
-                log_prob[i, s, q] = _log_mean_exp(by_chain[q, s])
+            if total[s] > SMALL and (squared[s] > SMALL or not with_squares):
+                log_prob[i, s, 0] = np.log(total[s] / n_chains)
+                if with_squares:
+                    log_prob[i, s, 1] = np.log(squared[s] / n_chains)
+            else:
+                _write_by_logs(odds, factors, shares, i, members, s, n_members[s], work, log_prob)
 
 
-@kernel
+@fast_kernel
 def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
     """Per row: sums along the path of each draw of y_j - P(y_j = 1 | labels before), in its chain.
 
@@ -216,20 +257,20 @@ def path_sum_rows(start, stop, odds, factors, owners, draws, predicted, sums):
         Their means are 0.
     """
     n_labels = odds.shape[2]
-    members, work = np.empty(n_labels, dtype=np.int64), np.empty(n_labels)
+    members, work = np.empty((1, n_labels), dtype=np.int64), np.empty(n_labels)
     for i in range(start, stop):
         for k in range(draws.shape[1]):
             for s in range(draws.shape[2]):
                 m = owners[i, k, s]
-                n_members = _list_members(draws[i, k, s], members)
-                _set_all(odds[i, m], factors[m], members[:n_members], work)
+                n_members = _list_members(draws[i], k, s, members, 0)
+                _write_odds(odds, factors, i, m, members, 0, n_members, work)
                 sums[i, k, s, 0] = sums[i, k, s, 1] = 0.0
                 for j in range(n_labels):
                     off = draws[i, k, s, j] - work[j] / (1.0 + work[j])
                     sums[i, k, s, predicted[i, j]] += off
 
 
-@kernel
+@fast_kernel
 def path_mean_rows(start, stop, odds, factors, owners, draws, means, squares):
     """Per row and stratum: the mean of P(y_j = 1 | labels before) along the paths of its draws.
 
@@ -243,7 +284,7 @@ def path_mean_rows(start, stop, odds, factors, owners, draws, means, squares):
         (n, m, L) written: the sums of squared differences from these means.
     """
     n_labels, size = odds.shape[2], draws.shape[2]
-    members, work = np.empty(n_labels, dtype=np.int64), np.empty(n_labels)
+    members, work = np.empty((1, n_labels), dtype=np.int64), np.empty(n_labels)
     for i in range(start, stop):
         for k in range(draws.shape[1]):
             mean, square = means[i, k], squares[i, k]
@@ -251,8 +292,8 @@ def path_mean_rows(start, stop, odds, factors, owners, draws, means, squares):
                 mean[j] = square[j] = 0.0
             for s in range(size):
                 m = owners[i, k, s]
-                n_members = _list_members(draws[i, k, s], members)
-                _set_all(odds[i, m], factors[m], members[:n_members], work)
+                n_members = _list_members(draws[i], k, s, members, 0)
+                _write_odds(odds, factors, i, m, members, 0, n_members, work)
                 for j in range(n_labels):
                     p = work[j] / (1.0 + work[j])
                     off = p - mean[j]

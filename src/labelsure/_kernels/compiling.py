@@ -32,7 +32,9 @@ _INNER: dict[str, Any] = {
 }
 _KERNEL: dict[str, Any] = {**_INNER, "cache": True, "no_cpython_wrapper": False}
 # The compiler may reorder sums (once, when it compiles) and fuse multiply-adds, which lets loops
-# vectorise. NaN and infinity keep their meaning.
+# vectorise. NaN and infinity keep their meaning. A loop that also writes to an array has a second
+# form, which sums one by one and is taken where that array lies close to another: its sums would
+# depend on where the system puts arrays. So loops sum or write, never both (a test looks).
 _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
@@ -95,6 +97,14 @@ def inner(function: Callable[..., Any]) -> Any:
 def fast_inner(function: Callable[..., Any]) -> Any:
     """Compile a function with sums that only kernels call."""
     return njit(**_INNER, **_SUMS)(function)
+
+
+def fast_inlined(function: Callable[..., Any]) -> Any:
+    """Make a function with sums a part of each fast kernel that calls it.
+
+    For short ones with many arrays, which take longer to hand over than to work with.
+    """
+    return njit(**_INNER, **_SUMS, inline="always")(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -126,6 +126,7 @@ def _sum_by_bit(products, sums):
         total = 0.0
         for s in range(half):
             total += high[s]
+        for s in range(half):
             low[s] += high[s]
         sums[d] = total
         half //= 2

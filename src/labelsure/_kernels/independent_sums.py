@@ -164,9 +164,10 @@ def f1_by_size_rows(start, stop, descending, empty, nodes, weights, values):
                 integrand[q] *= 1.0 - p[j] + p[j] * nodes[q]
         values[i, 0] = empty * none
         for k in range(1, n_labels + 1):
-            total = 0.0
             for q in range(nodes.size):
                 integrand[q] *= nodes[q]
                 hits[q] += p[k - 1] / (1.0 - p[k - 1] + p[k - 1] * nodes[q])
+            total = 0.0
+            for q in range(nodes.size):
                 total += integrand[q] * hits[q]
             values[i, k] = 2.0 * total

@@ -14,6 +14,11 @@ FIRST_THRESHOLD = 0.03
 SHRINK = 0.25  # each round's threshold is this share of the last one's
 LAST_THRESHOLD = 1e-15
 LOG2 = 0.6931471805599453
+PATIENCE = 16
+"""A search that may end early does so where it visits more prefixes than m L (this + labelsets
+found), m being the number of chains. Where it finds labelsets half as many do; where probabilities
+are flat it finds none, however long it takes."""
+LARGE = 1e290  # a product of odds up to here is a number, and so are those of some of them
 STACK_LABELS = (
     64  # up to here the odds of all labels are kept along a path, not made when asked for
 )
@@ -100,33 +105,42 @@ def meets_goals(bounds, n_labels, goals):
     return certain and unseen <= goals[1] and _widest_interval(bounds, n_labels) <= goals[0]
 
 
+@inner
+def _probability_of_large_odds(members, work):
+    """Return P(y) in one chain where a product of odds could overflow; `work` is used up."""
+    total = 1.0
+    for member in members:
+        total *= work[member] / (1.0 + work[member])
+        work[member] = 0.0
+    for j in range(work.size):
+        total /= 1.0 + work[j]
+    return total
+
+
 @fast_inner
-def _chain_probability(odds, factors, members, work):
-    """Return P(y) in one chain; `members` are y's labels.
+def _mixture_probability(members, odds, factors, shares, work):
+    """Return the mean over the chains of share * P(y); `members` are y's labels.
 
     The odds of each label are a product of one factor for each earlier member (1 for the later
     ones): no exponentials.
     """
-    for j in range(odds.size):
-        work[j] = odds[j]
-    for member in members:
-        factor = factors[member]
-        for j in range(odds.size):
-            work[j] *= factor[j]
-    total = 1.0
-    for member in members:
-        total *= work[member]
-    for j in range(odds.size):
-        total *= 1.0 / (1.0 + work[j])
-    return total
-
-
-@inner
-def _mixture_probability(members, odds, factors, shares, work):
-    """Return the mean over the chains of share * P(y); `members` are y's labels."""
     total = 0.0
     for m in range(odds.shape[0]):
-        total += shares[m] * _chain_probability(odds[m], factors[m], members, work)
+        for j in range(work.size):
+            work[j] = odds[m, j]
+        for member in members:
+            for j in range(work.size):
+                work[j] *= factors[m, member, j]
+        set_odds = 1.0
+        for member in members:
+            set_odds *= work[member]
+        all_odds = 1.0
+        for j in range(work.size):
+            all_odds *= 1.0 + work[j]
+        if all_odds < LARGE:
+            total += shares[m] * (set_odds / all_odds)
+        else:
+            total += shares[m] * _probability_of_large_odds(members, work)
     return total / odds.shape[0]
 
 
@@ -173,33 +187,17 @@ def _odds_after(odds, factors, members, label):
 
 
 @inner
-def _add_found(key, members, links, found, n_found, work):
-    """Append a labelset that is not among those found; return how many there are, -1 if no room."""
-    odds, factors, shares = links
-    keys, P, slots = found
-    at = _find_slot(key, keys, slots)
-    if slots[at] >= 0:
-        return n_found
-    if n_found == P.size:
-        return -1
-    slots[at] = n_found
-    for w in range(key.size):
-        keys[n_found, w] = key[w]
-    P[n_found] = _mixture_probability(members, odds, factors, shares, work)
-    return n_found + 1
-
-
-@inner
-def _search_chain(m, links, order, threshold, found, n_found, stack):
+def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
     New ones are appended to what is found, until there is no more room, or until flat
-    probabilities would make it visit too many prefixes. Returns how many there are now; the
-    largest probability of a prefix that was left alone: what was not found has no more than that
-    in this chain, -1 when the search was cut short; and how many multiplications it took.
+    probabilities would make it visit more than `n_visits` prefixes. Returns how many there are
+    now; the largest probability of a prefix that was left alone: what was not found has no more
+    than that in this chain, -1 when the search was cut short; how many visits are left; and how
+    many multiplications the probabilities of the new ones took.
     """
-    odds, factors, _ = links
-    keys, P, _ = found
+    odds, factors, shares = links
+    keys, P, slots = found
     stack_odds, stack_shares = stack
     n_labels = order.size
     all_at_once = n_labels <= STACK_LABELS
@@ -212,15 +210,13 @@ def _search_chain(m, links, order, threshold, found, n_found, stack):
     depth = 0  # how many labels are set
     left_alone = 0.0
     n_operations = 0
-    n_visits = n_labels * P.size
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
+            if n_visits <= 0:
+                return n_found, -1.0, n_visits, n_operations
             n_visits -= 1
-            if n_visits < 0:
-                return n_found, -1.0, n_operations
             label = order[j]
-            n_operations += depth + 1
             if all_at_once:
                 zero = prefix[depth] * stack_shares[depth, label]
                 one = zero * stack_odds[depth, label]
@@ -246,20 +242,26 @@ def _search_chain(m, links, order, threshold, found, n_found, stack):
             prefix[depth] = one
             continue
         if j == n_labels:
-            before = n_found
-            n_found = _add_found(key, members[:depth], links, found, n_found, work)
-            if n_found < 0:
-                return before, -1.0, n_operations
-            n_operations += (n_found - before) * odds.size * (depth + 1)
+            at = _find_slot(key, keys, slots)
+            if slots[at] < 0:
+                if n_found == P.size:
+                    return n_found, -1.0, n_visits, n_operations
+                # Here, not in a function of its own: handing over arrays costs as much as this.
+                slots[at] = n_found
+                for w in range(key.size):
+                    keys[n_found, w] = key[w]
+                P[n_found] = _mixture_probability(members[:depth], odds, factors, shares, work)
+                n_found += 1
+                n_operations += odds.size * (depth + 1)
         depth -= 1
         if depth >= 0:
             label = members[depth]
             key[label >> 6] &= ~(np.uint64(1) << np.uint64(label & 63))
-    return n_found, left_alone, n_operations
+    return n_found, left_alone, n_visits, n_operations
 
 
 @kernel
-def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
+def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
     """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
 
     Parameters
@@ -277,6 +279,8 @@ def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
         Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
         or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
         enough to have seen, or a probability that no labelset unseen has.
+    small
+        Once no labelset unseen can have more than this, a search that finds little ends early.
     keys, P
         (budget, n_words) and (budget,), written.
     bounds
@@ -294,7 +298,7 @@ def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
     n_stacked = n_labels + 1 if n_labels <= STACK_LABELS else 0
     stack = np.empty((n_stacked, n_labels)), np.empty((n_stacked, n_labels))
     bound = 1.0
-    n_found = n_operations = 0
+    n_found = n_visited = n_operations = 0
     threshold = FIRST_THRESHOLD
     write_bounds(P[:0], bound, n_labels, bounds)
     while threshold > LAST_THRESHOLD:
@@ -303,10 +307,14 @@ def enumerate_row(odds, factors, shares, orders, goals, keys, P, bounds):
             if shares[m] == 0.0:
                 continue
             links, found = (odds, factors, shares), (keys, P, slots)
-            n_found, left_alone, more = _search_chain(
-                m, links, orders[m], threshold / shares[m], found, n_found, stack
+            n_visits = n_labels * P.size
+            if bound <= small:
+                n_visits = min(n_visits, (PATIENCE + n_found) * n_chains * n_labels - n_visited)
+            n_found, left_alone, n_left, more = _search_chain(
+                m, links, orders[m], threshold / shares[m], found, n_found, n_visits, stack
             )
-            n_operations += more
+            n_visited += n_visits - n_left
+            n_operations += more + n_visits - n_left
             if left_alone < 0.0:
                 # Cut short: what was found counts, the bound is that of the last finished round.
                 write_bounds(P[:n_found], bound, n_labels, bounds)

@@ -52,6 +52,14 @@ def _sum_xlogx(values, mantissas, exponents):
 
 
 @fast_inner
+def _sum_squares(values):
+    total = 0.0
+    for i in range(values.size):
+        total += values[i] * values[i]
+    return total
+
+
+@fast_inner
 def _any_above(values, limit):
     """Whether one of the values is above a limit. Counting them all vectorises."""
     n_above = 0
@@ -76,7 +84,7 @@ def dense_profile_rows(start, stop, P, profile, mode):
             row = P[i, first : first + block]
             for j in range(block):
                 values[j] = row[j]
-                squares += values[j] * values[j]
+            squares += _sum_squares(values)
             if _any_above(values, runner_up):  # seldom true after the first few blocks
                 for j in range(block):
                     if values[j] > top:

@@ -26,6 +26,11 @@ CALL_ROWS = 2**16
 """How many rows a base learner is asked for in one call."""
 
 
+def open_interval(p: Floats) -> Floats:
+    """Keep probabilities off 0 and 1, so that their logits are numbers."""
+    return np.clip(p, np.finfo(float).tiny, 1 - 2.0**-53)
+
+
 class Chain(ABC):
     """One chain over a batch of n instances.
 
@@ -99,24 +104,29 @@ class Chain(ABC):
         uniforms
             (m, L) numbers in [0, 1).
         """
-        return self.draw_paths(rows, uniforms)[0]
+        unused = np.broadcast_to(0.0, (self.n_samples, self.order.size))
+        return self.draw_paths(rows, uniforms, unused)[0]
 
-    def draw_paths(self, rows: Indices, uniforms: Floats) -> tuple[Labelsets, Floats, Floats]:
+    def draw_paths(
+        self, rows: Indices, uniforms: Floats, mean_logits: Floats
+    ) -> tuple[Labelsets, Floats, Floats]:
         """Draw as `sample` does; also return what the links say of each draw.
 
         Returns
         -------
         The labelsets; their log-probabilities; and by how much these are above what they are on
-        average, link by link: the sum of (y - p) logit(p), whose mean is 0. Section 7.
+        average, link by link: the sums of (y - p) logit(p) and of (y - p) times what (n, L)
+        `mean_logits` have instead, (k, 2), whose means are 0. Section 7.
         """
         ordered = np.empty(uniforms.shape, dtype=np.int8)
-        log_prob, excess = np.zeros(len(rows)), np.zeros(len(rows))
+        log_prob, excess = np.zeros(len(rows)), np.zeros((len(rows), 2))
         for j in range(uniforms.shape[1]):
             p = self.conditional(j, rows, ordered[:, :j])
             ordered[:, j] = one = uniforms[:, j] < p
-            open_p = np.clip(p, np.finfo(float).tiny, 1 - 2.0**-53)  # what is certain adds nothing
+            open_p = open_interval(p)  # what is certain adds nothing
             log_prob += np.log(np.where(one, open_p, 1 - open_p))
-            excess += (one - p) * logit(open_p)
+            excess[:, 0] += (one - p) * logit(open_p)
+            excess[:, 1] += (one - p) * mean_logits[rows, self.order[j]]
         drawn = np.empty_like(ordered)
         drawn[:, self.order] = ordered
         return drawn, log_prob, excess

@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 from labelsure._kernels import chain_paths
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets
-from labelsure.distributions._chain_links import Chain, ChainLinks, LinearChain
+from labelsure.distributions._chain_links import Chain, ChainLinks, LinearChain, open_interval
 from labelsure.distributions._weighted_chains import WeightedChains
 
 
@@ -93,7 +94,8 @@ class PathDraws(NamedTuple):
     log_own
         (n, m, size) the log-probability of each in the chain that it comes from.
     excess
-        (n, m, size) by how much that is above what it is on average, link by link; its mean is 0.
+        (n, m, size, 2) by how much that is above what it is on average, link by link, and the same
+        with each label's mean logit over the chains; their means are 0.
     """
 
     owners: Integers
@@ -119,17 +121,30 @@ def draw_paths(
         Whether to draw from the chains with squared odds.
     """
     draws = np.empty(uniforms.shape, dtype=np.int8)
-    log_own, excess = np.empty(owners.shape), np.empty(owners.shape)
+    log_own, excess = np.empty(owners.shape), np.empty((*owners.shape, 2))
     stack = LinearStack.of(chains, 2 if squared else 1)
     if stack is not None:
         links = (stack.odds, stack.logits, stack.factors, stack.terms, stack.orders)
         drawn = PathDraws(owners, draws, log_own, excess)
-        for_rows(chain_paths.draw_rows, len(draws), links, owners, uniforms, into=drawn[1:])
+        mean_logits = np.einsum("nm,nmj->nj", chains.shares, stack.logits) / len(chains)
+        inputs = (links, mean_logits, owners, uniforms)
+        for_rows(chain_paths.draw_rows, len(draws), *inputs, into=drawn[1:])
         return drawn
-    for m, given in enumerate(chains):
-        chain, mine = given.square_odds() if squared else given, np.nonzero(owners == m)
-        draws[mine], log_own[mine], excess[mine] = chain.draw_paths(mine[0], uniforms[mine])
+    drawn_from = chains.change(lambda chain: chain.square_odds()) if squared else chains
+    mean_logits = _mean_logits(drawn_from)
+    for m, chain in enumerate(drawn_from):
+        mine = np.nonzero(owners == m)
+        draws[mine], log_own[mine], excess[mine] = chain.draw_paths(
+            mine[0], uniforms[mine], mean_logits
+        )
     return PathDraws(owners, draws, log_own, excess)
+
+
+def _mean_logits(chains: WeightedChains) -> Floats:
+    """Return the logit of each label when none before it is set, on average over chains, (n, L)."""
+    none = np.zeros((chains.n_samples, chains[0].order.size), dtype=np.int8)
+    logits = np.stack([logit(open_interval(c.path_conditionals(none))) for c in chains], axis=1)
+    return np.asarray(np.einsum("nm,nmj->nj", chains.shares, logits) / len(chains))
 
 
 def log_mean_prob(
@@ -147,7 +162,7 @@ def log_mean_prob(
     if stack is not None:
         base = LinearStack.of(chains) if with_squared else stack
         assert base is not None
-        inputs = (base.odds, base.factors, chains.log_shares, flat)
+        inputs = (base.odds, base.factors, chains.shares, flat)
         for_rows(chain_paths.log_prob_rows, len(flat), *inputs, into=[log_prob])
         return log_prob.reshape(*shape, 1 + with_squared)
     rows = np.repeat(np.arange(len(flat)), flat.shape[1])

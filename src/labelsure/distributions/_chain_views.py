@@ -182,12 +182,13 @@ class ChainViews:
     def _search_or_draw(self, question: Question) -> Views:
         """Search for a while; draw where that does not do."""
         n_searched, n_left = self.share_budget()
+        small = self.small_unseen
         if question.k > 1:  # draws do not find what a search does not
-            n_searched, n_left = self.engine.budget, 0
+            n_searched, n_left, small = self.engine.budget, 0, 0.0
         goals = question.goals(self.engine.mass)
         enough = question.goals_instead_of_draws(self.engine.sampled_tolerance)
         for rows in self._blocks(n_searched, n_left):
-            found = self.search(rows, goals, n_searched)
+            found = self.search(rows, goals, n_searched, small)
             good = found.meets(goals) | (found.meets(enough) & bool(question.phases))
             if n_left and not good.all():
                 rest = np.flatnonzero(~good)
@@ -197,6 +198,15 @@ class ChainViews:
                 good[:] = True
             if good.any():
                 yield rows[good], found[np.flatnonzero(good)]
+
+    @property
+    def small_unseen(self) -> float:
+        """A probability small enough: the interval of the top gap is at most twice as wide.
+
+        Draws say nothing of the largest probabilities, so a search before them goes on until no
+        labelset unseen has more.
+        """
+        return self.engine.sampled_tolerance / 2
 
     def share_budget(self) -> tuple[int, int]:
         """Return how many labelsets "auto" searches for, and how many it may draw."""
@@ -222,9 +232,9 @@ class ChainViews:
         """Whether exact answers are worth what they cost."""
         return self.is_affordable and costs.is_dense_worthwhile(self.chains)
 
-    def search(self, rows: Indices, goals: Floats, budget: int) -> Enumeration:
+    def search(self, rows: Indices, goals: Floats, budget: int, small: float = 0.0) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
-        return enumerate_chains(self.chains.take(rows), goals, budget)
+        return enumerate_chains(self.chains.take(rows), goals, budget, small)
 
     def _blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
         """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""

@@ -29,15 +29,16 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
     """
     budget, tolerance = views.engine.budget, views.engine.tolerance
     n_searched, n_drawn = views.share_budget()
+    small = views.small_unseen
     if views.engine.name == "certified":
-        n_searched, n_drawn = budget, 0
+        n_searched, n_drawn, small = budget, 0, 0.0
     n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
     goals = Question(unseen=tolerance, certain=True).goals(views.engine.mass)
     bytes_each = max(1, n_searched + n_drawn) * (8 * views.n_labels + 32)
     progress = Progress(len(views))
     for some in cut_rows(len(views), bytes_each, _limits.DECISION_BYTES):
         rows = np.arange(len(views))[some]
-        found = views.search(rows, goals, n_searched)
+        found = views.search(rows, goals, n_searched, small)
         good = found.meets(goals) if n_drawn else np.ones(len(rows), dtype=bool)
         if good.any():
             yield rows[good], found[np.flatnonzero(good)].support(views.label_names)

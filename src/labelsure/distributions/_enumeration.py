@@ -182,7 +182,9 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
     return least, most
 
 
-def enumerate_chains(chains: WeightedChains, goals: Floats, budget: int) -> Enumeration:
+def enumerate_chains(
+    chains: WeightedChains, goals: Floats, budget: int, small: float = 0.0
+) -> Enumeration:
     """Enumerate each instance's labelsets until the goals are met or the budget is used up.
 
     Parameters
@@ -193,17 +195,20 @@ def enumerate_chains(chains: WeightedChains, goals: Floats, budget: int) -> Enum
         As `_kernels.labelset_search.enumerate_row` takes them.
     budget
         Labelsets of an instance at most.
+    small
+        Once no labelset unseen can have more than this, a search of linear chains that finds little
+        ends early.
     """
     n_labels = chains[0].order.size
     budget = min(budget, 2**n_labels) if n_labels < 63 else budget
     stack = LinearStack.of(chains)
     if stack is not None:
-        return _enumerate_linear(stack, chains.shares, goals, budget)
+        return _enumerate_linear(stack, chains.shares, goals, budget, small)
     return _enumerate_any(chains, goals, budget)
 
 
 def _enumerate_linear(
-    stack: LinearStack, shares: Floats, goals: Floats, budget: int
+    stack: LinearStack, shares: Floats, goals: Floats, budget: int, small: float
 ) -> Enumeration:
     n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
@@ -221,6 +226,7 @@ def _enumerate_linear(
                 shares[i],
                 stack.orders,
                 goals,
+                small,
                 keys,
                 P,
                 bounds[i],

@@ -212,9 +212,10 @@ class Sampled(View):
     def entropy(self) -> Estimate:
         """The entropy. Section 7.
 
-        Three numbers of a draw have a mean of 0 and go along with -log P: how far its probability
-        in its own chain is above average, link by link; whether it was enumerated, less the mass
-        of what was; and its -log P if it was, less the sum of these.
+        Four numbers of a draw have a mean of 0 and go along with -log P: how far its probability
+        in its own chain is above average, link by link; the same with the mean logits of all
+        chains; whether it was enumerated, less the mass of what was; and its -log P if it was, less
+        the sum of these.
         """
         surprise = -np.concatenate([one.log_prob for one in self._evaluated], axis=2)
         excess = np.concatenate([one.paths.excess for one in self._evaluated], axis=2)
@@ -230,8 +231,8 @@ class Sampled(View):
         least = np.where(is_new, surprise, np.inf).min(axis=(1, 2), initial=self._log_n)
         return estimate_mean(
             surprise,
-            [excess, *self._known_controls(surprise, is_new, of_known)],
-            [-1.0, 0.0, 0.0],
+            [excess[..., 0], excess[..., 1], *self._known_controls(surprise, is_new, of_known)],
+            [-1.0, 0.0, 0.0, 0.0],
             undrawn_variance(is_new[0].size if len(is_new) else 1, least, self._log_n, centre),
         )
 
