@@ -5,7 +5,8 @@
 The folder holds the ARFF files. Many times a set is split into instances to train a classifier,
 calibration data and a pool; batches are drawn from the pool, as they come or shifted. Every method
 knows the labelled calibration data and the batch without its labels; the truth is the mean
-accuracy of the batch. Some ten minutes on one core; `--quick` takes seconds and is no evidence.
+accuracy of the batch. Some fifteen minutes on one core; `--quick` takes seconds and is no evidence.
+`--rows FILE` keeps what was measured, and `--again FILE` makes the page from that.
 """
 
 from __future__ import annotations
@@ -19,19 +20,31 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import labelsure as ls
 from benchmarks.batch_draws import CHOSEN_ON, CONFIRMED_ON, SIZES, Split, load, splits
 from benchmarks.batch_methods import BASELINES, Ours
 from benchmarks.batch_page import make_page
 
 METRICS = ("exact", "hamming", "jaccard")
-N_SPLITS = 20
-N_SPLITS_OF_ALL_WAYS = 6  # bootstraps take time
+N_SPLITS = 40
+N_SPLITS_OF_ALL_WAYS = 10  # bootstraps take time
 QUICK = {"sets": ("simulated",), "n_splits": 1, "sizes": (50,)}
 COLUMNS = ["set", "classifier", "split", "metric", "kind", "size", "method"]
 COLUMNS += ["calibration", "truth", "mean", "low", "high", "effective", "noise"]
+COLUMNS += ["auc", "p_value"]
+Tests = dict[tuple[str, int], tuple[float, float]]
 
 
-def measure(split: Split, metric: str, sizes: tuple[int, ...]) -> Iterator[tuple]:
+def test_batches(split: Split, sizes: tuple[int, ...]) -> Tests:
+    """Return AUC and p-value of the test of each batch, by kind and size."""
+    found = {}
+    for kind, size, batch in split.batches(sizes):
+        test = ls.shift_test(split.calibration.dist, batch.dist)
+        found[kind, size] = (test.auc, test.p_value)
+    return found
+
+
+def measure(split: Split, metric: str, sizes: tuple[int, ...], tests: Tests) -> Iterator[tuple]:
     """Yield what every method says of every batch of a split.
 
     `noise` is the mean error that chance alone leaves: of the batch, and of as many instances as
@@ -51,7 +64,7 @@ def measure(split: Split, metric: str, sizes: tuple[int, ...]) -> Iterator[tuple
         cell = (split.data.name, split.classifier, split.number, metric, kind, size)
         for method, said in answers.items():
             numbers = (said.mean, said.low, said.high, said.effective)
-            yield (*cell, method, n_calibration, truth, *numbers, noise)
+            yield (*cell, method, n_calibration, truth, *numbers, noise, *tests[kind, size])
 
 
 def run(
@@ -64,8 +77,9 @@ def run(
     for name in sets:
         start = time.process_time()
         for split in splits(load(name), n_splits):
+            tests = test_batches(split, sizes)
             for metric in METRICS:
-                rows.extend(measure(split, metric, sizes))
+                rows.extend(measure(split, metric, sizes, tests))
         took = time.process_time() - start
         print(f"{name}: {len(rows):,} rows, {took:.0f} s", file=sys.stderr, flush=True)
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -77,8 +91,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("page")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rows", help="where to keep the rows, as CSV")
+    parser.add_argument("--again", help="the page of rows that were kept, nothing measured")
     chosen = parser.parse_args(arguments)
-    found = run(**(QUICK if chosen.quick else {}))
+    if chosen.again:
+        found = pd.read_csv(chosen.again)
+    else:
+        found = run(**(QUICK if chosen.quick else {}))
     if chosen.rows:
         found.to_csv(chosen.rows, index=False)
     Path(chosen.page).write_text(make_page(found), encoding="utf-8")

@@ -49,7 +49,10 @@ def frequency_by_em(probabilities, before, n_steps=5000):
 
 
 def tilt_likelihood(batch, reference, log_factors, penalty):
-    """How probable a batch is if the odds of each label have changed by a factor."""
+    """How probable a batch is if the odds of each label have changed by a factor.
+
+    It counts as a batch that says as much beside a reference without end.
+    """
 
     def gain(row):
         product = 1.0
@@ -58,8 +61,24 @@ def tilt_likelihood(batch, reference, log_factors, penalty):
         return product
 
     mean = sum(gain(row) for row in reference) / len(reference)
-    value = sum(math.log(gain(row) / mean) for row in batch)
+    share = len(reference) / (len(batch) + len(reference))
+    value = share * sum(math.log(gain(row) / mean) for row in batch)
     return value - penalty / 2 * sum(factor**2 for factor in log_factors)
+
+
+def tilt_evidence(batch, reference, penalty, n_steps=200):
+    """The log of how probable a batch is, over all log-factors of one label, by a fine sum.
+
+    Log-factors are normal with a variance of one by the penalty, which `tilt_likelihood` has but
+    for its constant.
+    """
+    reach = 6 / math.sqrt(penalty)
+    width = 2 * reach / n_steps
+    total = 0.0
+    for k in range(n_steps):
+        at = -reach + (k + 0.5) * width
+        total += math.exp(tilt_likelihood(batch, reference, [at], penalty)) * width
+    return math.log(total * math.sqrt(penalty / (2 * math.pi)))
 
 
 def _mean(values):
