@@ -179,8 +179,8 @@ WARNINGS = f"""
 
 By thresholds of the AUC and of the p-value, on the sets that they were chosen on and on others: the
 share of batches of each size that are warned of. *No shift*: of those that are drawn as they come,
-where a warning is false. *Off*: of those that are shifted, and whose plain estimate is wrong by more
-than {LARGE_ERROR:g}. *Shifted*: of the shifted ones whose estimate is not.
+where a warning is false. *Off*: of those that are shifted, and whose plain estimate is wrong by
+more than {LARGE_ERROR:g}. *Shifted*: of the shifted ones whose estimate is not.
 """
 
 

@@ -1,4 +1,4 @@
-"""When `estimate` warns: thresholds of the shift test, on the sets that chose them and on others."""
+"""When `estimate` warns: thresholds of the shift test, on sets that chose them and on others."""
 
 from __future__ import annotations
 

@@ -13,6 +13,10 @@ nothing is found where nothing has changed, even if labels depend on each other 
 classifier sees. A labelled instance then counts by the product of the factors of its labels.
 
 The probabilities are calibrated first: by one slope for all labels and an offset for each.
+
+Of a small batch, chance alone would find factors, and with many labels their product would leave
+few labelled instances that count. So log-factors are held back by a penalty, and how strong that is
+follows from the batch: where nothing has changed, a strong one makes it most probable.
 """
 
 from __future__ import annotations
