@@ -81,6 +81,22 @@ def tilt_evidence(batch, reference, penalty, n_steps=200):
     return math.log(total * math.sqrt(penalty / (2 * math.pi)))
 
 
+def tilt_covariance(rates, n_reference, penalty):
+    """How uncertain the log-factors of two labels are: the inverse of the second derivatives."""
+    n = len(rates)
+    share = n_reference / (n + n_reference)
+    curvature = [[0.0, 0.0], [0.0, 0.0]]
+    means = [_mean([row[j] for row in rates]) for j in range(2)]
+    for i in range(2):
+        for j in range(2):
+            for row in rates:
+                curvature[i][j] += share * (row[i] - means[i]) * (row[j] - means[j])
+        curvature[i][i] += penalty
+    (a, b), (c, d) = curvature
+    determinant = a * d - b * c
+    return [[d / determinant, -b / determinant], [-c / determinant, a / determinant]]
+
+
 def _mean(values):
     return sum(values) / len(values)
 

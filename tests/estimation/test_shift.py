@@ -18,6 +18,7 @@ from labelsure.estimation._label_tilts import (
     fit_factors,
     weigh_by_labels,
 )
+from labelsure.estimation._label_tilts import _replicate as replicate_by_labels
 from labelsure.estimation._shift_test import Separator, compare_views
 from labelsure.estimation._weighted_estimates import draw_counts, weigh_by_inputs
 
@@ -336,6 +337,28 @@ class TestTilts:
             gaps.append(np.std(found - scores[used]))
             moves.append(np.std(usual - scores[used]))
         assert np.mean(gaps) < 0.5 * np.mean(moves)
+
+    @pytest.mark.parametrize("penalty", [2.0, 256.0])
+    def test_factors_scatter_as_widely_as_they_may_lie(self, penalty):
+        """By the inverse of the curvature, of which the penalty is a part."""
+        rng = np.random.default_rng(21)
+        reference, batch = rng.normal(size=(150, 2)), rng.normal(size=(100, 2))
+        truth = np.zeros((150, 2))
+        truth[:50, 0], truth[50:100, 1] = 1, 1
+        at = fit_factors(batch, reference, penalty)
+        replicates = replicate_by_labels(reference, batch, truth, at, penalty)
+        left, _ = draw_counts(150, 100)
+        weights = [
+            [
+                replicates[b, rows][left[b, rows] > 0][0] / left[b, rows][left[b, rows] > 0][0]
+                for rows in (slice(0, 50), slice(50, 100), slice(100, 150))
+            ]
+            for b in range(len(left))
+        ]
+        logs = np.log(weights)
+        spread = np.cov(logs[:, :2] - logs[:, 2:], rowvar=False)
+        expected = oracles.tilt_covariance(expit(batch + at), 150, penalty)
+        assert_allclose(np.diag(spread), np.diag(expected), rtol=0.35)
 
     def test_calibration_recovers_slope_and_offsets(self):
         rng = np.random.default_rng(15)
