@@ -15,13 +15,13 @@ import pandas as pd
 import labelsure as ls
 from benchmarks.batch_draws import CHOSEN_ON, Data, Scored, classifiers, train_size
 
-N_REPEATS = 200
+N_DIVISIONS = 200
 LEVEL = 0.95
 COLUMNS = ["set", "split", "metric", "size", "calibration", "bias", "covered", "width"]
 
 
 def divide_often(
-    data: Data, metrics: tuple[str, ...], sizes: tuple[int, ...], n_repeats: int = N_REPEATS
+    data: Data, metrics: tuple[str, ...], sizes: tuple[int, ...], n_divisions: int = N_DIVISIONS
 ) -> Iterator[tuple]:
     """Yield what the plain estimate says of a batch of each size, for each division and metric."""
     rng = np.random.default_rng(len(data.Y))
@@ -31,7 +31,7 @@ def divide_often(
     rest = Scored.of(model, data, order[n_train:])
     known = {metric: rest.accuracy(metric) for metric in metrics}
     Y_train = data.Y[order[:n_train]]
-    for number in range(n_repeats):
+    for number in range(n_divisions):
         places = rng.permutation(len(rest))
         fitted, others = places[:n_train], places[n_train:]
         for metric in metrics:

@@ -112,12 +112,14 @@ def test_coverage_is_that_of_each_set_and_size():
 
 
 def test_the_quick_form_makes_a_page(tmp_path):
-    batches.main([str(tmp_path / "page.md"), "--quick", "--rows", str(tmp_path / "rows.csv")])
+    batches.main([str(tmp_path / "page.md"), "--quick", "--rows", str(tmp_path / "rows")])
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     for title in batch_page.KIND_TITLES.values():
         assert f"## {title}" in page
-    rows = pd.read_csv(tmp_path / "rows.csv")
+    rows = pd.read_csv(tmp_path / "rows" / "batches.csv")
     methods = {"calibration mean", "HP", "ATC", "DoC", "ours", "ours weighted", "ours tilted"}
     assert methods <= set(rows["method"])
     assert len(rows) == 3 * 5 * rows["method"].nunique()  # metrics, kinds
     assert rows.loc[rows["method"] == "ours", "mean"].between(0, 1).all()
+    batches.main([str(tmp_path / "again.md"), "--again", str(tmp_path / "rows")])
+    assert (tmp_path / "again.md").read_text(encoding="utf-8") == page
