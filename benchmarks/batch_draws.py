@@ -183,12 +183,16 @@ class Split:
                     yield kind, size, self.pool.take(draw(scores, size, rng))
 
 
+def train_size(data: Data) -> int:
+    """Return how many instances train the classifier, and as many calibrate."""
+    return min(len(data.Y) // 4, LARGEST_PART)
+
+
 def splits(data: Data, n_splits: int) -> Iterator[Split]:
     """Yield splits of a set: a quarter to train, a quarter to calibrate (at most 800), a pool."""
-    n = len(data.Y)
     for number in range(n_splits):
-        order = np.random.default_rng(number).permutation(n)
-        quarter = min(n // 4, LARGEST_PART)
+        order = np.random.default_rng(number).permutation(len(data.Y))
+        quarter = train_size(data)
         train, calibration, rest = np.split(order, [quarter, 2 * quarter])
         for title, model in classifiers(data).items():
             model.fit(data.X[train], data.Y[train])

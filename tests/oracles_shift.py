@@ -49,7 +49,10 @@ def frequency_by_em(probabilities, before, n_steps=5000):
 
 
 def tilt_likelihood(batch, reference, log_factors, penalty):
-    """How probable a batch is if the odds of each label have changed by a factor."""
+    """How probable a batch is if the odds of each label have changed by a factor.
+
+    It counts as a batch that says as much beside a reference without end.
+    """
 
     def gain(row):
         product = 1.0
@@ -58,8 +61,40 @@ def tilt_likelihood(batch, reference, log_factors, penalty):
         return product
 
     mean = sum(gain(row) for row in reference) / len(reference)
-    value = sum(math.log(gain(row) / mean) for row in batch)
+    share = len(reference) / (len(batch) + len(reference))
+    value = share * sum(math.log(gain(row) / mean) for row in batch)
     return value - penalty / 2 * sum(factor**2 for factor in log_factors)
+
+
+def tilt_evidence(batch, reference, penalty, n_steps=200):
+    """The log of how probable a batch is, over all log-factors of one label, by a fine sum.
+
+    Log-factors are normal with a variance of one by the penalty, which `tilt_likelihood` has but
+    for its constant.
+    """
+    reach = 6 / math.sqrt(penalty)
+    width = 2 * reach / n_steps
+    total = 0.0
+    for k in range(n_steps):
+        at = -reach + (k + 0.5) * width
+        total += math.exp(tilt_likelihood(batch, reference, [at], penalty)) * width
+    return math.log(total * math.sqrt(penalty / (2 * math.pi)))
+
+
+def tilt_covariance(rates, n_reference, penalty):
+    """How uncertain the log-factors of two labels are: the inverse of the second derivatives."""
+    n = len(rates)
+    share = n_reference / (n + n_reference)
+    curvature = [[0.0, 0.0], [0.0, 0.0]]
+    means = [_mean([row[j] for row in rates]) for j in range(2)]
+    for i in range(2):
+        for j in range(2):
+            for row in rates:
+                curvature[i][j] += share * (row[i] - means[i]) * (row[j] - means[j])
+        curvature[i][i] += penalty
+    (a, b), (c, d) = curvature
+    determinant = a * d - b * c
+    return [[d / determinant, -b / determinant], [-c / determinant, a / determinant]]
 
 
 def _mean(values):

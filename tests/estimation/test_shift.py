@@ -12,11 +12,13 @@ from sklearn.linear_model import LogisticRegression
 import labelsure as ls
 from labelsure.estimation import View
 from labelsure.estimation._label_tilts import (
-    FACTOR_PENALTY,
+    PENALTIES,
     calibrate_logits,
+    choose_penalty,
     fit_factors,
     weigh_by_labels,
 )
+from labelsure.estimation._label_tilts import _replicate as replicate_by_labels
 from labelsure.estimation._shift_test import Separator, compare_views
 from labelsure.estimation._weighted_estimates import draw_counts, weigh_by_inputs
 
@@ -275,21 +277,41 @@ TILT = np.array([-1.0, 1.5, 0.0])
 
 
 class TestTilts:
-    def test_the_factor_of_one_label_is_what_expectation_maximisation_finds(self, monkeypatch):
-        monkeypatch.setattr("labelsure.estimation._label_tilts.FACTOR_PENALTY", 1e-9)
+    def test_the_factor_of_one_label_is_what_expectation_maximisation_finds(self):
         rng = np.random.default_rng(12)
         reference, p = rng.beta(2, 2, size=(200, 1)), rng.beta(2, 3, size=(150, 1))
         before = reference.mean()
-        now = expit(logit(before) + fit_factors(logit(p), logit(reference)))
+        now = expit(logit(before) + fit_factors(logit(p), logit(reference), 1e-9))
         assert_allclose(now, oracles.frequency_by_em(p[:, 0], before), atol=2e-4)
 
     def test_factors_are_the_most_probable_ones_with_their_penalty(self):
         rng = np.random.default_rng(13)
         reference, p = rng.beta(1, 2, size=(90, 2)), rng.beta(1, 1, size=(40, 2))
-        at = fit_factors(logit(p), logit(reference))
-        best = oracles.tilt_likelihood(p, reference, at, FACTOR_PENALTY)
+        at = fit_factors(logit(p), logit(reference), 1.5)
+        best = oracles.tilt_likelihood(p, reference, at, 1.5)
         for step in ([0.01, 0], [-0.01, 0], [0, 0.01], [0, -0.01]):
-            assert oracles.tilt_likelihood(p, reference, at + step, FACTOR_PENALTY) < best
+            assert oracles.tilt_likelihood(p, reference, at + step, 1.5) < best
+
+    @pytest.mark.parametrize(("move", "expected"), [(0.0, 1024.0), (0.4, 4.0), (1.0, 1.0)])
+    def test_the_penalty_is_the_one_under_which_the_batch_is_most_probable(self, move, expected):
+        rng = np.random.default_rng(19)
+        logits = rng.normal(size=(150, 1)) * 1.5
+        batch = logits[::2] + move
+        evidence = [
+            oracles.tilt_evidence(expit(batch), expit(logits), penalty) for penalty in PENALTIES
+        ]
+        assert choose_penalty(batch, logits) == PENALTIES[int(np.argmax(evidence))] == expected
+
+    def test_factors_of_a_batch_that_has_not_changed_stay_near_one(self):
+        sizes = []
+        for seed in range(10):
+            dist, truth = tilted_batch(300, np.random.default_rng(400 + seed), np.zeros(3))
+            estimator = ls.AccuracyEstimator("jaccard", penalty=0.01).fit(dist[:200], truth[:200])
+            found = estimator.estimate(dist[200:], shift="labels")
+            usual = estimator.estimate(dist[200:], shift="ignore")
+            sizes.append(found.effective_size)
+            assert found.high - found.low < 1.15 * (usual.high - usual.low)
+        assert np.median(sizes) > 195
 
     def test_replicates_are_near_those_of_fits_to_resampled_instances(self):
         rng = np.random.default_rng(18)
@@ -306,7 +328,8 @@ class TestTilts:
             chosen = [np.repeat(np.arange(len(c)), c.astype(int)) for c in (left[b], right[b])]
             here, there = logits[0][chosen[0]], logits[1][chosen[1]]
             slope, offsets = calibrate_logits(here, truth[chosen[0]].astype(float))
-            factors = fit_factors(slope * there + offsets, slope * here + offsets)
+            there, here = slope * there + offsets, slope * here + offsets
+            factors = fit_factors(there, here, choose_penalty(there, here))
             scores = truth @ factors
             used = left[b] > 0
             found = np.log(weights.replicates[b, used] / left[b, used])
@@ -314,6 +337,28 @@ class TestTilts:
             gaps.append(np.std(found - scores[used]))
             moves.append(np.std(usual - scores[used]))
         assert np.mean(gaps) < 0.5 * np.mean(moves)
+
+    @pytest.mark.parametrize("penalty", [2.0, 256.0])
+    def test_factors_scatter_as_widely_as_they_may_lie(self, penalty):
+        """By the inverse of the curvature, of which the penalty is a part."""
+        rng = np.random.default_rng(21)
+        reference, batch = rng.normal(size=(150, 2)), rng.normal(size=(100, 2))
+        truth = np.zeros((150, 2))
+        truth[:50, 0], truth[50:100, 1] = 1, 1
+        at = fit_factors(batch, reference, penalty)
+        replicates = replicate_by_labels(reference, batch, truth, at, penalty)
+        left, _ = draw_counts(150, 100)
+        weights = [
+            [
+                replicates[b, rows][left[b, rows] > 0][0] / left[b, rows][left[b, rows] > 0][0]
+                for rows in (slice(0, 50), slice(50, 100), slice(100, 150))
+            ]
+            for b in range(len(left))
+        ]
+        logs = np.log(weights)
+        spread = np.cov(logs[:, :2] - logs[:, 2:], rowvar=False)
+        expected = oracles.tilt_covariance(expit(batch + at), 150, penalty)
+        assert_allclose(np.diag(spread), np.diag(expected), rtol=0.35)
 
     def test_calibration_recovers_slope_and_offsets(self):
         rng = np.random.default_rng(15)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from labelsure._notebook import count, make_html
 from labelsure._typing import Floats
@@ -114,7 +114,7 @@ class Dispersion:
 
     @classmethod
     def of_residuals(cls, estimated: Floats, accuracy: Floats) -> Dispersion:
-        """Measure it on the instances that a model was fitted to."""
+        """Measure it on labelled instances, estimated by models that were not fitted to them."""
         coins = float((estimated * (1 - estimated)).sum())
         residuals = float(((accuracy - estimated) ** 2).sum())
         return cls(float(dispersion_ratio(coins, residuals)), float(len(estimated)))
@@ -274,7 +274,8 @@ def mean_interval(
         # A mean cannot be known better than from as many instances as were fitted to.
         variance += max(fit_variance, single / dispersion.n_samples)
     mean = sums.total / n_samples
-    margin = float(norm.ppf((1 + level) / 2)) * variance**0.5
+    # The variance itself is estimated, from as many residuals; infinitely many are a normal law.
+    margin = float(student.ppf((1 + level) / 2, max(dispersion.n_samples - 1, 1))) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5
     return Estimate(mean, low, high, n_samples, level, spread)

@@ -175,8 +175,7 @@ class AccuracyEstimator(FittedEstimator):
         self.features_ = names
         self.decision_ = table.decision_rule or "given"
         self.penalty_ = getattr(self.model_, "penalty", None)
-        estimated = self.model_.predict(inputs)
-        self.dispersion_ = Dispersion.of_residuals(estimated, values)
+        estimated = by_others = self.model_.predict(inputs)
         self.training_gain_ = TrainingGain()
         has_groups = slope is not None or offset is not None
         outcomes = None if has_groups else table.label_outcomes()
@@ -190,6 +189,8 @@ class AccuracyEstimator(FittedEstimator):
             chosen = replace(settings, penalty=self.penalty_)
             by_others = estimate_by_folds(model_class, inputs, targets, chosen, estimated)
             self.calibration_sample_ = CalibrationSample.of_fit(table, outcomes, values, by_others)
+        # Around estimates that learned from them, accuracies scatter less than those to come will.
+        self.dispersion_ = Dispersion.of_residuals(by_others, values)
         self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
 

@@ -13,11 +13,16 @@ nothing is found where nothing has changed, even if labels depend on each other 
 classifier sees. A labelled instance then counts by the product of the factors of its labels.
 
 The probabilities are calibrated first: by one slope for all labels and an offset for each.
+
+Of a small batch, chance alone would find factors, and with many labels their product would leave
+few labelled instances that count. So log-factors are held back by a penalty, and how strong that is
+follows from the batch: where nothing has changed, a strong one makes it most probable.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -35,8 +40,9 @@ from labelsure.estimation._weighted_estimates import (
     refuse_few_rows,
 )
 
-FACTOR_PENALTY = 1.0
-"""On the squares of log-factors: as if each were known to be about 1, within a factor of e."""
+PENALTIES = (1024.0, 256.0, 64.0, 16.0, 4.0, 1.0)
+"""On the squares of log-factors, to choose from: as if each were known to be about 1, within a
+factor of 1.03 at the first and of e at the last."""
 
 OFFSET_PENALTY = 1.0  # on the squares of the offsets of labels
 LARGEST_LOGIT = 9.0
@@ -84,9 +90,10 @@ def weigh_by_labels(sample: CalibrationSample, batch: View) -> tuple[Weights, La
         slope, offsets = calibrate_logits(reference, truth)
         reference = slope * reference + offsets
         others = slope * _logits(batch.columns(columns)) + offsets
-        log_factors = fit_factors(others, reference)
+        penalty = choose_penalty(others, reference)
+        log_factors = fit_factors(others, reference, penalty)
         values = _weigh(truth, log_factors)
-        replicates = _replicate(reference, others, truth, log_factors)
+        replicates = _replicate(reference, others, truth, log_factors, penalty)
     now = values @ truth / values.sum()
     return Weights(values, replicates), LabelShift(sample.label_names, truth.mean(axis=0), now)
 
@@ -118,24 +125,64 @@ def calibrate_logits(logits: Floats, truth: Floats) -> tuple[float, Floats]:
     return float(found.x[0]), found.x[1:]
 
 
-def fit_factors(batch: Floats, reference: Floats) -> Floats:
+def fit_factors(batch: Floats, reference: Floats, penalty: float) -> Floats:
     """Return the log of the factor of each label under which a batch is most probable, (L,).
 
     Parameters
     ----------
     batch, reference
         (N, L) and (n, L) calibrated logits of the batch and of the labelled instances.
+    penalty
+        On the squares of log-factors.
     """
-    n_batch = len(batch)
+    return _minimise(batch, reference, penalty, np.zeros(batch.shape[1])).x
+
+
+def choose_penalty(batch: Floats, reference: Floats) -> float:
+    """Return the penalty under which a batch is most probable, whatever its log-factors are.
+
+    A penalty says how far labels move: log-factors are normal with a variance of one by the
+    penalty. How probable the batch is then follows by Laplace's approximation of the integral over
+    them. Where nothing has moved, a large one is chosen, and the factors stay near 1.
+
+    Parameters
+    ----------
+    batch, reference
+        As for `fit_factors`.
+    """
+    start, losses = np.zeros(batch.shape[1]), []
+    for penalty in PENALTIES:
+        found = _minimise(batch, reference, penalty, start)
+        start = found.x
+        curvature = _curvature(batch, len(reference), start, penalty)
+        log_volume = np.linalg.slogdet(curvature)[1] - len(start) * np.log(penalty)
+        losses.append(found.fun + log_volume / 2)
+    return PENALTIES[int(np.argmin(losses))]
+
+
+def _minimise(batch: Floats, reference: Floats, penalty: float, start: Floats) -> Any:
+    size = _common_size(len(batch), len(reference))
 
     def loss(at: Floats) -> tuple[float, Floats]:
         shares, log_mean = _shares(reference, at)
-        value = n_batch * log_mean - _log_gains(batch, at).sum()
-        gradient = n_batch * shares @ expit(reference + at) - expit(batch + at).sum(axis=0)
-        return float(value + FACTOR_PENALTY / 2 * (at**2).sum()), gradient + FACTOR_PENALTY * at
+        value = size * (log_mean - _log_gains(batch, at).mean())
+        gradient = size * (shares @ expit(reference + at) - expit(batch + at).mean(axis=0))
+        return float(value + penalty / 2 * (at**2).sum()), gradient + penalty * at
 
-    start = np.zeros(batch.shape[1])
-    return minimize(loss, start, jac=True, method="L-BFGS-B").x
+    return minimize(loss, start, jac=True, method="L-BFGS-B")
+
+
+def _common_size(n_batch: int, n_reference: int) -> float:
+    """Return the size of a batch that says as much beside a reference without end."""
+    return n_batch * n_reference / (n_batch + n_reference)
+
+
+def _curvature(batch: Floats, n_reference: int, log_factors: Floats, penalty: float) -> Floats:
+    """Return the second derivatives of the penalised loss, (L, L)."""
+    rates = expit(batch + log_factors)
+    centred = rates - rates.mean(axis=0)
+    scale = _common_size(len(batch), n_reference) / len(batch)
+    return scale * centred.T @ centred + penalty * np.eye(len(log_factors))
 
 
 def _log_gains(logits: Floats, log_factors: Floats) -> Floats:
@@ -160,18 +207,24 @@ def _weigh(truth: Floats, log_factors: Floats) -> Floats:
     return np.minimum(weights, LARGEST_WEIGHT)
 
 
-def _replicate(reference: Floats, batch: Floats, truth: Floats, log_factors: Floats) -> Floats:
-    """Return weights by resampled instances: one Newton step from the fitted factors each."""
+def _replicate(
+    reference: Floats, batch: Floats, truth: Floats, log_factors: Floats, penalty: float
+) -> Floats:
+    """Return weights by resampled instances: one Newton step from the fitted factors each.
+
+    What the penalty holds back is not known either: a normal draw with its variance stands for
+    that, so that log-factors scatter as widely as they may lie.
+    """
     left, right = draw_counts(len(reference), len(batch))
-    n_batch = len(batch)
     q, of_batch = expit(reference + log_factors), expit(batch + log_factors)
     shares, _ = _shares(reference, log_factors)
     chosen = left * shares
     # What resampling does to the gradient, which was 0. The calibration is left as it is: both
     # sides have it, and it hardly matters.
     moved = chosen @ q / chosen.sum(axis=1, keepdims=True) - shares @ q
-    gradients = (right - 1) @ of_batch - n_batch * moved
-    centred = of_batch - of_batch.mean(axis=0)
-    curvature = centred.T @ centred + FACTOR_PENALTY * np.eye(len(log_factors))
-    steps = np.linalg.solve(curvature, gradients.T)
+    size = _common_size(len(batch), len(reference))
+    gradients = size * ((right - 1) @ of_batch / len(batch) - moved)
+    held_back = np.random.default_rng(1).normal(size=gradients.shape) * penalty**0.5
+    curvature = _curvature(batch, len(reference), log_factors, penalty)
+    steps = np.linalg.solve(curvature, (gradients + held_back).T)
     return _weigh(truth, log_factors[:, np.newaxis] + steps).T * left
