@@ -55,7 +55,7 @@ def throughput() -> Iterator[Row]:
 
 
 def weighted() -> Iterator[Row]:
-    """What weights cost; equal ones take the way of none, and must cost nothing."""
+    """Measure what weights cost; equal ones take the way of none, and must cost nothing."""
     for n_samples, n_labels in ((200, 14), (1, 20), (8, 40)):
         # The same distribution, but for a billionth, by the way of weights for each instance.
         nearly = np.full((n_samples, 10), 0.1) + 1e-10 * np.linspace(-1, 1, 10)

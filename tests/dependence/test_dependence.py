@@ -319,3 +319,16 @@ def test_models_that_take_no_weights_are_refused_some():
     assert weighted > forest.fit(X, Y).predict_proba(X)[:, 2].mean() + 0.1
     with pytest.raises(ls.InputError, match="vector of 40 weights, one for each instance"):
         forest.fit(X, Y, np.ones(3))
+
+
+def test_the_card_of_a_model_says_what_the_layer_chose():
+    X, Y = draw_pairs(200)
+    model = ls.AccuracyAwareClassifier(ls.DependenceLayer(random_state=0), cv=0.3, random_state=0)
+    model.fit(X, Y)
+    gain = model.estimator_.layers_["chain"].gain_
+    text = f"DependenceLayer: chain, which raises the log-probability of labelsets by {gain:.3g} ("
+    assert model.card_.classifier.startswith(text)
+    assert str(model.card_).splitlines()[0] == f"classifier: {model.card_.classifier}"
+    assert dict(model.report().data["facts"])["classifier"] == model.card_.classifier
+    alone = ls.DependenceLayer(kind="independent", random_state=0).fit(X, Y)
+    assert alone.choice_ == "labels stay independent, no kind of dependence passed"

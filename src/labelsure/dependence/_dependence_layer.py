@@ -97,8 +97,8 @@ class DependenceLayer(LabelsetPredictor):
         The fitted model.
     layers_
         All kinds, fitted.
-    kind_
-        The one in use.
+    kind_, choice_
+        The one in use; the same in words.
     mean_log_prob_
         Of the true labelsets, where labels are independent.
     classes_, label_names_
@@ -198,6 +198,18 @@ class DependenceLayer(LabelsetPredictor):
         columns = ["kind", "mean_log_prob", "gain", "gain_low", "gain_high", "passes"]
         table = pd.DataFrame(rows, columns=columns).set_index("kind")
         return table.assign(in_use=table.index == self.kind_)
+
+    @property
+    def choice_(self) -> str:
+        """What is in use, in words."""
+        check_is_fitted(self, "kind_")
+        if self.kind_ == "independent":
+            return "labels stay independent, no kind of dependence passed"
+        layer = self.layers_[self.kind_]
+        return (
+            f"{self.kind_}, which raises the log-probability of labelsets by {layer.gain_:.3g} "
+            f"({layer.gain_low_:.3g} to {layer.gain_high_:.3g}) on instances held out"
+        )
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance."""
