@@ -9,19 +9,22 @@ settings.register_profile(
     "repeatable",
     derandomize=True,
     deadline=None,
-    max_examples=25,
+    max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
 settings.register_profile(
     "thorough", settings.get_profile("repeatable"), derandomize=False, max_examples=1000
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+# Without the JIT it is indices that are checked, a hundred times slower: fewer examples will do.
+settings.register_profile("indices", settings.get_profile("repeatable"), max_examples=8)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "indices" if JIT_IS_OFF else "repeatable")
+)
 
 # What commands print must not depend on whether kernels happen to be compiled already.
 os.environ["LABELSURE_QUIET"] = "1"
-
-JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def pytest_collection_modifyitems(items):
