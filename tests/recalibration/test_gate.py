@@ -280,3 +280,20 @@ def test_fitting_with_weights():
     assert_allclose(np.stack(parts.curves_), np.stack(whole.curves_), rtol=1e-9)
     with pytest.raises(ls.InputError, match="vector of 90 weights"):
         ls.JointTemperature().fit(dist, truth, weights[:3])
+
+
+def test_the_gain_counts_instances_by_their_weight():
+    dist, truth = labelled(60, factor=4.0)
+    weights = np.random.default_rng(14).uniform(0.1, 3, 60)
+    fitted = ls.LabelwiseCalibration(gate=False).fit(dist, truth, weights)
+    fold = np.random.default_rng(0).permutation(np.arange(60) % 5)
+    total = 0.0
+    for k in range(5):
+        mine, others = fold == k, fold != k
+        learned = ls.LabelwiseCalibration(gate=False)
+        learned.fit(dist[others], truth[others], weights[others])
+        gains = learned.transform(dist[mine]).log_prob(truth[mine]) - dist[mine].log_prob(
+            truth[mine]
+        )
+        total += (weights[mine] * gains).sum()
+    assert fitted.gain_ == pytest.approx(total / weights.sum())
