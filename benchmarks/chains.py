@@ -8,12 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 
 import labelsure as ls
-from benchmarks.measure import Row, compete, peak_bytes, seconds
+from benchmarks.measure import Row, compete, core_seconds_in_turn, peak_bytes, seconds
 
 METRICS = ("exact", "hamming", "jaccard")
 
 
-def random_mixture(n_samples: int, n_labels: int, n_chains: int = 10) -> ls.ChainMixture:
+def random_mixture(
+    n_samples: int, n_labels: int, n_chains: int = 10, weights: np.ndarray | None = None
+) -> ls.ChainMixture:
     rng = np.random.default_rng(0)
     return ls.ChainMixture(
         [
@@ -23,7 +25,8 @@ def random_mixture(n_samples: int, n_labels: int, n_chains: int = 10) -> ls.Chai
                 0.5 * rng.normal(size=(n_labels, n_labels)),
             )
             for _ in range(n_chains)
-        ]
+        ],
+        weights=weights,
     )
 
 
@@ -51,6 +54,21 @@ def throughput() -> Iterator[Row]:
     yield Row(what, (many - results) / few, "x", 1.2)
 
 
+def weighted() -> Iterator[Row]:
+    """Measure what weights cost; equal ones take the way of none, and must cost nothing."""
+    for n_samples, n_labels in ((200, 14), (1, 20), (8, 40)):
+        # The same distribution, but for a billionth, by the way of weights for each instance.
+        nearly = np.full((n_samples, 10), 0.1) + 1e-10 * np.linspace(-1, 1, 10)
+        forms = (None, np.full(10, 0.1), nearly)
+        dists = [random_mixture(n_samples, n_labels, weights=weights) for weights in forms]
+        none, equal, other = core_seconds_in_turn(
+            [lambda dist=dist: dist.summary(METRICS) for dist in dists]
+        )
+        what = f"summary of 10 chains, L={n_labels}, one thread: "
+        yield Row(what + "equal weights / none", equal / none, "x", 1.1)
+        yield Row(what + "other weights / none", other / none, "x", 1.2)
+
+
 def one_thread(benchmark):  # type: ignore[no-untyped-def]
     def limited() -> Iterator[Row]:
         os.environ["LABELSURE_NUM_THREADS"] = "1"
@@ -62,4 +80,8 @@ def one_thread(benchmark):  # type: ignore[no-untyped-def]
     return limited
 
 
-BENCHMARKS = {"ensemble": one_thread(ensemble), "throughput": throughput}
+BENCHMARKS = {
+    "ensemble": one_thread(ensemble),
+    "weighted": one_thread(weighted),
+    "throughput": throughput,
+}

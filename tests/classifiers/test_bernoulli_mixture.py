@@ -86,8 +86,10 @@ def test_a_restart_stops_where_instances_held_out_say_so():
     noise = np.random.default_rng(2).normal(size=(60, 40))
     model = ls.ConditionalBernoulliMixture(4, C=100.0, random_state=0).fit(noise, Y)
     assert (model.n_iter_ < 50).all()
-    fit = mixtures._fit_restart(noise / model.scale_, Y, 4, 0.01, 50, seed=3)
-    short = mixtures._fit_restart(noise / model.scale_, Y, 4, 0.01, fit.n_rounds, seed=3)
+    fit = mixtures._fit_restart(noise / model.scale_, Y, np.ones(60), 4, 0.01, 50, seed=3)
+    short = mixtures._fit_restart(
+        noise / model.scale_, Y, np.ones(60), 4, 0.01, fit.n_rounds, seed=3
+    )
     assert_array_equal(fit.parameters.gate, short.parameters.gate)
     rng = np.random.default_rng(3)
     held_out, train = mixtures._split(60, rng)
@@ -104,6 +106,41 @@ def test_sparse_features_and_seeds():
     sparse = ls.ConditionalBernoulliMixture(2, **settings).fit(sp.csr_matrix(X), Y)
     assert_array_equal(dense.gates_, again.gates_)
     assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_weights_are_repeated_rows(form):
+    """Of so few instances none are held out, so that nothing but the weights differs."""
+    X, Y = two_cases(8)
+    weights = np.array([1, 3, 0, 2, 1, 1, 4, 2])
+    repeated = np.repeat(np.arange(8), weights)
+    settings = {"n_restarts": 2, "max_iter": 4, "random_state": 0}
+    weighted = ls.ConditionalBernoulliMixture(2, **settings).fit(form(X), Y, sample_weight=weights)
+    model = ls.ConditionalBernoulliMixture(2, **settings).fit(form(X[repeated]), Y[repeated])
+    assert_allclose(weighted.scale_, model.scale_)
+    assert_allclose(weighted.held_out_, model.held_out_, rtol=1e-6)
+    assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    alike = ls.ConditionalBernoulliMixture(2, **settings).fit(
+        form(X[repeated]), Y[repeated], np.ones(14)
+    )
+    assert_array_equal(alike.gates_, model.gates_)
+
+
+def test_instances_of_weight_0_are_not_there():
+    X, Y = two_cases(60)
+    is_there = np.arange(60) % 3 > 0
+    settings = {"n_restarts": 1, "max_iter": 3, "random_state": 0}
+    weighted = ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y, is_there * 1.0)
+    model = ls.ConditionalBernoulliMixture(2, **settings).fit(X[is_there], Y[is_there])
+    assert_array_equal(weighted.gates_, model.gates_)
+    rng = np.random.default_rng(0)
+    heavy = ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y, rng.uniform(0.1, 5, 60))
+    assert (
+        np.abs(heavy.gates_ - ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y).gates_).max()
+        > 0.01
+    )
+    with pytest.raises(ls.InputError, match="must be a vector of 60 weights"):
+        ls.ConditionalBernoulliMixture(2).fit(X, Y, [1.0])
 
 
 @pytest.mark.parametrize(

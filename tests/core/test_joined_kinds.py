@@ -99,6 +99,65 @@ def test_a_block_of_chains_keeps_its_bounds():
         ls.expected_accuracy(dist, metric="jaccard")
 
 
+def searched_blocks(budget):
+    """Blocks of five chained labels and of two, of which little is searched; and all of it."""
+    rng = np.random.default_rng(6)
+    chains = [
+        ls.LinearChain(rng.permutation(5), rng.normal(size=(6, 5)), rng.normal(size=(5, 5)))
+        for _ in range(3)
+    ]
+    pair = ls.DenseDistribution(rng.dirichlet(np.ones(4), size=6))
+    few = ls.ChainMixture(chains, engine="certified", budget=budget, tolerance=0.0)
+    blocks = [([0, 2, 3, 4, 6], few), ([1, 5], pair)]
+    return (
+        ls.BlockProduct(blocks),
+        few,
+        ls.BlockProduct([(blocks[0][0], ls.ChainMixture(chains)), blocks[1]]),
+    )
+
+
+@pytest.mark.parametrize("metric", ["exact", "hamming"])
+def test_decisions_of_blocks_say_how_far_below_the_best_they_can_be(metric):
+    dist, block, whole = searched_blocks(budget=3)
+    decided, gap = ls.decide(dist, metric, return_gap=True)
+    alone, own_gap = ls.decide(block, metric, return_gap=True)
+    assert_array_equal(decided[:, [0, 2, 3, 4, 6]], alone)
+    assert (own_gap > 0).any()
+    best, none = ls.decide(whole, metric, return_gap=True)
+    assert_allclose(none, 0, atol=1e-15)
+    of_best, of_decided = (ls.expected_accuracy(whole, Y, metric=metric) for Y in (best, decided))
+    assert (of_best - of_decided <= gap + 1e-12).all()
+    pair = np.exp(dist.blocks[1][1].log_prob(decided[:, [1, 5]]))
+    expected = pair * own_gap if metric == "exact" else 5 / 7 * own_gap
+    assert_allclose(gap, expected, atol=1e-12)
+
+
+def test_answers_with_open_labels_of_many_labels_in_blocks():
+    """Beyond what can be written out: blocks without dependence are independent labels."""
+    rng = np.random.default_rng(7)
+    p, answers = rng.uniform(size=(3, 40)), rng.integers(-1, 2, size=(3, 4, 40))
+    answers[:, 0] = np.abs(answers[:, 0])  # one without open labels
+    places = [range(0, 40, 2), range(1, 16, 2), range(17, 40, 2)]
+    wide = [p[:, [j]] for j in places[0]]
+    blocks = [
+        (places[0], ls.TrellisDistribution(wide, [()] * 20, range(20))),
+        (places[1], ls.DenseDistribution(ls.IndependentLabels(p[:, places[1]]).probabilities())),
+        (places[2], ls.IndependentLabels(p[:, places[2]])),
+    ]
+    dist, independent = ls.BlockProduct(blocks), ls.IndependentLabels(p)
+    for metric in ("exact", "hamming", "jaccard", "f1"):
+        found, expected = (d.expected_decided(metric, answers).value for d in (dist, independent))
+        assert_allclose(found, expected, atol=1e-11)
+    for metric in ("hamming", "f1"):
+        found, expected = (ls.decide(d, metric, open_cost=0.3) for d in (dist, independent))
+        worth = [
+            independent.expected_decided(metric, answer.values, empty=0.0).value
+            - 0.3 * (answer.values == -1).mean(axis=1)
+            for answer in (found, expected)
+        ]
+        assert (worth[1] - worth[0] <= found.gap + 1e-9).all()
+
+
 def test_a_product_to_a_power_is_the_product_of_powers():
     P = np.random.default_rng(3).dirichlet(np.ones(4), size=(2, 2))
     blocks = [([0, 3], P[0]), ([1, 2], P[1])]

@@ -15,7 +15,10 @@ from strategies import batches, many, n_labels, predictions
 import labelsure as ls
 from labelsure import _limits
 
-JOINT = ("independent", "independent32", "dense", "dense32", "table", "trellis", "tempered")
+JOINT = (
+    *("independent", "independent32", "dense", "dense32", "table", "trellis", "tempered"),
+    *("mixture", "components", "smoothed", "blocks"),
+)
 LINKED = ("independent", "trellis", "mixture")
 POWERS = st.sampled_from([0.3, 0.5, 0.9, 1.5, 3.0])
 
@@ -174,11 +177,11 @@ def test_rows_in_blocks_get_the_same_answers(monkeypatch):
         assert_array_equal(question(), answer)
 
 
-@pytest.mark.parametrize("kind", [*JOINT, "mixture"])
-def test_names_stay(kind):
+@pytest.mark.parametrize(("kind", "links"), [*((kind, False) for kind in JOINT), ("mixture", True)])
+def test_names_stay(kind, links):
     names = list("abcde")
     dist = many(kind, 3, label_names=names).with_index(pd.Index(["x", "y", "z"]))
-    tempered = dist.temper(0.5, links=kind == "mixture")
+    tempered = dist.temper(0.5, links=links)
     assert tempered.label_names == tuple(names)
     assert list(tempered.index) == ["x", "y", "z"]
     assert len(tempered) == 3
@@ -194,12 +197,15 @@ def test_draws_lose_the_estimator_of_their_entropy():
 
 
 def test_what_cannot_be_tempered():
-    message = (
-        "A joint temperature needs the sum over all labelsets of P to a power, which a "
-        "ChainMixture does not have. Use `LinkTemperature`, or `temper` with links=True."
-    )
-    with pytest.raises(ls.InputError, match=re.escape(message)):
-        many("mixture", 2).temper(0.5)
+    for kind, name in (("mixture", "ChainMixture"), ("components", "IndependentMixture")):
+        message = (
+            "A joint temperature needs the sum over all labelsets of P to a power, which a "
+            f"{name} of more than 14 labels does not have. Use `LinkTemperature`, or `temper` "
+            "with links=True."
+        )
+        assert isinstance(many(kind, 2, L=14).temper(0.5), ls.DenseDistribution)
+        with pytest.raises(ls.InputError, match=re.escape(message)):
+            many(kind, 2, L=15).temper(0.5)
     for kind, name in (("dense", "Dense"), ("table", "LabelsetTable"), ("tempered", "Tempered")):
         dist = many(kind, 2)
         message = (

@@ -67,15 +67,18 @@ def test_a_copula_is_that_of_scipy():
 def test_the_slope_of_the_loss_is_that_of_differences():
     p, Y = draw_copula(30)
     thresholds = norm.ppf(p)
-    _, slope = _dependence._copula_loss(LOADINGS, thresholds, Y)
+    shares = np.random.default_rng(1).dirichlet(np.ones(30))
+    _, slope = _dependence._copula_loss(LOADINGS, thresholds, Y, shares)
     for j in range(4):
         step = np.zeros(4)
         step[j] = 1e-5
-        ends = [_dependence._copula_loss(LOADINGS + s * step, thresholds, Y)[0] for s in (1, -1)]
+        ends = [
+            _dependence._copula_loss(LOADINGS + s * step, thresholds, Y, shares)[0] for s in (1, -1)
+        ]
         assert slope[j] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-7)
     dist = ls.CopulaDependence()._apply(ls.IndependentLabels(p), LOADINGS)
-    loss, _ = _dependence._copula_loss(LOADINGS, thresholds, Y)
-    assert loss == pytest.approx(-dist.log_prob(Y).mean())
+    loss, _ = _dependence._copula_loss(LOADINGS, thresholds, Y, shares)
+    assert loss == pytest.approx(-(shares * dist.log_prob(Y)).sum())
 
 
 def test_loadings_are_found():
@@ -271,3 +274,61 @@ def test_too_few_instances():
         ls.DependenceLayer(ls.PrecomputedProbabilities()).fit([[0.5]] * 4, [[1]] * 4)
     with pytest.raises(ls.InputError, match="`y` must hold the true labelsets"):
         ls.DependenceLayer(ls.PrecomputedProbabilities()).fit([[0.5]] * 4, None)
+
+
+# Weights.
+
+
+def test_the_model_and_the_layer_are_fitted_with_the_weights():
+    X, Y = draw_pairs(300)
+    weights = np.random.default_rng(5).uniform(0.1, 3, 300)
+    weights[::7] = 0
+    layer = ls.DependenceLayer(random_state=0).fit(X, Y, sample_weight=weights)
+    used = weights > 0
+    alone = ls.BinaryRelevance().fit(X[used], Y[used], weights[used])
+    assert_allclose(layer.estimator_.predict_proba(X), alone.predict_proba(X))
+    there = ls.DependenceLayer(random_state=0).fit(X[used], Y[used], weights[used])
+    assert_array_equal(layer.predict_proba(X), there.predict_proba(X))
+    assert layer.mean_log_prob_ == there.mean_log_prob_
+    equal = ls.DependenceLayer(random_state=0).fit(X[used], Y[used])
+    assert abs(layer.mean_log_prob_ - equal.mean_log_prob_) > 1e-4
+
+
+def test_what_is_held_out_counts_by_its_weight():
+    p, Y = draw_copula(400)
+    weights = np.where(Y[:, 0] == Y[:, 1], 5.0, 0.2)
+    settled = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y, weights)
+    logs = ls.IndependentLabels(p).log_prob(Y)
+    assert settled.mean_log_prob_ == pytest.approx(np.average(logs, weights=weights))
+    even = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y)
+    loadings = [layer.layers_["copula"].loadings_ for layer in (settled, even)]
+    assert loadings[0][0] * loadings[0][1] > loadings[1][0] * loadings[1][1] + 0.1
+
+
+def test_models_that_take_no_weights_are_refused_some():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    X, Y = draw_pairs(40)
+    with pytest.raises(ls.InputError, match="KNeighborsClassifier does not take weights"):
+        ls.DependenceLayer(KNeighborsClassifier()).fit(X, Y, np.ones(40))
+    with pytest.raises(ls.InputError, match="KNeighborsClassifier does not take weights"):
+        ls.DependenceLayer(ls.BinaryRelevance(KNeighborsClassifier())).fit(X, Y, np.ones(40))
+    forest = ls.DependenceLayer(RandomForestClassifier(5, random_state=0), random_state=0)
+    weights = np.where(Y[:, 2] == 1, 10.0, 0.1)
+    weighted = forest.fit(X, Y, weights).predict_proba(X)[:, 2].mean()
+    assert weighted > forest.fit(X, Y).predict_proba(X)[:, 2].mean() + 0.1
+    with pytest.raises(ls.InputError, match="vector of 40 weights, one for each instance"):
+        forest.fit(X, Y, np.ones(3))
+
+
+def test_the_card_of_a_model_says_what_the_layer_chose():
+    X, Y = draw_pairs(200)
+    model = ls.AccuracyAwareClassifier(ls.DependenceLayer(random_state=0), cv=0.3, random_state=0)
+    model.fit(X, Y)
+    gain = model.estimator_.layers_["chain"].gain_
+    text = f"DependenceLayer: chain, which raises the log-probability of labelsets by {gain:.3g} ("
+    assert model.card_.classifier.startswith(text)
+    assert str(model.card_).splitlines()[0] == f"classifier: {model.card_.classifier}"
+    assert dict(model.report().data["facts"])["classifier"] == model.card_.classifier
+    alone = ls.DependenceLayer(kind="independent", random_state=0).fit(X, Y)
+    assert alone.choice_ == "labels stay independent, no kind of dependence passed"

@@ -14,6 +14,7 @@ from strategies import many
 
 import labelsure as ls
 from labelsure.recalibration import RECALIBRATIONS
+from labelsure.recalibration import _gate as gate
 
 KINDS = tuple(RECALIBRATIONS.values())
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -216,3 +217,83 @@ def test_the_mode_is_that_of_the_recalibrated_chains():
     assert (after.mode() != dist.mode()).any()
     values = ls.expected_accuracy(dist, metric="exact", recalibration=found)
     assert_allclose(values, after.profile().top)
+
+
+WEIGHED = [
+    ls.JointTemperature(),
+    ls.LinkTemperature(),
+    ls.LabelwiseCalibration(),
+    ls.LabelwiseCalibration("isotonic"),
+    ls.CopulaDependence(),
+    ls.ChainDependence(),
+]
+
+
+@pytest.mark.parametrize("kind", WEIGHED, ids=repr)
+def test_weights_are_repeated_instances(kind):
+    """What is learned from all; folds hold other instances when some are repeated."""
+    rng = np.random.default_rng(11)
+    p, weights = rng.uniform(0.1, 0.9, (60, 3)), rng.integers(0, 4, 60)
+    uniforms = np.where(rng.random((60, 1)) < 0.4, rng.random((60, 1)), rng.random((60, 3)))
+    truth = (uniforms < p**2).astype(np.int8)
+    rows = np.repeat(np.arange(60), weights)
+    repeated = kind._learn([gate.Part(ls.IndependentLabels(p[rows]), truth[rows])])
+    used = weights > 0
+    part = gate.Part(ls.IndependentLabels(p[used]), truth[used], weights[used].astype(float))
+    # Steps are kept from 0 and 1 by the number of instances, which differs.
+    slack = 0.03 if getattr(kind, "method", "") == "isotonic" else 1e-3
+    found, expected = (
+        kind._apply(part.dist, learned).probabilities()
+        for learned in (kind._learn([part]), repeated)
+    )
+    assert_allclose(found, expected, atol=slack)
+    without = kind._learn([part._replace(weights=None)])
+    assert np.abs(kind._apply(part.dist, without).probabilities() - expected).max() > 2 * slack
+
+
+def test_the_gain_of_weighted_instances():
+    rng = np.random.default_rng(12)
+    values, weights = rng.normal(size=50), rng.uniform(0.5, 2, 50)
+    mean, low, high = gate.mean_interval(values, weights)
+    assert mean == pytest.approx(sum(values * weights) / sum(weights))
+    assert high - mean == pytest.approx(mean - low)
+    assert_allclose(gate.mean_interval(values, np.full(50, 3.0)), gate.mean_interval(values))
+    spread = sum((w * (v - mean)) ** 2 for v, w in zip(values, weights, strict=True))
+    error = (50 / 49 * spread) ** 0.5 / sum(weights)
+    assert (high - mean) / error == pytest.approx(t.ppf(0.975, 49))
+
+
+def test_fitting_with_weights():
+    rng = np.random.default_rng(13)
+    p = rng.uniform(0.2, 0.8, (90, 2))
+    truth = (rng.random((90, 2)) < p).astype(int)
+    dist, weights = ls.IndependentLabels(p), rng.uniform(0, 2, 90)
+    weights[:30] = 0
+    whole = ls.LabelwiseCalibration(gate=False).fit(dist, truth, weights)
+    there = ls.LabelwiseCalibration(gate=False).fit(dist[30:], truth[30:], weights[30:])
+    assert_array_equal(np.stack(whole.curves_), np.stack(there.curves_))
+    assert whole.n_samples_ == 60
+    assert whole.gain_ == there.gain_
+    parts = ls.LabelwiseCalibration(gate=False).fit_parts(
+        [dist[:50], dist[50:]], [truth[:50], truth[50:]], [weights[:50], weights[50:]]
+    )
+    assert_allclose(np.stack(parts.curves_), np.stack(whole.curves_), rtol=1e-9)
+    with pytest.raises(ls.InputError, match="vector of 90 weights"):
+        ls.JointTemperature().fit(dist, truth, weights[:3])
+
+
+def test_the_gain_counts_instances_by_their_weight():
+    dist, truth = labelled(60, factor=4.0)
+    weights = np.random.default_rng(14).uniform(0.1, 3, 60)
+    fitted = ls.LabelwiseCalibration(gate=False).fit(dist, truth, weights)
+    fold = np.random.default_rng(0).permutation(np.arange(60) % 5)
+    total = 0.0
+    for k in range(5):
+        mine, others = fold == k, fold != k
+        learned = ls.LabelwiseCalibration(gate=False)
+        learned.fit(dist[others], truth[others], weights[others])
+        gains = learned.transform(dist[mine]).log_prob(truth[mine]) - dist[mine].log_prob(
+            truth[mine]
+        )
+        total += (weights[mine] * gains).sum()
+    assert fitted.gain_ == pytest.approx(total / weights.sum())

@@ -374,7 +374,8 @@ def test_the_card_of_folds_judges_each_instance_by_a_model_of_others():
 
 def test_a_card_prints_as_text():
     text = str(sf.fitted("AccuracyAwareClassifier").card_)
-    assert text.splitlines()[:4] == [
+    assert text.splitlines()[:5] == [
+        f"classifier: {type(sf.fitted('AccuracyAwareClassifier').estimator_).__name__}",
         "labels: 3 (y0, y1, y2)",
         "features: 3",
         "instances: 100 for training, 50 for the accuracy estimator, 50 for the policy",

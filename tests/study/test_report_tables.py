@@ -91,6 +91,15 @@ def test_the_papers_effects_print_row_for_row():
     assert rows[-2] == ["Num. obs.", "72", "72", "72"]
 
 
+def test_names_with_capitals_of_their_own_keep_them():
+    names = {"ECC": "RAkELd", "CT": "mixture", "Indep": "LP"}
+    renamed = PUBLISHED.assign(classifier=PUBLISHED["classifier"].replace(names))
+    rows = rows_of(effects_table(effects(renamed), "kendall", spelled=True).to_markdown())
+    titles = [row[0] for row in rows]
+    assert "*Classifier Bias (Baseline: RAkELd)*" in titles
+    assert {"LP", "Mixture"} <= set(titles)
+
+
 def test_errors_stand_beside_estimates_or_below():
     names = dict.fromkeys(PUBLISHED["dataset"])
     features = make_features({name: k + 2 for k, name in enumerate(names)})

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from labelsure._typing import Floats
 from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
-from labelsure.accuracy_aware._training_data import known_label_names
+from labelsure.accuracy_aware._training_data import innermost, known_label_names
 from labelsure.estimation import AccuracyEstimator, reliability
 from labelsure.metrics import get_metric
 from labelsure.saving import expect, is_count
@@ -74,6 +74,8 @@ class ModelCard:
         them.
     columns
         What each column of a table is to the model, where it was made from one; otherwise None.
+    classifier
+        What predicts, in words.
     """
 
     n_training: int
@@ -100,6 +102,7 @@ class ModelCard:
     calibration: dict[str, list[Any]]
     calibration_from: str
     columns: list[dict[str, str]] | None = None
+    classifier: str = "unknown"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as they stand in a saved file."""
@@ -111,6 +114,7 @@ class ModelCard:
         if self.training_gain:  # of cross-fitting alone
             gained = f" ({self.training_gain:+.3f} for learning from more than the folds)"
         lines = [
+            f"classifier: {self.classifier}",
             f"labels: {len(self.label_names)} ({', '.join(self.label_names)})",
             f"features: {features}",
             f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
@@ -187,7 +191,16 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         calibration=calibration,
         calibration_from=origin,
         columns=_describe_columns(model),
+        classifier=_describe_classifier(model.estimator_),
     )
+
+
+def _describe_classifier(fitted: Any) -> str:
+    """Return the name of the model that predicts, and what it says it has chosen."""
+    inner = innermost(fitted)
+    chosen = f": {inner.choice_}" if hasattr(inner, "choice_") else ""
+    before = ", fitted beforehand" if isinstance(fitted, FrozenEstimator) else ""
+    return f"{type(inner).__name__}{chosen}{before}"
 
 
 def _describe_columns(model: Any) -> list[dict[str, str]] | None:

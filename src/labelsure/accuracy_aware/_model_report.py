@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 
 from labelsure._notebook import count
 from labelsure._pages import Page
@@ -14,7 +13,6 @@ from labelsure._typing import Floats, Labelsets
 from labelsure.accuracy_aware._assessment import assess_table
 from labelsure.accuracy_aware._report_explorer import InstanceSample
 from labelsure.accuracy_aware._report_totals import BatchTotals
-from labelsure.accuracy_aware._training_data import innermost
 from labelsure.distributions import LabelsetDistribution
 from labelsure.estimation import BatchSums, Estimate, Reliability, reliability
 from labelsure.metrics import METRICS, Metric, get_metric
@@ -203,10 +201,7 @@ def _reliability_of_card(model: Any) -> dict[str, Any]:
 def _list_facts(model: Any) -> list[tuple[str, str]]:
     """Return what the card says, a name and a text for each line."""
     lines = [line.partition(": ") for line in str(model.card_).splitlines()]
-    facts = [(name, text) for name, _, text in lines if text and not name.startswith(" ")]
-    name = type(innermost(model.estimator_)).__name__
-    before = ", fitted beforehand" if isinstance(model.estimator_, FrozenEstimator) else ""
-    return [("classifier", f"{name}{before}"), *facts]
+    return [(name, text) for name, _, text in lines if text and not name.startswith(" ")]
 
 
 def _list_sections(data: dict[str, Any]) -> list[tuple[str, str]]:

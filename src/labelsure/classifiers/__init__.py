@@ -2,6 +2,7 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution, without_probabilities
+from labelsure.classifiers._base_learners import check_takes_weights, find_weight_argument
 from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
@@ -34,6 +35,8 @@ __all__ = [
     "RakelD",
     "RakelO",
     "as_distribution",
+    "check_takes_weights",
+    "find_weight_argument",
     "read_label_names",
     "read_targets",
     "without_probabilities",

@@ -18,7 +18,6 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -26,7 +25,6 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._processes import count_workers
 from labelsure._typing import Floats, Labelsets
 from labelsure.errors import InputError
-from labelsure.labelsets import refuse_masked
 
 Features = Any
 """An (n, d) float64 array or csr matrix."""
@@ -239,34 +237,6 @@ def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> 
         f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "
         "pass the probabilities P(y_j = 1) themselves to `as_distribution`."
     )
-
-
-def check_weights(sample_weight: Any, n_samples: int) -> Floats:
-    """Return one weight for each instance, some of them above 0, or say what is wrong with them."""
-    refuse_masked(sample_weight, "sample_weight")
-    weights: Floats = check_array(
-        sample_weight,
-        ensure_2d=False,
-        dtype=np.float64,
-        input_name="sample_weight",
-        ensure_min_samples=0,
-    )
-    if weights.shape != (n_samples,):
-        raise InputError(
-            f"`sample_weight` must be a vector of {n_samples} weights, one for each instance, got "
-            f"shape {weights.shape}."
-        )
-    if (weights < 0).any():
-        raise InputError(
-            f"`sample_weight` must not be negative, got {weights.min()} in row "
-            f"{weights.argmin()}. Drop such rows, or give them weight 0."
-        )
-    if not weights.any():
-        raise InputError(
-            "`sample_weight` must have a weight above zero, got zeros only. "
-            "Pass None to weigh all instances alike."
-        )
-    return weights
 
 
 def find_weight_argument(estimator: Any) -> str | None:

@@ -27,6 +27,7 @@ from labelsure.distributions import (
     make_random_state,
 )
 from labelsure.errors import InputError
+from labelsure.sample_weights import check_weights
 from labelsure.saving import expect, is_array
 
 HELD_OUT = 0.2
@@ -104,7 +105,7 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the restarts.
 
         Parameters
@@ -115,16 +116,24 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
             (n, L) zeros and ones, a DataFrame (whose columns name the labels), sparse, or a list
             of label names for each instance; or a vector of two classes, which is the case of one
             label.
+        sample_weight
+            (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """
         self._check_parameters()
         X, Y = self._check_training_data(X, y)
-        _, variance = mean_variance_axis(X, 0) if hasattr(X, "tocsr") else (None, X.var(axis=0))
+        weights = np.ones(len(Y))
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(Y))
+            is_used = weights > 0
+            X, Y, weights = X[is_used], Y[is_used], weights[is_used]
+        variance = _variance(X, weights)
         self.scale_ = np.where(variance > 0, np.sqrt(variance), 1.0)
         seeds = make_random_state(self.random_state).randint(MAX_SEED, size=self.n_restarts)
         settings = (self.n_components, 1 / self.C, self.max_iter)
         with one_blas_thread():
             fits = Parallel(n_jobs=count_workers(self.n_jobs, self.n_restarts))(
-                delayed(_fit_restart)(_scaled(X, self.scale_), Y, *settings, seed) for seed in seeds
+                delayed(_fit_restart)(_scaled(X, self.scale_), Y, weights, *settings, seed)
+                for seed in seeds
             )
         self.gates_ = np.stack([fit.parameters.gate for fit in fits])
         self.coefficients_ = np.stack([fit.parameters.labels for fit in fits])
@@ -211,23 +220,23 @@ class Parameters:
         X, Y
             The instances.
         shares
-            (n, K) how much of each instance each component explains.
+            (n, K) how much of each instance each component explains: its weight in all.
         start
             (d + 1, L) what the coefficients of the labels are pulled towards.
         penalty
             How much.
         """
+        weights = shares.sum(axis=1, keepdims=True)
 
         def gate_loss(scores: Floats) -> tuple[float, Floats]:
             totals = logsumexp(scores, axis=1, keepdims=True)
-            return float((totals[:, 0] - (shares * scores).sum(axis=1)).sum()), (
-                np.exp(scores - totals) - shares
-            )
+            loss = weights * totals - (shares * scores).sum(axis=1, keepdims=True)
+            return float(loss.sum()), weights * np.exp(scores - totals) - shares
 
-        def label_loss(weights: Floats) -> Callable[[Floats], tuple[float, Floats]]:
+        def label_loss(share: Floats) -> Callable[[Floats], tuple[float, Floats]]:
             def loss(z: Floats) -> tuple[float, Floats]:
                 values = np.logaddexp(0.0, z) - Y * z
-                return float((weights * values).sum()), weights * (expit(z) - Y)
+                return float((share * values).sum()), share * (expit(z) - Y)
 
             return loss
 
@@ -259,24 +268,32 @@ class RestartFit:
 
 
 def _fit_restart(
-    X: Features, Y: Labelsets, n_components: int, penalty: float, max_iter: int, seed: int
+    X: Features,
+    Y: Labelsets,
+    weights: Floats,
+    n_components: int,
+    penalty: float,
+    max_iter: int,
+    seed: int,
 ) -> RestartFit:
     """Fit by EM from a random start, until instances held out become no more likely."""
     generator = np.random.default_rng(seed)
     held_out, train = _split(len(Y), generator)
     X_held, Y_held, X, Y = X[held_out], Y[held_out], X[train], Y[train]
+    of_held_out, weight = weights[held_out], weights[train][:, np.newaxis]
     start = np.zeros((X.shape[1] + 1, Y.shape[1]))
-    start[-1] = np.log((Y.sum(axis=0) + 1) / ((1 - Y).sum(axis=0) + 1))
+    start[-1] = np.log(((weight * Y).sum(axis=0) + 1) / ((weight * (1 - Y)).sum(axis=0) + 1))
     parameters = Parameters(
         np.zeros((X.shape[1] + 1, n_components)), np.repeat(start[np.newaxis], n_components, 0)
     )
     shares = _first_shares(Y, n_components, generator)
     best = RestartFit(parameters, 0, -np.inf)
     for n_rounds in range(1, max_iter + 1):
-        parameters = parameters.improve(X, Y, shares, start, penalty)
+        parameters = parameters.improve(X, Y, weight * shares, start, penalty)
         log_joints = parameters.log_joints(X, Y)
         shares = np.exp(log_joints - logsumexp(log_joints, axis=1, keepdims=True))
-        found = float(logsumexp(parameters.log_joints(X_held, Y_held), axis=1).mean())
+        logs = logsumexp(parameters.log_joints(X_held, Y_held), axis=1)
+        found = float(np.average(logs, weights=of_held_out))
         if found > best.held_out:
             best = RestartFit(parameters, n_rounds, found)
         elif n_rounds - best.n_rounds >= PATIENCE:
@@ -286,9 +303,9 @@ def _fit_restart(
 
 def _split(n_samples: int, generator: np.random.Generator) -> tuple[Indices, Indices]:
     """Return the instances held out, and those learned from: all and all, where there are few."""
-    order = generator.permutation(n_samples)
     if n_samples < FEW_SAMPLES:
-        return order, order
+        return np.arange(n_samples), np.arange(n_samples)
+    order = generator.permutation(n_samples)
     n_held_out = int(HELD_OUT * n_samples)
     return order[:n_held_out], order[n_held_out:]
 
@@ -300,6 +317,15 @@ def _first_shares(Y: Labelsets, n_components: int, generator: np.random.Generato
     shares = np.full((len(Y), n_components), BLUR / n_components)
     shares[np.arange(len(Y)), owner] += 1 - BLUR
     return shares
+
+
+def _variance(X: Features, weights: Floats) -> Floats:
+    """Return the variance of each feature, (d,)."""
+    if hasattr(X, "tocsr"):
+        variance: Floats = mean_variance_axis(X, 0, weights=weights)[1]
+        return variance
+    mean = np.average(X, axis=0, weights=weights)
+    return np.average((X - mean) ** 2, axis=0, weights=weights)
 
 
 def _scaled(X: Features, scale: Floats) -> Features:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._typing import Labelsets, Names
-from labelsure.classifiers._base_learners import check_weights
 from labelsure.classifiers._predictor import (
     LabelsetPredictor,
     Targets,
@@ -22,6 +21,7 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_labelsets, index_of, names_in
 from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
 from labelsure.named_rows import align_rows
+from labelsure.sample_weights import check_weights
 from labelsure.saving import expect
 from labelsure.weighted_labelsets import WeightedLabelsets
 

@@ -19,7 +19,6 @@ from labelsure.classifiers._base_learners import (
     Features,
     check_learner,
     check_takes_weights,
-    check_weights,
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
@@ -31,6 +30,7 @@ from labelsure.labelsets import (
     refuse_masked,
 )
 from labelsure.named_labelsets import holds_names, read_labelsets
+from labelsure.sample_weights import check_weights
 from labelsure.saving import Savable, expect, is_count
 
 Classes = NDArray[Any] | list[NDArray[Any]]
@@ -244,8 +244,7 @@ class LabelsetClassifier(LabelsetPredictor):
             weights = check_weights(sample_weight, len(Y))
             is_used = weights > 0
             X, Y, sample_weight = X[is_used], Y[is_used], weights[is_used]
-            if self._passes_weights_on():
-                check_takes_weights(learner)
+            self.check_takes_weights()
         self._fit_clones(learner, X, Y, sample_weight)
         return self
 
@@ -279,6 +278,11 @@ class LabelsetClassifier(LabelsetPredictor):
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         """Fit clones of `learner`; everything is checked and no weight is 0."""
+
+    def check_takes_weights(self) -> None:
+        """Refuse sample weights that the base learner would be fitted with, but does not take."""
+        if self._passes_weights_on():
+            check_takes_weights(check_learner(self.estimator))
 
     def _passes_weights_on(self) -> bool:
         """Whether base learners are fitted with the weights."""

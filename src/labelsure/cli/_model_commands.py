@@ -47,7 +47,12 @@ Roles = Annotated[
     typer.Option("--role", help="COLUMN=number, category or text, if it looks otherwise."),
 ]
 ClassifierName = Annotated[
-    str, typer.Option("--classifier", help="ecc, br, trellis, pcc or forest.", metavar="NAME")
+    str,
+    typer.Option(
+        "--classifier",
+        help="ecc, br, trellis, pcc, powerset, rakeld, rakelo, cbm, layer or forest.",
+        metavar="NAME",
+    ),
 ]
 FoldsOrShare = Annotated[
     str | None,

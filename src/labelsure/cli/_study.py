@@ -35,7 +35,7 @@ def study(
     plan: Annotated[
         str,
         typer.Argument(
-            help="embedded, quick, paper or paper-standardised, or a TOML file.",
+            help="embedded, wide, quick, paper or paper-standardised, or a TOML file.",
             metavar="PLAN",
             show_default=True,
         ),

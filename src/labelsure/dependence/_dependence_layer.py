@@ -13,13 +13,15 @@ from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._typing import Labelsets
+from labelsure._typing import Floats, Labelsets
 from labelsure.classifiers import (
     BinaryRelevance,
     LabelsetClassifier,
     LabelsetPredictor,
     PrecomputedProbabilities,
     as_distribution,
+    check_takes_weights,
+    find_weight_argument,
     read_targets,
 )
 from labelsure.distributions import (
@@ -38,6 +40,7 @@ from labelsure.recalibration import (
     JointTemperature,
     Recalibration,
 )
+from labelsure.sample_weights import check_weights
 from labelsure.saving import expect, is_number
 
 if TYPE_CHECKING:
@@ -54,7 +57,8 @@ KINDS = ("auto", *LAYERS, "independent")
 MIN_SAMPLES = 10
 MAX_SEED = np.iinfo(np.int32).max
 
-Part = tuple[LabelsetDistribution, Labelsets]
+Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
+"""What a model says of some instances, their truth and their weights."""
 
 
 class DependenceLayer(LabelsetPredictor):
@@ -93,8 +97,8 @@ class DependenceLayer(LabelsetPredictor):
         The fitted model.
     layers_
         All kinds, fitted.
-    kind_
-        The one in use.
+    kind_, choice_
+        The one in use; the same in words.
     mean_log_prob_
         Of the true labelsets, where labels are independent.
     classes_, label_names_
@@ -136,7 +140,7 @@ class DependenceLayer(LabelsetPredictor):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model, unless it is frozen, and learn how its labels depend on each other.
 
         Parameters
@@ -147,6 +151,9 @@ class DependenceLayer(LabelsetPredictor):
             Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
             sparse, or a list of label names for each instance; or a vector of two classes, which
             is the case of one label.
+        sample_weight
+            (n,) weights of the instances, for the model and the layer. A weight of 0 is as if the
+            instance was not there.
         """
         self._check_parameters()
         model = self._model()
@@ -155,15 +162,18 @@ class DependenceLayer(LabelsetPredictor):
             y = Y
         else:
             y = self._read_truth(X, y)
+        weights = None
+        if sample_weight is not None:
+            X, y, weights = self._weigh(model, X, y, sample_weight)
         if self._is_settled:
             self.estimator_ = self._fit_model(model, X, y)
-            parts = [self._compare(self.estimator_, X, y)]
+            folds = [self._compare(self.estimator_, X, y, weights)]
         else:
-            parts = [self._compare_fold(model, X, y, *fold) for fold in self._split(X)]
-            self.estimator_ = self._fit_model(model, X, y)
-        self._learn(parts)
+            folds = [self._compare_fold(model, X, y, weights, *rows) for rows in self._split(X)]
+            self.estimator_ = self._fit_model(model, X, y, weights)
+        self._learn(folds)
         if not isinstance(model, LabelsetClassifier):
-            self.label_names_ = parts[0][0].label_names
+            self.label_names_ = folds[0][0].label_names
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self.estimator_, name):
                     setattr(self, name, getattr(self.estimator_, name))
@@ -188,6 +198,18 @@ class DependenceLayer(LabelsetPredictor):
         columns = ["kind", "mean_log_prob", "gain", "gain_low", "gain_high", "passes"]
         table = pd.DataFrame(rows, columns=columns).set_index("kind")
         return table.assign(in_use=table.index == self.kind_)
+
+    @property
+    def choice_(self) -> str:
+        """What is in use, in words."""
+        check_is_fitted(self, "kind_")
+        if self.kind_ == "independent":
+            return "labels stay independent, no kind of dependence passed"
+        layer = self.layers_[self.kind_]
+        return (
+            f"{self.kind_}, which raises the log-probability of labelsets by {layer.gain_:.3g} "
+            f"({layer.gain_low_:.3g} to {layer.gain_high_:.3g}) on instances held out"
+        )
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance."""
@@ -218,10 +240,22 @@ class DependenceLayer(LabelsetPredictor):
         """Whether all instances are new to the model."""
         return isinstance(self.estimator, (FrozenEstimator, PrecomputedProbabilities))
 
-    def _fit_model(self, model: Any, X: Any, y: Any) -> Any:
+    def _weigh(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
+        """Return the instances that have a weight, and these; refuse them for some models."""
+        weights = check_weights(sample_weight, _num_samples(X))
         if isinstance(model, LabelsetClassifier):
-            return clone(model).fit_checked(X, y, self.label_names_)
-        return clone(model).fit(X, y)  # a frozen one stays as it is
+            model.check_takes_weights()
+        elif not self._is_settled:
+            check_takes_weights(model)
+        rows = np.flatnonzero(weights > 0)
+        return _safe_indexing(X, rows), _safe_indexing(y, rows), weights[rows]
+
+    def _fit_model(self, model: Any, X: Any, y: Any, weights: Floats | None = None) -> Any:
+        if isinstance(model, LabelsetClassifier):
+            return clone(model).fit_checked(X, y, self.label_names_, weights)
+        argument = find_weight_argument(model)
+        given = {} if weights is None or argument is None else {argument: weights}
+        return clone(model).fit(X, y, **given)  # a frozen one stays as it is
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return what a fitted model says of each label."""
@@ -267,27 +301,37 @@ class DependenceLayer(LabelsetPredictor):
         folds = KFold(min(self.cv, _num_samples(X)), shuffle=True, random_state=seed)
         return folds.split(np.zeros(_num_samples(X)))
 
-    def _compare_fold(self, model: Any, X: Any, y: Any, train: Any, held_out: Any) -> Part:
-        fitted = self._fit_model(model, _safe_indexing(X, train), _safe_indexing(y, train))
-        return self._compare(fitted, _safe_indexing(X, held_out), _safe_indexing(y, held_out))
+    def _compare_fold(
+        self, model: Any, X: Any, y: Any, weights: Floats | None, train: Any, held_out: Any
+    ) -> Fold:
+        """Fit a clone to some instances, and return what it says of the others."""
+        of_train, of_others = (
+            None if weights is None else weights[rows] for rows in (train, held_out)
+        )
+        known = _safe_indexing(X, train), _safe_indexing(y, train)
+        fitted = self._fit_model(model, *known, of_train)
+        others = _safe_indexing(X, held_out), _safe_indexing(y, held_out)
+        return self._compare(fitted, *others, of_others)
 
-    def _compare(self, fitted: Any, X: Any, y: Any) -> Part:
+    def _compare(self, fitted: Any, X: Any, y: Any, weights: Floats | None) -> Fold:
         """Return what a model says of instances, and their truth in the order of its labels."""
         dist = self._ask(fitted, X)
-        return dist, dist.align(np.reshape(y, (-1, 1)) if np.ndim(y) == 1 else y)
+        return dist, dist.align(np.reshape(y, (-1, 1)) if np.ndim(y) == 1 else y), weights
 
     # The layer.
 
-    def _learn(self, parts: list[Part]) -> None:
+    def _learn(self, folds: list[Fold]) -> None:
         """Fit all kinds to what is said of instances and their truth, and choose one."""
-        dists, truths = [dist for dist, _ in parts], [Y for _, Y in parts]
-        logs = [dist.log_prob(Y) for dist, Y in parts]
-        self.mean_log_prob_ = float(np.concatenate(logs).mean())
+        dists, truths, weights = (list(column) for column in zip(*folds, strict=True))
+        given = None if weights[0] is None else weights
+        logs = np.concatenate([dist.log_prob(Y) for dist, Y, _ in folds])
+        of_all = None if given is None else np.concatenate(given)
+        self.mean_log_prob_ = float(np.average(logs, weights=of_all))
         with warnings.catch_warnings(), one_blas_thread():
             # A power at its limit is told by `str(layers_["temperature"])`.
             warnings.filterwarnings("ignore", message="The power of the", category=UserWarning)
             self.layers_ = {
-                kind: layer(gate=self.gate).fit_parts(dists, truths)
+                kind: layer(gate=self.gate).fit_parts(dists, truths, given)
                 for kind, layer in LAYERS.items()
             }
         self.kind_ = self._choose()

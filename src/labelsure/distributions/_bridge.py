@@ -378,7 +378,9 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         return None
 
     def _temper(self, power: float) -> LabelsetDistribution:
-        raise arguments.without_joint_power(self)
+        from labelsure.distributions._dense import temper_all
+
+        return temper_all(self, power)
 
     def _temper_links(self, power: float) -> LabelsetDistribution:
         raise arguments.without_links(self)

@@ -18,7 +18,7 @@ from labelsure._typing import Floats, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.distributions._probabilities import as_floats, check_row_sums, without_joint_power
 from labelsure.errors import InputError
 from labelsure.labelsets import codes_of, from_codes
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
@@ -183,6 +183,27 @@ class DenseDistribution(LabelsetDistribution):
         kernel, arguments = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
         for_rows(kernel, len(self), self._P, *arguments, into=[best])
         return from_codes(best, self.n_labels)
+
+
+def temper_all(dist: LabelsetDistribution, power: float) -> DenseDistribution:
+    """Return any distributions to a power by all their probabilities, where these are few.
+
+    Parameters
+    ----------
+    dist
+        Of at most as many labels as are written out without asking.
+    power
+        Above 0.
+
+    Examples
+    --------
+    >>> temper_all(DenseDistribution([[0.8, 0.2]]), 2).probabilities().round(3)
+    array([[0.941, 0.059]])
+    """
+    if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
+        raise without_joint_power(dist, _limits.CHEAP_DENSE_LABELS)
+    dense = DenseDistribution.from_trusted(dist.probabilities(), dist.label_names)
+    return dense._temper(power)
 
 
 Kernel = tuple[Callable[..., None], tuple[Any, ...]]

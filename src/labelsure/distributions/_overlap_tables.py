@@ -7,23 +7,25 @@ import numpy as np
 from labelsure import _limits
 from labelsure._kernels import dense_sweeps, independent_sums
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import TooLargeError
-from labelsure.labelsets import codes_of
+from labelsure.labelsets import OPEN, codes_of
 from labelsure.metrics import Metric
 
 
-def count_overlaps(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
+def count_overlaps(dist: LabelsetDistribution, answers: Labelsets) -> Floats:
     """Return P(a predicted labels are true and b others are), (n, L + 1, L + 1).
+
+    Labels that an answer leaves open are in neither count.
 
     Parameters
     ----------
     dist
         A distribution whose expected accuracies are exact.
-    Y_pred
-        (n, L) predictions.
+    answers
+        (n, L) predictions, or answers that leave labels open.
 
     Examples
     --------
@@ -31,39 +33,53 @@ def count_overlaps(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
     array([[[0.1, 0. ],
             [0.9, 0. ]]])
     """
+    is_open, predicted = answers == OPEN, (answers == 1).astype(np.int8)
     if isinstance(dist, IndependentLabels):
+        # A label that is not counted is like one that never comes.
+        shown = np.where(is_open, 0.0, dist._marginals())
         hits, misses = (np.empty((len(dist), dist.n_labels + 1)) for _ in range(2))
-        for_rows(
-            independent_sums.count_rows, len(dist), dist.marginals(), Y_pred, into=[hits, misses]
-        )
+        for_rows(independent_sums.count_rows, len(dist), shown, predicted, into=[hits, misses])
         return hits[:, :, np.newaxis] * misses[:, np.newaxis]
     overlap = np.zeros((len(dist), dist.n_labels + 1, dist.n_labels + 1))
     if dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        for_rows(
-            dense_sweeps.overlap_rows,
-            len(dist),
-            dist._probabilities(),
-            codes_of(Y_pred),
-            into=[overlap],
-        )
+        P = _without_open(dist._probabilities(), is_open)
+        for_rows(dense_sweeps.overlap_rows, len(dist), P, codes_of(predicted), into=[overlap])
         return overlap
-    n_predicted = int(Y_pred.sum(axis=1).max(initial=0))
-    n_others = dist.n_labels - int(Y_pred.sum(axis=1).min(initial=dist.n_labels))
+    n_predicted = int(predicted.sum(axis=1).max(initial=0))
+    n_others = int((answers == 0).sum(axis=1).max(initial=0))
     for a in range(n_predicted + 1):
         for b in range(n_others + 1):
-            overlap[:, a, b] = _probability_of_counts(dist, Y_pred, a, b)
+            overlap[:, a, b] = _probability_of_counts(dist, answers, a, b)
     return overlap
 
 
-def _probability_of_counts(dist: LabelsetDistribution, Y_pred: Labelsets, a: int, b: int) -> Floats:
+def _without_open(P: Floats, is_open: Mask) -> Floats:
+    """Return the probabilities of the other labels, (n, 2**L), as if open ones never came."""
+    if not is_open.any():
+        return P
+    shown, n_labels = P.copy(), is_open.shape[1]
+    for j, rows in enumerate(is_open.T):
+        # The codes in which label j is 0, and those in which it is 1.
+        pairs = shown.reshape(len(P), 2 ** (n_labels - 1 - j), 2, 2**j)
+        pairs[rows, :, 0] += pairs[rows, :, 1]
+        pairs[rows, :, 1] = 0.0
+    return shown
+
+
+def _probability_of_counts(
+    dist: LabelsetDistribution, answers: Labelsets, a: int, b: int
+) -> Floats:
     counted = Metric("overlap", lambda tp, fp, fn, tn: ((tp == a) & (fn == b)) * 1.0, (0.0, 1.0))
-    found = dist._expected(counted, Y_pred, 1.0)
+    if (answers == OPEN).any():
+        found = dist._expected_hidden(counted, answers[:, np.newaxis], 1.0)
+    else:
+        found = dist._expected(counted, answers, 1.0)
     if not np.array_equal(found.low, found.high):
         raise TooLargeError(
             f"A block of {dist.n_labels} chained labels has no exact expected accuracies. Use "
             "smaller blocks, or a trellis."
         )
-    return found.value
+    return found.value.reshape(len(dist))
 
 
 def add_independent(first: Floats, second: Floats) -> Floats:

@@ -68,11 +68,12 @@ def check_all_probabilities(n_samples: int, n_labels: int, max_bytes: int) -> No
     )
 
 
-def without_joint_power(dist: object) -> InputError:
+def without_joint_power(dist: object, most: int) -> InputError:
     """Return the error for a kind whose joint probabilities cannot be raised to a power."""
     return InputError(
         "A joint temperature needs the sum over all labelsets of P to a power, which a "
-        f"{type(dist).__name__} does not have. Use `LinkTemperature`, or `temper` with links=True."
+        f"{type(dist).__name__} of more than {most} labels does not have. Use `LinkTemperature`, "
+        "or `temper` with links=True."
     )
 
 

@@ -21,7 +21,7 @@ from labelsure.distributions import (
     LinearChain,
 )
 from labelsure.errors import InputError
-from labelsure.recalibration._gate import Part, Recalibration
+from labelsure.recalibration._gate import Part, Recalibration, join_truth
 from labelsure.saving import expect, is_array
 
 N_NODES = 25
@@ -48,8 +48,8 @@ class Dependence(Recalibration):
     """
 
     def _check_kinds(self, parts: list[Part]) -> None:
-        for dist, _ in parts:
-            self._check_independent(dist)
+        for part in parts:
+            self._check_independent(part.dist)
 
     def _check_independent(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):
@@ -97,14 +97,15 @@ class CopulaDependence(Dependence):
     _title = "A copula of one factor"
 
     def _learn(self, parts: list[Part]) -> Floats:
-        thresholds = np.concatenate([_thresholds(dist) for dist, _ in parts])
-        Y = np.concatenate([Y for _, Y in parts])
+        thresholds = np.concatenate([_thresholds(part.dist) for part in parts])
+        Y, weights = join_truth(parts)
+        shares = np.full(len(Y), 1 / len(Y)) if weights is None else weights / weights.sum()
         if Y.shape[1] == 1:
             return np.zeros(1)  # there is no other label to depend on
-        first = _first_loadings(thresholds, Y)
+        first = _first_loadings(thresholds, Y, shares)
         limits = [(-LARGEST_LOADING, LARGEST_LOADING)] * Y.shape[1]
         found = minimize(
-            _copula_loss, first, (thresholds, Y), jac=True, method="L-BFGS-B", bounds=limits
+            _copula_loss, first, (thresholds, Y, shares), jac=True, method="L-BFGS-B", bounds=limits
         )
         loadings: Floats = found.x
         return -loadings if loadings.sum() < 0 else loadings
@@ -142,19 +143,21 @@ def _thresholds(dist: LabelsetDistribution) -> Floats:
     return ndtri(dist.marginals().clip(tiny, 1 - 2.0**-53))
 
 
-def _first_loadings(thresholds: Floats, Y: Labelsets) -> Floats:
+def _first_loadings(thresholds: Floats, Y: Labelsets, shares: Floats) -> Floats:
     """Return where the search begins: at 0 every direction looks alike."""
     p = ndtr(thresholds)
     off = (Y - p) / np.sqrt(p * (1 - p) + 1e-12)
-    moments = off.T @ off / len(Y)
+    moments = off.T @ (shares[:, np.newaxis] * off)
     scale = np.sqrt(np.maximum(np.diag(moments), 1e-12))
     values, vectors = np.linalg.eigh(moments / np.outer(scale, scale))
     first = vectors[:, -1] * np.sqrt(max(values[-1] - 1.0, 0.05))
     return first.clip(-0.6, 0.6)
 
 
-def _copula_loss(loadings: Floats, thresholds: Floats, Y: Labelsets) -> tuple[float, Floats]:
-    """Return the mean of -log P(truth), and how it changes with each loading."""
+def _copula_loss(
+    loadings: Floats, thresholds: Floats, Y: Labelsets, shares: Floats
+) -> tuple[float, Floats]:
+    """Return the mean of -log P(truth), by shares that sum to 1, and how it changes."""
     left = np.sqrt(1 - loadings**2)
     sign = np.where(Y == 1, 1.0, -1.0)
     logs = np.empty((len(NODES), len(Y)))
@@ -166,8 +169,8 @@ def _copula_loss(loadings: Floats, thresholds: Floats, Y: Labelsets) -> tuple[fl
         density = np.exp(-0.5 * u**2) / (p * np.sqrt(2 * np.pi))
         slopes[k] = sign * density * (node + loadings * thresholds) / left**3
     total = logsumexp(logs, axis=0)
-    change = np.einsum("kn,knl->l", np.exp(logs - total), slopes)
-    return -float(total.mean()), -change / len(Y)
+    change = np.einsum("kn,knl->l", shares * np.exp(logs - total), slopes)
+    return -float(shares @ total), -change
 
 
 class Links(NamedTuple):
@@ -227,15 +230,15 @@ class ChainDependence(Dependence):
             raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
 
     def _learn(self, parts: list[Part]) -> Links:
-        logits = np.concatenate([_read_logits(dist) for dist, _ in parts])
-        Y = np.concatenate([Y for _, Y in parts])
+        logits = np.concatenate([_read_logits(part.dist) for part in parts])
+        Y, weights = join_truth(parts)
         n_labels = Y.shape[1]
         links = Links(np.ones(n_labels), np.zeros(n_labels), np.zeros((n_labels, n_labels)))
         for j in range(n_labels):
             if Y[:, j].min() == Y[:, j].max():
                 continue  # of one value nothing can be learned
             known = np.column_stack([logits[:, j], Y[:, :j]])
-            fitted = LogisticRegression(C=self.C, max_iter=1000).fit(known, Y[:, j])
+            fitted = LogisticRegression(C=self.C, max_iter=1000).fit(known, Y[:, j], weights)
             links.slopes[j], links.intercepts[j] = fitted.coef_[0, 0], fitted.intercept_[0]
             links.weights[j, :j] = fitted.coef_[0, 1:]
         return links

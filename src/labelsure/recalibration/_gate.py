@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,13 +15,37 @@ from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names
+from labelsure.sample_weights import check_weights
 from labelsure.saving import Savable, expect, is_count, is_number
 
 N_FOLDS = 5
 LEVEL = 0.95
 
-Part = tuple[LabelsetDistribution, Labelsets]
-"""A batch of distributions and the truth of its instances."""
+
+class Part(NamedTuple):
+    """A batch of distributions, the truth of its instances, and their weights if they have some."""
+
+    dist: LabelsetDistribution
+    truth: Labelsets
+    weights: Floats | None = None
+
+    def take(self, rows: Mask) -> Part:
+        """Return some of the instances."""
+        if rows.all():
+            return self
+        weights = None if self.weights is None else self.weights[rows]
+        return Part(self.dist[rows], self.truth[rows], weights)
+
+    def log_prob(self) -> Floats:
+        """Return the log-probability of the truth."""
+        return self.dist.log_prob(self.truth)
+
+
+def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
+    """Return the truth of all instances, one part after the other, and their weights."""
+    weights = [part.weights for part in parts if part.weights is not None]
+    truth = np.concatenate([part.truth for part in parts])
+    return truth, np.concatenate(weights) if weights else None
 
 
 class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
@@ -43,7 +67,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def __init__(self, gate: bool = True) -> None:
         self.gate = gate
 
-    def fit(self, dist: LabelsetDistribution, Y: Any) -> Self:
+    def fit(self, dist: LabelsetDistribution, Y: Any, sample_weight: Any = None) -> Self:
         """Learn from distributions whose truth is known.
 
         Parameters
@@ -52,10 +76,17 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             A batch of n distributions, by a model that has not seen these instances.
         Y
             Their truth, (n, L), in any form that `dist.align` takes.
+        sample_weight
+            (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """
-        return self.fit_parts([dist], [Y])
+        return self.fit_parts([dist], [Y], None if sample_weight is None else [sample_weight])
 
-    def fit_parts(self, dists: Sequence[LabelsetDistribution], Ys: Sequence[Any]) -> Self:
+    def fit_parts(
+        self,
+        dists: Sequence[LabelsetDistribution],
+        Ys: Sequence[Any],
+        sample_weights: Sequence[Any] | None = None,
+    ) -> Self:
         """Learn from several batches together, such as those of the folds of a cross-validation.
 
         Parameters
@@ -64,14 +95,18 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             Batches of distributions over the same labels.
         Ys
             The truth of each batch.
+        sample_weights
+            The weights of the instances of each batch.
         """
         self._check_parameters()
-        parts = [(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
+        parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
         self.label_names_ = _common_names(parts)
         self._check_kinds(parts)
-        plain = [dist.log_prob(Y) for dist, Y in parts]
-        parts = [_take(part, np.isfinite(logs)) for part, logs in zip(parts, plain, strict=True)]
-        self.n_samples_ = sum(len(Y) for _, Y in parts)
+        if sample_weights is not None:
+            parts = _weigh(parts, sample_weights)
+        plain = [part.log_prob() for part in parts]
+        parts = [part.take(np.isfinite(logs)) for part, logs in zip(parts, plain, strict=True)]
+        self.n_samples_ = sum(len(part.truth) for part in parts)
         self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
         self._check_sizes()
         learned = self._learn(parts)
@@ -116,8 +151,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _log_prob(self, part: Part, learned: Any) -> Floats:
         """Return the recalibrated log-probability of the truth."""
-        dist, Y = part
-        return self._apply(dist, learned).log_prob(Y)
+        return self._apply(part.dist, learned).log_prob(part.truth)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.gate, (bool, np.bool_)):
@@ -144,14 +178,17 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _measure_gain(self, parts: list[Part]) -> None:
         """Set the mean gain of log P(truth) on instances not learned from, and its interval."""
         fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
-        folds = np.split(fold, np.cumsum([len(Y) for _, Y in parts])[:-1])
-        gains = []
+        folds = np.split(fold, np.cumsum([len(part.truth) for part in parts])[:-1])
+        gains, judged = [], []
         for k in range(N_FOLDS):
-            learned = self._learn([_take(p, f != k) for p, f in zip(parts, folds, strict=True)])
+            learned = self._learn([p.take(f != k) for p, f in zip(parts, folds, strict=True)])
             for part, mine in zip(parts, folds, strict=True):
-                dist, Y = held_out = _take(part, mine == k)
-                gains.append(self._log_prob(held_out, learned) - dist.log_prob(Y))
-        self.gain_, self.gain_low_, self.gain_high_ = mean_interval(np.concatenate(gains))
+                held_out = part.take(mine == k)
+                gains.append(self._log_prob(held_out, learned) - held_out.log_prob())
+                judged.append(held_out)
+        _, weights = join_truth(judged)
+        found = mean_interval(np.concatenate(gains), weights)
+        self.gain_, self.gain_low_, self.gain_high_ = found
 
     def _describe_learned(self) -> str:
         """Return what was learned, in words."""
@@ -190,8 +227,16 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         expect(self.is_kept_ is bool(kept), "`is_kept_` must be what the gate says")
 
 
-def mean_interval(values: Floats) -> tuple[float, float, float]:
+def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
     """Return the mean and the ends of its 95 % interval, by Student's t.
+
+    Parameters
+    ----------
+    values
+        (n,)
+    weights
+        (n,) above 0. What each value adds to the mean is taken as drawn with it: fewer values that
+        count make a wider interval.
 
     Examples
     --------
@@ -200,27 +245,35 @@ def mean_interval(values: Floats) -> tuple[float, float, float]:
     """
     from scipy.stats import t
 
-    mean = float(values.mean())
-    error = float(values.std(ddof=1)) / len(values) ** 0.5
+    mean = float(np.average(values, weights=weights))
+    if weights is None:
+        error = float(values.std(ddof=1)) / len(values) ** 0.5
+    else:
+        squares = float(((weights * (values - mean)) ** 2).sum()) * len(values) / (len(values) - 1)
+        error = squares**0.5 / float(weights.sum())
     half = float(t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
     return mean, mean - half, mean + half
 
 
-def _take(part: Part, rows: Mask) -> Part:
-    dist, Y = part
-    return part if rows.all() else (dist[rows], Y[rows])
+def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:
+    """Return the parts with their weights, without instances that have none."""
+    checked = []
+    for part, given in zip(parts, sample_weights, strict=True):
+        weights = check_weights(given, len(part.truth))
+        checked.append(part._replace(weights=weights).take(weights > 0))
+    return checked
 
 
 def _common_names(parts: list[Part]) -> tuple[str, ...]:
     """Return the names of the labels, which all batches must share."""
     if not parts:
         raise InputError("`dists` must hold at least one batch of distributions, got none.")
-    names = parts[0][0].label_names
-    for dist, _ in parts:
-        if dist.label_names != names:
+    names = parts[0].dist.label_names
+    for part in parts:
+        if part.dist.label_names != names:
             raise InputError(
                 f"`dists` must all have the same labels in one order, got {_list(names)} and "
-                f"{_list(dist.label_names)}."
+                f"{_list(part.dist.label_names)}."
             )
     return names
 

@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from labelsure._typing import Floats, Integers
 from labelsure.distributions import IndependentLabels, LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.recalibration._gate import Part, Recalibration
+from labelsure.recalibration._gate import Part, Recalibration, join_truth
 from labelsure.saving import expect
 
 LARGEST_LOGIT = 36.0
@@ -67,14 +67,14 @@ class LabelwiseCalibration(Recalibration):
             raise unknown_name("method", self.method, METHODS)
 
     def _check_kinds(self, parts: list[Part]) -> None:
-        for dist, _ in parts:
-            _check_independent(dist)
+        for part in parts:
+            _check_independent(part.dist)
 
     def _learn(self, parts: list[Part]) -> list[Floats]:
-        logits = np.concatenate([_read_logits(dist) for dist, _ in parts])
-        Y = np.concatenate([Y for _, Y in parts])
+        logits = np.concatenate([_read_logits(part.dist) for part in parts])
+        Y, weights = join_truth(parts)
         learn = METHODS[self.method].learn
-        return [learn(z, y) for z, y in zip(logits.T, Y.T, strict=True)]
+        return [learn(z, y, weights) for z, y in zip(logits.T, Y.T, strict=True)]
 
     def _apply(self, dist: LabelsetDistribution, learned: list[Floats]) -> LabelsetDistribution:
         _check_independent(dist)
@@ -101,15 +101,15 @@ class LabelwiseCalibration(Recalibration):
 
 
 class Method(NamedTuple):
-    """How a curve is learned from log-odds and truth, read at log-odds, and recognised."""
+    """How a curve is learned from log-odds, truth and weights, read at log-odds, and recognised."""
 
-    learn: Callable[[Floats, Integers], Floats]
+    learn: Callable[[Floats, Integers, Floats | None], Floats]
     read: Callable[[Floats, Floats], Floats]
     is_curve: Callable[[Any], bool]
 
 
-def _learn_sigmoid(logits: Floats, truth: Integers) -> Floats:
-    fitted = _SigmoidCalibration().fit(logits, truth)
+def _learn_sigmoid(logits: Floats, truth: Integers, weights: Floats | None) -> Floats:
+    fitted = _SigmoidCalibration().fit(logits, truth, weights)
     return np.array([[-fitted.a_], [-fitted.b_]])
 
 
@@ -118,9 +118,9 @@ def _read_sigmoid(curve: Floats, logits: Floats) -> Floats:
     return expit(found.clip(-LARGEST_LOGIT, LARGEST_LOGIT))
 
 
-def _learn_steps(logits: Floats, truth: Integers) -> Floats:
+def _learn_steps(logits: Floats, truth: Integers, weights: Floats | None) -> Floats:
     least = 1 / (len(truth) + 2)
-    fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(logits, truth)
+    fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(logits, truth, weights)
     return np.stack([fitted.X_thresholds_, fitted.y_thresholds_])
 
 

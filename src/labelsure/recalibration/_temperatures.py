@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from labelsure._typing import Floats
 from labelsure.distributions import LabelsetDistribution
-from labelsure.recalibration._gate import Part, Recalibration
+from labelsure.recalibration._gate import Part, Recalibration, join_truth
 from labelsure.saving import expect, is_number
 
 LEAST_POWER, LARGEST_POWER = 0.01, 100.0
@@ -76,8 +76,8 @@ class JointTemperature(Temperature):
 
     The power has the highest likelihood: with it, the mean log-probability (before) of the truth is
     the mean that the distributions (after) expect of it. Labelsets keep their order, so the most
-    probable one stays. For `IndependentLabels`, `DenseDistribution`, `LabelsetTable` and
-    `TrellisDistribution`; chains have a `LinkTemperature`.
+    probable one stays. For all kinds but mixtures of more than 14 labels (chains, Bernoulli
+    mixtures), which have a `LinkTemperature`.
 
     Parameters
     ----------
@@ -120,18 +120,20 @@ class JointTemperature(Temperature):
     _title = "A joint temperature"
 
     def _learn(self, parts: list[Part]) -> float:
-        of_truth = np.concatenate([dist.log_prob(Y) for dist, Y in parts]).mean()
-        tops = [dist.profile().log_top for dist, _ in parts]
+        _, weights = join_truth(parts)
+        logs = np.concatenate([part.log_prob() for part in parts])
+        of_truth = np.average(logs, weights=weights)
+        tops = [part.dist.profile().log_top for part in parts]
 
         def excess(log_power: float) -> float:
             """Return what the truth has more than is expected, which falls as the power rises."""
             power = float(np.exp(log_power))
             expected = []
-            for (dist, _), log_top in zip(parts, tops, strict=True):
-                after = dist.temper(power).profile()
+            for part, log_top in zip(parts, tops, strict=True):
+                after = part.dist.temper(power).profile()
                 log_total = power * log_top - after.log_top
                 expected.append((log_total - after.entropy) / power)
-            return float(of_truth - np.concatenate(expected).mean())
+            return float(of_truth - np.average(np.concatenate(expected), weights=weights))
 
         return _as_power(_find_root(excess))
 
@@ -140,13 +142,13 @@ class JointTemperature(Temperature):
 
     def _log_prob(self, part: Part, learned: float) -> Floats:
         # By the sum of all powers: what underflows in an array of probabilities is finite so.
-        dist, Y = part
+        dist = part.dist
         log_total = learned * dist.profile().log_top - dist.temper(learned).profile().log_top
-        return learned * dist.log_prob(Y) - log_total
+        return learned * part.log_prob() - log_total
 
     def _check_kinds(self, parts: list[Part]) -> None:
-        for dist, _ in parts:
-            dist[:1].temper(2.0)  # which says what to use instead
+        for part in parts:
+            part.dist[:1].temper(2.0)  # which says what to use instead
 
 
 class LinkTemperature(Temperature):
@@ -184,12 +186,13 @@ class LinkTemperature(Temperature):
     _title = "A link temperature"
 
     def _learn(self, parts: list[Part]) -> float:
-        links = [(dist.link_logits(Y), dist.member_weights()) for dist, Y in parts]
+        links = [(part.dist.link_logits(part.truth), part.dist.member_weights()) for part in parts]
+        _, of_instances = join_truth(parts)
 
         def loss(log_power: float) -> float:
             power = float(np.exp(log_power))
             logs = [_log_of_mixture(power * z, weights) for z, weights in links]
-            return -float(np.concatenate(logs).mean())
+            return -float(np.average(np.concatenate(logs), weights=of_instances))
 
         return _as_power(_find_least(loss))
 
@@ -197,8 +200,8 @@ class LinkTemperature(Temperature):
         return dist.temper(learned, links=True)
 
     def _check_kinds(self, parts: list[Part]) -> None:
-        for dist, _ in parts:
-            dist[:1].temper(2.0, links=True)  # which says what to use instead
+        for part in parts:
+            part.dist[:1].temper(2.0, links=True)  # which says what to use instead
 
 
 def _log_of_mixture(logits: Floats, weights: Floats | None) -> Floats:

@@ -1,0 +1,47 @@
+"""Weights of instances, as scikit-learn's `fit` takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labelsure._typing import Floats
+from labelsure.errors import InputError
+from labelsure.labelsets import refuse_masked
+
+__all__ = ["check_weights"]
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> Floats:
+    """Return one weight for each instance, some of them above 0, or say what is wrong with them.
+
+    Examples
+    --------
+    >>> check_weights([1, 2, 0], 3)
+    array([1., 2., 0.])
+    """
+    from sklearn.utils import check_array  # here, because it takes long to load
+
+    refuse_masked(sample_weight, "sample_weight")
+    weights: Floats = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=float,
+        input_name="sample_weight",
+        ensure_min_samples=0,
+    )
+    if weights.shape != (n_samples,):
+        raise InputError(
+            f"`sample_weight` must be a vector of {n_samples} weights, one for each instance, got "
+            f"shape {weights.shape}."
+        )
+    if (weights < 0).any():
+        raise InputError(
+            f"`sample_weight` must not be negative, got {weights.min()} in row "
+            f"{weights.argmin()}. Drop such rows, or give them weight 0."
+        )
+    if not weights.any():
+        raise InputError(
+            "`sample_weight` must have a weight above zero, got zeros only. "
+            "Pass None to weigh all instances alike."
+        )
+    return weights
