@@ -83,6 +83,9 @@ def test_marginals(kind, data):
     # They are probabilities themselves, rounding or not.
     assert ((marginals >= 0) & (marginals <= 1)).all()
     ls.IndependentLabels(marginals)
+    bounds = batch.dist.marginal_bounds()  # of few labels: exact
+    for each in (bounds.low, bounds.value, bounds.high):
+        assert_array_equal(each, marginals)
 
 
 @for_each_kind

@@ -121,3 +121,36 @@ def test_exact_answers_are_worth_so_much(monkeypatch):
     monkeypatch.setattr(_limits, "EXACT_OPERATIONS", 2**15)
     assert set(dist.profile().method) == {"certified+sampled"}
     assert set(dist.profile(engine="dense").method) == {"exact"}
+
+
+@pytest.mark.jit_only
+def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
+    """Flat probabilities: 256 labelsets have next to no mass. Sharp ones are searched as before."""
+    goals = np.array([0.0, 0.0, 0.0, 2.0, 0.0])
+    found = {}
+    for spread in (0.5, 4.0):
+        dist = ls.ChainMixture(chains_of(27, 5, spread))
+        for small in (0.0, 0.002, 0.02):
+            with count_operations() as count:
+                search = dist._beyond_dense.search(np.arange(3), goals, 256, small)
+            found[spread, small] = search, count.total
+    long, short, shortest = (found[0.5, small] for small in (0.0, 0.002, 0.02))
+    assert (long[0].seen.totals() < 0.01).all()
+    assert shortest[1] < short[1] < long[1] / 2
+    for small in (0.002, 0.02):
+        bound = found[0.5, small][0].largest_unseen
+        assert ((bound <= small) & (bound > small / 16)).all()
+    for small in (0.002, 0.02):
+        assert found[4.0, small][1] == found[4.0, 0.0][1]
+        assert_array_equal(found[4.0, small][0].seen.weights, found[4.0, 0.0][0].seen.weights)
+
+
+def test_labelsets_of_large_odds_are_found_with_their_probabilities():
+    """Sixty labels of odds e**200 or e**-200, and one in doubt: their product is no number."""
+    base = np.where(np.arange(61) % 3 == 0, -200.0, 200.0)[np.newaxis]
+    base[0, 60] = 1.0
+    chain = ls.LinearChain(np.arange(61), base, np.zeros((61, 61)))
+    best = ls.ChainMixture([chain], engine="certified").top(2)
+    p = 1 / (1 + np.exp(-1.0))
+    np.testing.assert_allclose(best.probabilities, [[p, 1 - p]], rtol=1e-12)
+    assert_array_equal(best.labelsets[0, 0], base[0] > 0)

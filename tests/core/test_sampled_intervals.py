@@ -86,19 +86,57 @@ FEW_LABELS = {
 def test_entropy_collision_and_expectations_of_twelve_labels(case, engine):
     """Against all 2**12 probabilities; "auto" enumerates first, as dense is out of reach."""
     n_chains, spread, common = FEW_LABELS[case]
-    chains = block_chains(2, 1, 12, n_chains, spread, common=common, n_samples=300)
+    chains = block_chains(2, 1, 12, n_chains, spread, common=common, n_samples=1000)
     dense = ls.ChainMixture(chains, engine="dense")
     dist = ls.ChainMixture(chains, engine=engine, tolerance=0.0, budget=500, max_exact_labels=1)
     truth, profile = dense.profile(), dist.profile()
     for name in ("entropy", "log_collision"):
         low, value, high = (getattr(p, name) for p in (profile.low, truth, profile.high))
         assert share_inside(low, value, high) >= 0.93, name
+    dense, dist = dense[:300], dist[:300]
     drawn = dense.sample(1, random_state=0)[:, 0]
     for metric in ("hamming", "jaccard", "f1"):
         for Y in (dense.mode(), drawn):
             _, low, high = ls.expected_accuracy(dist, Y, metric=metric, return_bounds=True)
             value = ls.expected_accuracy(dense, Y, metric=metric)
             assert share_inside(low, value, high) >= 0.93, metric
+
+
+@pytest.mark.parametrize("case", FEW_LABELS)
+@pytest.mark.parametrize("engine", ["sampled", "auto"])
+@pytest.mark.jit_only
+def test_intervals_of_marginals_of_twelve_labels(case, engine):
+    n_chains, spread, common = FEW_LABELS[case]
+    chains = block_chains(3, 1, 12, n_chains, spread, common=common, n_samples=150)
+    truth = ls.ChainMixture(chains, engine="dense").marginals()
+    settings = {"tolerance": 0.0, "budget": 3000, "max_exact_labels": 1}
+    dist = ls.ChainMixture(chains, engine=engine, sampled_tolerance=0.03, **settings)
+    found = dist.marginal_bounds()
+    assert_array_equal(found.value, dist.marginals())
+    assert share_inside(found.low, truth, found.high) >= 0.94  # of 1800
+    assert ((found.low >= 0) & (found.low <= found.high) & (found.high <= 1)).all()
+    assert np.median((found.high - found.low).max(axis=1)) <= 0.03
+
+
+def test_bounds_of_marginals_hold_what_was_not_seen():
+    """Of three labels; a block of them beside an exact one has the same bounds."""
+    chains = block_chains(4, 1, 3, 2, 1.0, n_samples=5)
+    truth = ls.ChainMixture(chains, engine="dense").marginals()
+    dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
+    found, seen = dist.marginal_bounds(), dist.top(4)
+    unseen = 1 - seen.probabilities.sum(axis=1, keepdims=True)
+    low = (seen.probabilities[:, :, np.newaxis] * seen.labelsets).sum(axis=1)
+    assert (unseen > 0.01).all()
+    assert_allclose(found.low, low, atol=1e-12)
+    assert_allclose(found.high, np.minimum(low + unseen, 1), atol=1e-11)
+    assert_allclose(found.value, low / (1 - unseen), atol=1e-11)
+    assert share_inside(found.low, truth, found.high) == 1
+    exact = np.full((5, 1), 0.25)
+    product = ls.BlockProduct([([0, 1, 3], dist), ([2], ls.IndependentLabels(exact))])
+    joined = product.marginal_bounds()
+    for end in ("low", "value", "high"):
+        placed = np.insert(getattr(found, end), 2, 0.25, axis=1)
+        assert_array_equal(getattr(joined, end), placed)
 
 
 def conditional_of_two(position, prefix):

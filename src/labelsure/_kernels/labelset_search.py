@@ -107,14 +107,19 @@ def meets_goals(bounds, n_labels, goals):
 
 @inner
 def _probability_of_large_odds(members, work):
-    """Return P(y) in one chain where a product of odds could overflow; `work` is used up."""
-    total = 1.0
+    """Return P(y) in one chain where a product of odds could overflow; `work` is used up.
+
+    As one over a product of numbers of at least 1, which overflows only where P is too small for a
+    number, in whatever order the compiler multiplies.
+    """
+    inverse = 1.0
     for member in members:
-        total *= work[member] / (1.0 + work[member])
+        inverse *= 1.0 + 1.0 / work[member]
+    for member in members:
         work[member] = 0.0
     for j in range(work.size):
-        total /= 1.0 + work[j]
-    return total
+        inverse *= 1.0 + work[j]
+    return 1.0 / inverse
 
 
 @fast_inner

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PRIMITIVES: dict[str, tuple[str, ...]] = {
     "__getitem__": ("_take",),
     "marginals": ("_marginals",),
+    "marginal_bounds": ("_marginal_bounds",),
     "log_prob": ("_log_prob",),
     "sample": ("_sample",),
     "top": ("_top",),
@@ -103,12 +104,12 @@ class MaxMarginals:
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected accuracies with bounds, which are the values themselves where these are exact.
+    """Expected accuracies, or other means, with bounds: the values themselves where exact.
 
     Parameters
     ----------
     value
-        (n,) one for each instance; or (n, g), one for each of g guesses.
+        (n,) one for each instance; or (n, g), one for each of g guesses, or of g labels.
     low, high
         Bounds of the same shape.
     """
@@ -254,8 +255,8 @@ class View(Protocol):
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets, as far as they are known."""
 
-    def marginals(self) -> Floats:
-        """Return P(y_j = 1), (n, L)."""
+    def marginal_bounds(self) -> Expected:
+        """Return P(y_j = 1) and its bounds, each (n, L)."""
 
     def max_marginals(self) -> MaxMarginals:
         """Return how probable a labelset can be when one label's value is given."""

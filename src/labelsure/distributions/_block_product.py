@@ -99,7 +99,12 @@ class BlockProduct(LabelsetDistribution):
         return self._place(logits[:, 0] for logits in found)[:, np.newaxis]
 
     def _marginals(self) -> Floats:
-        return self._place(dist._marginals() for _, dist in self._blocks)
+        return self._marginal_bounds().value
+
+    def _marginal_bounds(self) -> Expected:
+        found = [dist._marginal_bounds() for _, dist in self._blocks]
+        ends = ("value", "low", "high")
+        return Expected(*(self._place(getattr(one, end) for one in found) for end in ends))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return sum(

@@ -121,6 +121,10 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         """Return P(y_j = 1), shape (n, L)."""
         return self._marginals()
 
+    def marginal_bounds(self) -> Expected:
+        """Return P(y_j = 1) and its bounds, each (n, L): of 95% where they come from draws."""
+        return self._marginal_bounds()
+
     def log_prob(self, Y: Any) -> Floats:
         """Return the log-probability of one labelset, (n, L), for each instance, shape (n,)."""
         return self._log_prob(self.align(Y, "Y"))
@@ -305,10 +309,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         return self._covariance_sums()
 
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
-        """Return all probabilities, (n, 2**L) in the order of the codes, where they fit.
-
-        Arrays larger than `max_bytes` are refused before anything is allocated.
-        """
+        """Return all probabilities, (n, 2**L) in the order of the codes; at most `max_bytes`."""
         arguments.check_all_probabilities(len(self), self.n_labels, max_bytes)
         return self._probabilities()
 
@@ -346,6 +347,9 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def _max_marginals(self, log_at_least: float) -> MaxMarginals: ...
 
     # What has a default, for kinds that have no better way.
+
+    def _marginal_bounds(self) -> Expected:
+        return Expected.exactly(self._marginals())
 
     def _mode(self) -> Labelsets:
         return self._summary([], 1.0).mode

@@ -289,16 +289,20 @@ class ChainMixture(LabelsetDistribution):
         return Summary.assemble(parts) if parts else Summary.of_nothing(metrics, self.n_labels)
 
     def _marginals(self) -> Floats:
+        return self._marginal_bounds().value
+
+    def _marginal_bounds(self) -> Expected:
         if self._kept is not None and self._kept.is_complete:
-            return self._kept.marginals.copy()
-        marginals = np.empty((len(self), self.n_labels))
-        if self._engine.name in ("auto", "dense") and self._prefers_exact:
-            for rows, dense in self._exact_blocks():
-                marginals[rows] = dense.marginals()
-            return marginals
-        for rows, view in self._answering(lambda views: views.ask_marginals()):
-            marginals[rows] = view.marginals()
-        return marginals
+            return Expected.exactly(self._kept.marginals.copy())
+        exact = self._engine.name in ("auto", "dense") and self._prefers_exact
+        views: Views = (
+            self._exact_blocks() if exact else self._answering(lambda asked: asked.ask_marginals())
+        )
+        value, low, high = (np.empty((len(self), self.n_labels)) for _ in range(3))
+        for rows, view in views:
+            part = view.marginal_bounds()
+            value[rows], low[rows], high[rows] = part.value, part.low, part.high
+        return Expected(value, low, high)
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         views = self._answering(lambda views: views.ask_max_marginals(log_at_least))

@@ -23,7 +23,7 @@ from labelsure.distributions._engine_costs import (
 from labelsure.distributions._sampling import MIN_NEW_DRAWS, Sampled
 from labelsure.metrics import Metric
 
-STEP = 1.25  # between the totals of the ladder
+STEP = 1.4  # between the totals of the ladder: fewer draws too many, or fewer groups of instances
 LONGEST_JUMP = 6.0  # what a first round says of the variance is not to be trusted beyond
 
 

@@ -135,10 +135,11 @@ class Enumeration(View):
         high = np.maximum(probabilities, self.largest_unseen[:, np.newaxis])
         return TopLabelsets(labelsets, probabilities, high)
 
-    def marginals(self) -> Floats:
-        """Return P(y_j = 1) if the unseen labelsets are like the seen ones."""
-        total = self.seen.totals()[:, np.newaxis]
-        return np.where(total > 0, self.seen.marginals() / np.where(total > 0, total, 1), 0.5)
+    def marginal_bounds(self) -> Expected:
+        """Return P(y_j = 1) if unseen labelsets are like those seen, or if none or all have it."""
+        total, low = self.seen.totals()[:, np.newaxis], self.seen.marginals()
+        value = np.where(total > 0, low / np.where(total > 0, total, 1), 0.5)
+        return Expected(value, low, np.minimum(low + self.unseen_mass[:, np.newaxis], 1.0))
 
     def max_marginals(self) -> MaxMarginals:
         """Return the best labelsets seen with each value, and what unseen ones can have."""

@@ -191,10 +191,10 @@ class Sampled(View):
         certain = self.with_draws.profile()
         low, high = certain.low, certain.high
         entropy, collision = self.entropy, self.squared.estimate()
-        entropy_ends = self._cut(entropy, (low.entropy, high.entropy), self._n_new_evaluated)
-        collision_ends = self._cut(
-            collision, (low.log_collision, high.log_collision), self.squared.n_new
-        )
+        is_known = self._n_new_evaluated >= MIN_NEW_DRAWS
+        entropy_ends = _cut(entropy, low.entropy, high.entropy, is_known)
+        is_known = self.squared.n_new >= MIN_NEW_DRAWS
+        collision_ends = _cut(collision, low.log_collision, high.log_collision, is_known)
         return replace(
             certain,
             entropy=entropy.value,
@@ -273,9 +273,11 @@ class Sampled(View):
         """Return the best labelsets that were enumerated or drawn."""
         return self.with_draws.top(k)
 
-    def marginals(self) -> Floats:
-        """Return unbiased estimates of P(y_j = 1), kept within [0, 1]."""
-        return np.clip(self.marginal_estimates.value, 0.0, 1.0)
+    def marginal_bounds(self) -> Expected:
+        """Return unbiased estimates of P(y_j = 1), kept within [0, 1], with 95% intervals."""
+        found, certain = self.marginal_estimates, self.enumeration.marginal_bounds()
+        value = np.clip(found.value, 0.0, 1.0)
+        return Expected(value, *_cut(found, certain.low, certain.high, True))
 
     @cached_property
     def marginal_estimates(self) -> Estimate:
@@ -302,7 +304,8 @@ class Sampled(View):
         """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
         found = self.expected_estimate(metric, Y_pred, empty)
         certain = self.enumeration.expected(metric, Y_pred, empty=empty)
-        return Expected(found.value, *self._cut(found, (certain.low, certain.high), self.n_new))
+        is_known = self.n_new >= MIN_NEW_DRAWS
+        return Expected(found.value, *_cut(found, certain.low, certain.high, is_known))
 
     def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Estimate:
         """Return expected accuracies, all (n,).
@@ -325,19 +328,6 @@ class Sampled(View):
             [0.0, 0.0, 0.0, 0.0],
             undrawn_variance(n_each, least, most, centre),
         )
-
-    def _cut(
-        self, found: Estimate, certain: tuple[Floats, Floats], n_new: Integers
-    ) -> tuple[Floats, Floats]:
-        """Return the sampling interval cut to the certified one.
-
-        The latter where the two do not meet, and where so few draws are new that their spread
-        says nothing.
-        """
-        left = np.maximum(found.value - found.half_width, certain[0])
-        right = np.minimum(found.value + found.half_width, certain[1])
-        usable = (left <= right) & (n_new >= MIN_NEW_DRAWS)
-        return np.where(usable, left, certain[0]), np.where(usable, right, certain[1])
 
     def max_marginals(self) -> MaxMarginals:
         """Return what the labelsets enumerated and drawn say."""
@@ -363,6 +353,20 @@ class Sampled(View):
             labelsets[once], np.concatenate(weights)[once], owner[once], len(known)
         )
         return Enumeration.from_seen(known.join(drawn), self.enumeration.largest_unseen)
+
+
+def _cut(
+    found: Estimate, low: Floats, high: Floats, is_known: Mask | bool
+) -> tuple[Floats, Floats]:
+    """Return the sampling interval cut to the certified one, from low to high.
+
+    The latter where the two do not meet, and where so few draws are new that their spread says
+    nothing: it is not known.
+    """
+    left = np.maximum(found.value - found.half_width, low)
+    right = np.minimum(found.value + found.half_width, high)
+    usable = (left <= right) & is_known
+    return np.where(usable, left, low), np.where(usable, right, high)
 
 
 def sample_chains(
