@@ -28,8 +28,8 @@ from benchmarks.batch_methods import BASELINES, Ours
 from benchmarks.batch_page import make_page
 
 METRICS = ("exact", "hamming", "jaccard")
-N_SPLITS = 20
-N_SPLITS_OF_ALL_WAYS = 10  # bootstraps take time
+N_SPLITS = 12
+N_SPLITS_OF_ALL_WAYS = 6  # bootstraps take time
 ALL_SETS = (*CHOSEN_ON, *CONFIRMED_ON)
 QUICK = {"sets": ("simulated",), "n_splits": 1, "sizes": (50,)}
 COLUMNS = ["set", "classifier", "split", "metric", "kind", "size", "method"]
