@@ -15,7 +15,7 @@ import pandas as pd
 import labelsure as ls
 from benchmarks.batch_draws import CHOSEN_ON, Data, Scored, classifiers, train_size
 
-N_DIVISIONS = 200
+N_DIVISIONS = 100
 LEVEL = 0.95
 COLUMNS = ["set", "split", "metric", "size", "calibration", "bias", "covered", "width"]
 

@@ -6,6 +6,8 @@ import math
 from itertools import pairwise
 from statistics import NormalDist
 
+from scipy.stats import t as student
+
 
 def ridge_gradient(rows, targets, coefficients, penalty, n_free):
     """Gradient of glmnet's ridge objective on given (standardised) rows, intercept last."""
@@ -206,7 +208,10 @@ def mean_interval(estimates, ratio, n_fitted, fit_variance, gain_variance, level
     variance = single / n + gain_variance * coins**2
     if fit_variance is not None:
         variance += max(fit_variance, single / n_fitted)
-    margin = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+    quantile = NormalDist().inv_cdf((1 + level) / 2)
+    if n_fitted < math.inf:
+        quantile = student.ppf((1 + level) / 2, n_fitted - 1)
+    margin = quantile * math.sqrt(variance)
     return mean, max(0.0, mean - margin), min(1.0, mean + margin)
 
 

@@ -79,6 +79,11 @@ def test_the_error_of_a_share_counts_splits_not_batches():
     assert batch_page.uncertain_share(found) == "50.0%, give or take 35.4%"
 
 
+def test_splits_are_named_by_set():
+    found = pd.DataFrame([("a", 0), ("b", 0), ("b", 1), ("c", 0)], columns=["set", "split"])
+    assert batch_page.name_splits(found) == "1 times, b 2"
+
+
 def test_warnings_are_counted_by_thresholds_kinds_and_sets():
     rows = [  # set, kind, error, auc, p
         ("yeast", "none", 0.01, 0.70, 0.001),

@@ -88,10 +88,12 @@ class TestTheTest:
 
     def test_a_tiny_shift_in_a_huge_batch_is_no_warning(self):
         rng = np.random.default_rng(5)
-        left, right = rng.normal(size=(2000, 1)), rng.normal(0.25, 1, size=(9000, 1))
+        left, right = rng.normal(size=(2000, 1)), rng.normal(0.15, 1, size=(9000, 1))
         test = compare_views(make_view(left), make_view(right))
         assert test.p_value < 0.01
         assert not test.found
+        larger = make_view(rng.normal(0.25, 1, size=(9000, 1)))
+        assert compare_views(make_view(left), larger).found
         assert (test.n_reference, test.n_batch) == (2000, 2000)
         assert "but little" in str(test)
 
