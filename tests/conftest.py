@@ -2,6 +2,11 @@
 
 import os
 
+# Before numpy is loaded: two workers on two cores, each with two threads that wait for each other
+# by counting, take eight times as long for a matrix product.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
