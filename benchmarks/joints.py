@@ -165,11 +165,14 @@ def differences(frame: pd.DataFrame, column: str, base: str = PLAIN) -> pd.DataF
 
 
 def best_sources(frame: pd.DataFrame, column: str) -> dict[str, list[str]]:
-    """Return the best of each set, several on a tie, none where all are alike."""
+    """Return the best of each set as printed, several on a tie, none where half of all tie."""
     sign = -1 if column in SMALLER_IS_BETTER else 1
     means = sign * frame.groupby(["set", "source"])[column].mean().unstack()
-    tied = means.ge(means.max(axis=1) - 1e-12, axis=0)
-    return {name: [] if row.all() else row.index[row].tolist() for name, row in tied.iterrows()}
+    tied = means.ge(means.max(axis=1) - 0.5 * 10.0 ** -digits_of(column), axis=0)
+    return {
+        str(name): row.index[row].tolist() if 2 * row.sum() < len(row) else []
+        for name, row in tied.iterrows()
+    }
 
 
 def table(frame: pd.DataFrame, column: str, order: list[str], sets: list[str]) -> str:
