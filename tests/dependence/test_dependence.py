@@ -168,21 +168,27 @@ def test_labels_stay_independent_without_a_gain():
     assert always.kind_ == "copula"
 
 
-def test_an_unfitted_model_is_judged_by_folds():
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(8).uniform(0.1, 5, 400)])
+def test_an_unfitted_model_is_judged_by_folds(weights):
     X, Y = draw_pairs(400)
-    layer = ls.DependenceLayer(ls.BinaryRelevance(), "chain", cv=4, random_state=0).fit(X, Y)
+    layer = ls.DependenceLayer(ls.BinaryRelevance(), "chain", cv=4, random_state=0)
+    layer.fit(X, Y, weights)
     assert layer.kind_ == "chain"
-    whole = ls.BinaryRelevance().fit(X, Y)
+    whole = ls.BinaryRelevance().fit(X, Y, weights)
     dist = layer.layers_["chain"].transform(whole.predict_distribution(X))
     assert_allclose(layer.predict_distribution(X).log_prob(Y), dist.log_prob(Y), rtol=1e-9)
     from sklearn.model_selection import KFold
 
     seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
-    dists, truths = [], []
+    dists, truths, of_parts = [], [], None if weights is None else []
     for train, test in KFold(4, shuffle=True, random_state=seed).split(X):
-        dists.append(ls.BinaryRelevance().fit(X[train], Y[train]).predict_distribution(X[test]))
+        of_train = None if weights is None else weights[train]
+        model = ls.BinaryRelevance().fit(X[train], Y[train], of_train)
+        dists.append(model.predict_distribution(X[test]))
         truths.append(Y[test])
-    by_hand = ls.ChainDependence().fit_parts(dists, truths)
+        if weights is not None:
+            of_parts.append(weights[test])
+    by_hand = ls.ChainDependence().fit_parts(dists, truths, of_parts)
     assert_allclose(layer.layers_["chain"].weights_, by_hand.weights_, rtol=1e-9)
     assert layer.layers_["chain"].gain_ == pytest.approx(by_hand.gain_)
 

@@ -192,8 +192,14 @@ def test_settings_that_are_none():
     )
     with pytest.raises(ls.InputError, match=re.escape(message)):
         aware("joint", recalibration=3).fit(X, Y)
-    with pytest.raises(ls.InputError, match="which a ChainMixture does not have"):
-        aware("links", recalibration="joint").fit(X, Y)
+
+
+def test_chains_of_few_labels_take_a_joint_temperature_too():
+    joint = ls.JointTemperature(gate=False)
+    model = aware("links", recalibration=joint, cv=0.4).fit(X, Y)
+    dist = model.recalibration_.transform(model.estimator_.predict_distribution(X))
+    assert isinstance(dist, ls.DenseDistribution)
+    assert model.recalibration_.power_ != 1
 
 
 def test_a_recalibration_of_another_fit_has_no_part():
