@@ -13,7 +13,9 @@ from labelsure.errors import InputError
 from labelsure.labelsets import code_keys
 
 
-def check_sparse_labelsets(Y: Any, *, n_samples: int | None = None) -> Any:
+def check_sparse_labelsets(
+    Y: Any, *, name: str = "Y", n_samples: int | None = None, n_labels: int | None = None
+) -> Any:
     """Return a sparse matrix of labelsets as a CSR array of ones in canonical form.
 
     Parameters
@@ -27,17 +29,17 @@ def check_sparse_labelsets(Y: Any, *, n_samples: int | None = None) -> Any:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     if rows.shape[1] == 0:
-        raise InputError("`Y` must have at least one label, got none.")
+        raise InputError(f"`{name}` must have at least one label, got none.")
     if n_samples is not None and rows.shape[0] != n_samples:
         raise InputError(
-            f"`Y` must have {n_samples} rows, got {rows.shape[0]}. Pass one labelset for each "
+            f"`{name}` must have {n_samples} rows, got {rows.shape[0]}. Pass one labelset for each "
             "instance."
         )
     bad = np.flatnonzero(rows.data != 1)
     if len(bad):
         row = int(np.searchsorted(rows.indptr, bad[0], side="right")) - 1
         raise InputError(
-            f"`Y` must contain only 0 and 1, got {rows.data[bad[0]]} in row {row}, column "
+            f"`{name}` must contain only 0 and 1, got {rows.data[bad[0]]} in row {row}, column "
             f"{rows.indices[bad[0]]}. Binarise it first, e.g. `(Y > 0).astype(int)`."
         )
     return rows.astype(np.int8)
