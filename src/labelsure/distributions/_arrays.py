@@ -104,13 +104,3 @@ _READERS: dict[str, Callable[[Any, Iterable[Any] | None], LabelsetDistribution]]
     "joint": DenseDistribution,
     "logit": _from_logits,
 }
-
-
-def check_distribution(dist: Any) -> LabelsetDistribution:
-    """Return the argument if it is a distribution over labelsets, or say how to make one."""
-    if not isinstance(dist, LabelsetDistribution):
-        raise InputError(
-            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
-            "Wrap probabilities with `as_distribution`."
-        )
-    return dist

@@ -24,6 +24,8 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
 from labelsure.distributions._open_labels import OpenLabelQuestions
+from labelsure.distributions._tempering import TemperingQuestions
+from labelsure.errors import InputError
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
+class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -273,28 +275,6 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         chosen = check_metrics(metrics)
         return self.with_engine(**settings)._summary(chosen, check_empty(empty))
 
-    def temper(self, power: float, *, links: bool = False) -> LabelsetDistribution:
-        """Return distributions that are sharper (power above 1) or flatter (below 1) than these.
-
-        Parameters
-        ----------
-        power
-            Above 0; 1 changes nothing.
-        links
-            False raises the probability of every labelset to the power, and divides by the sum:
-            `labelsure.JointTemperature` fits it. True multiplies the log-odds of each label given
-            those before it: `labelsure.LinkTemperature` fits that.
-        """
-        power = arguments.check_power(power)
-        if power == 1:
-            return self
-        new = self._temper_links(power) if links else self._temper(power)
-        return new.with_index(self._index)
-
-    def link_logits(self, Y: Any) -> Floats:
-        """Return the log-odds of each label's value in Y, given those before: (n, n_chains, L)."""
-        return self._link_logits(self.align(Y, "Y"))
-
     def size_marginals(self) -> Floats:
         """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
         arguments.check_by_size(len(self), self.n_labels)
@@ -377,15 +357,6 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def _member_weights(self) -> Floats | None:
         return None
 
-    def _temper(self, power: float) -> LabelsetDistribution:
-        raise arguments.without_joint_power(self)
-
-    def _temper_links(self, power: float) -> LabelsetDistribution:
-        raise arguments.without_links(self)
-
-    def _link_logits(self, Y: Labelsets) -> Floats:
-        raise arguments.without_links(self)
-
     def _with_engine(self, settings: EngineSettings) -> Self:
         if settings:
             DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
@@ -393,3 +364,13 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
 
     def _keep_top(self, k: int) -> Self:
         return self
+
+
+def check_distribution(dist: Any) -> LabelsetDistribution:
+    """Return the argument if it is a distribution over labelsets, or say how to make one."""
+    if not isinstance(dist, LabelsetDistribution):
+        raise InputError(
+            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
+            "Wrap probabilities with `as_distribution`."
+        )
+    return dist

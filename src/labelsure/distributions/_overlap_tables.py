@@ -9,7 +9,6 @@ from labelsure._kernels import dense_sweeps, independent_sums
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import TooLargeError
 from labelsure.labelsets import codes_of
 from labelsure.metrics import Metric
@@ -27,10 +26,13 @@ def count_overlaps(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
 
     Examples
     --------
+    >>> from labelsure import IndependentLabels
     >>> count_overlaps(IndependentLabels([[0.9]]), np.array([[1]], dtype=np.int8))
     array([[[0.1, 0. ],
             [0.9, 0. ]]])
     """
+    from labelsure.distributions._independent_labels import IndependentLabels  # a kind is above
+
     if isinstance(dist, IndependentLabels):
         hits, misses = (np.empty((len(dist), dist.n_labels + 1)) for _ in range(2))
         for_rows(
