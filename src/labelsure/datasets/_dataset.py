@@ -14,15 +14,13 @@ from labelsure._limits import check_size
 from labelsure._notebook import list_names, make_html
 from labelsure._typing import Indices, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.datasets._label_counts import check_sparse_labelsets, count_labels, count_labelsets
-from labelsure.errors import InputError
-from labelsure.labelsets import (
-    check_label_names,
-    check_labelsets,
-    index_of,
-    names_in,
-    refuse_masked,
+from labelsure.datasets._label_counts import (
+    check_either_form,
+    count_instances,
+    count_labelsets,
 )
+from labelsure.errors import InputError
+from labelsure.labelsets import check_label_names, index_of, names_in, refuse_masked
 from labelsure.named_rows import align_rows
 
 Features = Any
@@ -75,8 +73,7 @@ class Dataset:
     def __post_init__(self) -> None:
         label_names = self.label_names or names_in(self.Y)
         X = _check_features(self.X, self.feature_names)
-        check = check_sparse_labelsets if sparse.issparse(self.Y) else check_labelsets
-        Y = check(self.Y, n_samples=X.shape[0])
+        Y = check_either_form(self.Y, n_samples=X.shape[0])
         order = align_rows(index_of(self.Y), index_of(X), name="Y", beside="`X`")
         Y = Y if order is None else Y[order]
         object.__setattr__(self, "X", X)
@@ -125,7 +122,7 @@ class Dataset:
             ``n_labelsets``, how many different labelsets occur; ``constant_labels``, the names of
             labels that all or no instances have.
         """
-        counts = count_labels(self.Y)
+        counts = count_instances(self.Y)
         cardinality = float(counts.sum() / self.n_samples) if self.n_samples else float("nan")
         constant = (counts == 0) | (counts == self.n_samples)
         return {
@@ -170,7 +167,7 @@ class Dataset:
         >>> data.select_labels("top2").label_names
         ('a', 'c')
         """
-        counts = count_labels(self.Y)
+        counts = count_instances(self.Y)
         chosen = choose_labels(labels, self.label_names, what="label", counts=counts)
         names = tuple(self.label_names[j] for j in chosen)
         return replace(self, Y=self.Y[:, chosen], label_names=names)
@@ -269,7 +266,7 @@ def split_rows(
     >>> sorted([*train.tolist(), *test.tolist()])
     [0, 1, 2, 3]
     """
-    rows = check_sparse_labelsets(Y) if sparse.issparse(Y) else check_labelsets(Y)
+    rows = check_either_form(Y)
     n_test = _count_test_rows(test_size, rows.shape[0])
     from labelsure.distributions import make_generator  # reading a file needs no kernels
 

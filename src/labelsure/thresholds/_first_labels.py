@@ -9,10 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from labelsure._typing import Floats, Integers, Mask
-from labelsure.datasets._label_counts import check_sparse_labelsets
 from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, refuse_masked
+from labelsure.labelsets import check_sparse_labelsets, refuse_masked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -315,8 +314,7 @@ def _range_of(marginals: Any) -> tuple[float, float]:
 def _read_truth(Y: Any, name: str, shape: tuple[int, int] | None = None) -> Any:
     """Return labelsets as a CSR array of ones."""
     n_samples, n_labels = (None, None) if shape is None else shape
-    check = check_sparse_labelsets if sparse.issparse(Y) else check_labelsets
-    return sparse.csr_array(check(Y, name=name, n_samples=n_samples, n_labels=n_labels))
+    return check_sparse_labelsets(Y, name=name, n_samples=n_samples, n_labels=n_labels)
 
 
 def _check_k(k: Any, n_labels: int) -> None:
