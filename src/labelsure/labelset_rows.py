@@ -9,22 +9,21 @@ tell them apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
 from labelsure._typing import Integers, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.sparse_rows import key_sparse_rows, make_sparse
+from labelsure.sparse_rows import CountedNames, key_sparse_rows, make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "MAX_INTEGER_LABELS",
-    "CountedNames",
     "check_label_names",
     "check_labelsets",
     "check_shape",
@@ -34,6 +33,7 @@ __all__ = [
     "count_labels",
     "count_shared",
     "differing_rows",
+    "from_codes",
     "given_names",
     "index_of",
     "is_sparse",
@@ -53,60 +53,6 @@ MAX_WRITTEN_NAMES = 10_000
 """More names than this that only count the labels are made when somebody looks at one."""
 
 
-class CountedNames(Sequence[str]):
-    """The names y0, y1, ... of very many labels, each made when it is looked at.
-
-    Equal to the tuple of these names.
-
-    Examples
-    --------
-    >>> names = CountedNames(1_000_000)
-    >>> names[-1], names[:2], names.index("y7"), names == tuple(names)
-    ('y999999', ('y0', 'y1'), 7, True)
-    """
-
-    def __init__(self, n_labels: int) -> None:
-        self._n_labels = n_labels
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        numbers = range(self._n_labels)
-        if isinstance(place, slice):
-            return tuple(f"y{j}" for j in numbers[place])
-        return f"y{numbers[place]}"
-
-    def __len__(self) -> int:
-        return self._n_labels
-
-    def __contains__(self, name: object) -> bool:
-        digits = name[1:] if isinstance(name, str) and name[:1] == "y" else ""
-        is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
-        return is_number and f"y{int(digits)}" == name and int(digits) < self._n_labels
-
-    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the position of a name, which its number is."""
-        place = int(value[1:]) if value in self else -1
-        if place not in range(self._n_labels)[start:stop]:
-            raise ValueError(f"{value!r} is no name of these labels")
-        return place
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, CountedNames):
-            return len(self) == len(other)
-        if not isinstance(other, tuple) or len(other) != len(self):
-            return False
-        return all(name == f"y{j}" for j, name in enumerate(other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return f"CountedNames({self._n_labels})"
-
-
 def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple[str, ...]:
     """Return `n_labels` distinct names as strings; ``None`` gives y0, y1, ...
 
@@ -117,9 +63,11 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple
     >>> check_label_names(None, 3)
     ('y0', 'y1', 'y2')
     """
-    if label_names is None or _counts_labels(label_names, n_labels):
+    if label_names is None and n_labels <= MAX_WRITTEN_NAMES:
+        return tuple(f"y{j}" for j in range(n_labels))
+    if label_names is None or label_names == CountedNames(n_labels):
         counted: Any = CountedNames(n_labels)  # as good as a tuple, for all who use names
-        return tuple(counted) if n_labels <= MAX_WRITTEN_NAMES else counted
+        return counted
     if isinstance(label_names, str):
         raise InputError(
             f"`label_names` must be a sequence of names, got the single string {label_names!r}. "
@@ -153,12 +101,10 @@ def given_names(label_names: tuple[str, ...]) -> tuple[str, ...] | None:
     >>> given_names(("cat", "dog")), given_names(("y0", "y1"))
     (('cat', 'dog'), None)
     """
-    return None if _counts_labels(label_names, len(label_names)) else label_names
-
-
-def _counts_labels(label_names: Any, n_labels: int) -> bool:
-    """Whether these are the names y0, y1, ... of so many labels."""
-    return CountedNames(n_labels) == label_names
+    if isinstance(label_names, CountedNames):
+        return None
+    counts_labels = all(name == f"y{j}" for j, name in enumerate(label_names))
+    return None if counts_labels else label_names
 
 
 def check_labelsets(
@@ -353,6 +299,53 @@ def codes_of(rows: Labelsets) -> NDArray[Any]:
     if rows.shape[1] > MAX_INTEGER_LABELS:
         return np.packbits(rows.view(np.uint8), axis=1, bitorder="little")
     return rows.astype(np.int64) @ (np.int64(1) << np.arange(rows.shape[1], dtype=np.int64))
+
+
+def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
+    """Return the labelsets of `codes` as an (n, L) array: the inverse of `to_codes`.
+
+    Examples
+    --------
+    >>> from_codes([1, 6], n_labels=3)
+    array([[1, 0, 0],
+           [0, 1, 1]], dtype=int8)
+    """
+    if n_labels < 1:
+        raise InputError(f"`n_labels` must be at least 1, got {n_labels}.")
+    array = np.asarray(codes)
+    if array.dtype.kind not in "iu" and array.size:
+        raise InputError(f"`codes` must be integers, got dtype {array.dtype}. Use `to_codes`.")
+    if n_labels > MAX_INTEGER_LABELS:
+        return _from_packed(array, n_labels)
+    if array.ndim != 1:
+        raise InputError(
+            f"`codes` of {n_labels} labels must be a vector of integers, got shape {array.shape}. "
+            f"Packed rows are for more than {MAX_INTEGER_LABELS} labels."
+        )
+    array = array.astype(np.int64)
+    out_of_range = (array < 0) | (array >= 1 << n_labels)
+    if out_of_range.any():
+        raise InputError(
+            f"`codes` of {n_labels} labels must lie in [0, {1 << n_labels}), "
+            f"got {array[out_of_range][0]}. Check the number of labels."
+        )
+    return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
+
+
+def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
+    width = -(-n_labels // 8)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise InputError(
+            f"`codes` of {n_labels} labels must be packed rows of {width} bytes, got shape "
+            f"{array.shape}. Make them with `to_codes`."
+        )
+    bits = np.unpackbits(array.astype(np.uint8), axis=1, bitorder="little")
+    if (array != array.astype(np.uint8)).any() or bits[:, n_labels:].any():
+        raise InputError(
+            f"`codes` of {n_labels} labels must be bytes, from 0 to 255, that set no bit beyond "
+            "the last label. Make them with `to_codes`, and check the number of labels."
+        )
+    return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
 
 
 def code_keys(Y: Labelsets) -> NDArray[Any]:

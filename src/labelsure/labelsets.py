@@ -27,6 +27,7 @@ from labelsure.labelset_rows import (
     codes_of,
     count_axes,
     count_labels,
+    from_codes,
     given_names,
     index_of,
     is_sparse,
@@ -63,53 +64,6 @@ __all__ = [
 ]
 
 OPEN = -1  # the value of a label that an answer leaves open
-
-
-def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
-    """Return the labelsets of `codes` as an (n, L) array: the inverse of `to_codes`.
-
-    Examples
-    --------
-    >>> from_codes([1, 6], n_labels=3)
-    array([[1, 0, 0],
-           [0, 1, 1]], dtype=int8)
-    """
-    if n_labels < 1:
-        raise InputError(f"`n_labels` must be at least 1, got {n_labels}.")
-    array = np.asarray(codes)
-    if array.dtype.kind not in "iu" and array.size:
-        raise InputError(f"`codes` must be integers, got dtype {array.dtype}. Use `to_codes`.")
-    if n_labels > MAX_INTEGER_LABELS:
-        return _from_packed(array, n_labels)
-    if array.ndim != 1:
-        raise InputError(
-            f"`codes` of {n_labels} labels must be a vector of integers, got shape {array.shape}. "
-            f"Packed rows are for more than {MAX_INTEGER_LABELS} labels."
-        )
-    array = array.astype(np.int64)
-    out_of_range = (array < 0) | (array >= 1 << n_labels)
-    if out_of_range.any():
-        raise InputError(
-            f"`codes` of {n_labels} labels must lie in [0, {1 << n_labels}), "
-            f"got {array[out_of_range][0]}. Check the number of labels."
-        )
-    return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
-
-
-def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
-    width = -(-n_labels // 8)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise InputError(
-            f"`codes` of {n_labels} labels must be packed rows of {width} bytes, got shape "
-            f"{array.shape}. Make them with `to_codes`."
-        )
-    bits = np.unpackbits(array.astype(np.uint8), axis=1, bitorder="little")
-    if (array != array.astype(np.uint8)).any() or bits[:, n_labels:].any():
-        raise InputError(
-            f"`codes` of {n_labels} labels must be bytes, from 0 to 255, that set no bit beyond "
-            "the last label. Make them with `to_codes`, and check the number of labels."
-        )
-    return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
 
 
 def fill_with_lowest(rows: Labelsets, n_filled: int) -> None:

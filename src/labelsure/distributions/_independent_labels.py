@@ -10,32 +10,19 @@ import numpy as np
 from scipy.special import expit, logit
 
 from labelsure import _limits
-from labelsure._kernels import independent_sums as kernels
-from labelsure._kernels import unit_interval
 from labelsure._kernels.partial_answers import partial_f1_rows, partial_jaccard_rows
-from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._limits import check_size, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._open_labels import open_labels
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
 from labelsure.labelsets import OPEN, fill_with_lowest, index_of, names_in
 from labelsure.metrics import EXACT, F1, JACCARD, Metric
-
-_EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
-    JACCARD: kernels.expected_jaccard_rows,
-    F1: kernels.expected_f1_rows,
-}
-
-_BY_SIZE_ROWS: dict[Metric, tuple[Callable[..., None], Callable[[int], int]]] = {
-    JACCARD: (kernels.jaccard_by_size_rows, lambda n_labels: n_labels - 1),
-    F1: (kernels.f1_by_size_rows, lambda n_labels: 2 * n_labels - 1),
-}
-"""For each metric the kernel and the degree of its integrand."""
 
 _PARTIAL_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: partial_jaccard_rows,
@@ -149,9 +136,7 @@ class IndependentLabels(LabelsetDistribution):
         return log(p), log(1 - p)
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        values = np.empty((len(self), 4))
-        for_rows(independent_profile_rows, len(self), self._p, into=[values])
-        log_top, flip_odds, entropy, log_collision = values.T.copy()
+        log_top, flip_odds, entropy, log_collision = self._listed.profile()
         log_flip = log(flip_odds)
         if self._logits is not None:
             log_flip = -np.abs(self._logits).min(axis=1)
@@ -192,29 +177,24 @@ class IndependentLabels(LabelsetDistribution):
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        expected = np.empty(len(self))
-        if metric in _EXPECTED_ROWS:
-            for_rows(_EXPECTED_ROWS[metric], len(self), self._p, Y_pred, empty, into=[expected])
-            return expected
-        hits, misses = (np.empty((len(self), self.n_labels + 1)) for _ in range(2))
-        for_rows(kernels.count_rows, len(self), self._p, Y_pred, into=[hits, misses])
-        n_predicted = Y_pred.sum(axis=1)
-        for k in np.unique(n_predicted):
-            rows = n_predicted == k
-            values = metric.table(self.n_labels, k, empty=empty)
-            by_misses = hits[rows, : values.shape[0]] @ values
-            expected[rows] = (by_misses * misses[rows, : values.shape[1]]).sum(axis=1)
-        return expected
+        return self._listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)
+
+    @property
+    def _listed(self) -> ListedLabels:
+        return ListedLabels.of_matrix(self._p)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        hits, misses = (np.empty((len(self), self.n_labels + 1)) for _ in range(2))
         for j in range(self.n_labels):  # the size is one more than that of the other labels
             only_j = np.zeros((len(self), self.n_labels), dtype=np.int8)
             only_j[:, j] = 1
-            for_rows(kernels.count_rows, len(self), self._p, only_j, into=[hits, misses])
+            hits, misses = self.count_hits(only_j)
             by_size[:, j] = hits[:, 1:2] * misses[:, : self.n_labels]
         return by_size
+
+    def count_hits(self, Y_pred: Labelsets) -> tuple[Floats, Floats]:
+        """Return P(so many predicted labels are true), and P(so many others are), (n, L + 1)."""
+        return self._listed.count_hits(Y_pred.reshape(-1), self.n_labels)
 
     def _probabilities(self) -> Floats:
         P = np.ones((len(self), 2**self.n_labels))
@@ -242,16 +222,11 @@ class IndependentLabels(LabelsetDistribution):
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""
-        if metric not in _BY_SIZE_ROWS:
+        if not has_best_size(metric):
             return None
         order = np.argsort(-self._p, axis=1, kind="stable")
         descending = np.take_along_axis(self._p, order, axis=1).astype(np.float64, copy=False)
-        kernel, degree = _BY_SIZE_ROWS[metric]
-        nodes, weights = unit_interval(degree(self.n_labels))
-        values = np.empty((len(self), self.n_labels + 1))
-        for_rows(kernel, len(self), descending, empty, nodes, weights, into=[values])
-        # Of equally good sizes the smallest is a subset of the others: the lowest code.
-        n_chosen = (values >= values.max(axis=1, keepdims=True) - _limits.TIE).argmax(axis=1)
+        n_chosen, _ = best_sizes(metric, descending, self._listed.rest, empty)
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure import _limits
-from labelsure._kernels import dense_sweeps, independent_sums
+from labelsure._kernels import dense_sweeps
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -34,10 +34,7 @@ def count_overlaps(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
     from labelsure.distributions._independent_labels import IndependentLabels  # a kind is above
 
     if isinstance(dist, IndependentLabels):
-        hits, misses = (np.empty((len(dist), dist.n_labels + 1)) for _ in range(2))
-        for_rows(
-            independent_sums.count_rows, len(dist), dist.marginals(), Y_pred, into=[hits, misses]
-        )
+        hits, misses = dist.count_hits(Y_pred)
         return hits[:, :, np.newaxis] * misses[:, np.newaxis]
     overlap = np.zeros((len(dist), dist.n_labels + 1, dist.n_labels + 1))
     if dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
