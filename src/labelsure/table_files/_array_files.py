@@ -60,7 +60,7 @@ class NpyFile(FileKind):
             raise _unreadable(path, error) from error
         return _check_array(array, path)
 
-    def columns(self, path: TablePath) -> int:
+    def columns(self, path: TablePath) -> dict[str, str] | int:
         """Return how many columns there are."""
         array = self.load(path)
         return array.shape[-1] if array.ndim > 1 else 1
