@@ -46,8 +46,10 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         SmoothedTable,
+        SparseIndependentLabels,
         TrellisDistribution,
         confidence,
+        suggest_floor,
         watch_progress,
     )
     from labelsure.errors import (
@@ -128,8 +130,10 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "SmoothedTable",
+        "SparseIndependentLabels",
         "TrellisDistribution",
         "confidence",
+        "suggest_floor",
         "watch_progress",
     ],
     "errors": [
@@ -222,6 +226,7 @@ __all__ = [
     "ShiftTest",
     "ShiftWarning",
     "SmoothedTable",
+    "SparseIndependentLabels",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",
@@ -248,6 +253,7 @@ __all__ = [
     "reliability",
     "shift_test",
     "split_dataset",
+    "suggest_floor",
     "watch_progress",
 ]
 
