@@ -46,8 +46,10 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         SmoothedTable,
+        SparseIndependentLabels,
         TrellisDistribution,
         confidence,
+        suggest_floor,
         watch_progress,
     )
     from labelsure.errors import (
@@ -136,8 +138,10 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "SmoothedTable",
+        "SparseIndependentLabels",
         "TrellisDistribution",
         "confidence",
+        "suggest_floor",
         "watch_progress",
     ],
     "errors": [
@@ -238,6 +242,7 @@ __all__ = [
     "ShiftTest",
     "ShiftWarning",
     "SmoothedTable",
+    "SparseIndependentLabels",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",
@@ -268,6 +273,7 @@ __all__ = [
     "reliability",
     "shift_test",
     "split_dataset",
+    "suggest_floor",
     "watch_progress",
 ]
 

@@ -36,7 +36,7 @@ from labelsure.labelset_rows import (
     read_zeros_and_ones,
     refuse_masked,
 )
-from labelsure.sparse_rows import make_sparse, sparse_ones
+from labelsure.sparse_rows import StackedLabelsets, make_sparse, sparse_ones
 
 __all__ = [
     "MAX_INTEGER_LABELS",
@@ -133,21 +133,26 @@ def check_sparse_labelsets(
     return make_sparse(rows)
 
 
-def check_guesses(guesses: Any, *, name: str, n_samples: int, n_labels: int) -> Labelsets:
+def check_guesses(
+    guesses: Any, *, name: str, n_samples: int, n_labels: int, sparse: bool = False
+) -> Any:
     """Return several labelsets for each instance as an (n, g, L) int8 array of zeros and ones.
+
+    With `sparse` they may also be `StackedLabelsets`, which are returned as they are.
 
     Examples
     --------
     >>> check_guesses([[[1, 0], [1, 1]]], name="guesses", n_samples=1, n_labels=2).shape
     (1, 2, 2)
     """
-    array = read_numbers(guesses, name)
+    is_stacked = sparse and isinstance(guesses, StackedLabelsets)
+    array = guesses if is_stacked else read_numbers(guesses, name)
     if array.ndim != 3 or array.shape[1] == 0 or array.shape[::2] != (n_samples, n_labels):
         raise InputError(
             f"`{name}` with several labelsets for each instance must have shape ({n_samples}, "
             f"n_guesses, {n_labels}) and at least one guess, got shape {array.shape}."
         )
-    return read_zeros_and_ones(array, name)
+    return array if is_stacked else read_zeros_and_ones(array, name)
 
 
 def check_label_order(

@@ -23,6 +23,7 @@ from labelsure.labelset_rows import (
     count_labels,
     count_shared,
     index_of,
+    is_sparse,
     names_in,
     refuse_masked,
 )
@@ -302,7 +303,8 @@ def align_values(values: Any, other: Any, *, name: str, beside: str) -> Any:
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
 
-    Where both are DataFrames, labels are compared by name and rows by index.
+    Where both are DataFrames, labels are compared by name and rows by index. Where one is sparse,
+    no array of all labels is made.
 
     Examples
     --------
@@ -310,7 +312,9 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     [1, 1, 1, 1]
     """
     names = None if isinstance(Y_true, np.ndarray) else shared_label_names(Y_true, Y_pred)
-    known = read_labelsets(Y_true, None if names_in(Y_true) else names, name="Y_true")
+    sparse = is_sparse(Y_true) or is_sparse(Y_pred)
+    own = None if names_in(Y_true) else names
+    known = read_labelsets(Y_true, own, name="Y_true", sparse=sparse)
     true = known.rows
     predicted = align_labelsets(
         Y_pred,
@@ -320,6 +324,7 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
         label_names=known.label_names,
         index=known.index,
         beside="`Y_true`",
+        sparse=sparse,
     )
     tp = count_shared(true, predicted)
     fp, fn = count_labels(predicted) - tp, count_labels(true) - tp

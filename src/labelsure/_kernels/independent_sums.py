@@ -173,7 +173,7 @@ def _smallest_best(values, n, size, best, i):
 
 @fast_kernel
 def best_jaccard_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, best):
-    """Per row: how many of the most probable labels to predict for Jaccard, and what they are worth.
+    """Per row: how many of the most probable labels are best for Jaccard, and their worth.
 
     E[1/(k + fn)] is the integral over t of t**(k-1) times the product over the other labels of
     1 - p + p t. From one k to the next that integrand only gains the factor

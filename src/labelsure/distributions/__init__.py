@@ -26,6 +26,11 @@ from labelsure.distributions._probabilities import (
     make_random_state,
 )
 from labelsure.distributions._smoothed_table import SmoothedTable
+from labelsure.distributions._sparse_labels import (
+    SparseIndependentLabels,
+    suggest_floor,
+    with_dense_rows,
+)
 from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
@@ -46,6 +51,7 @@ __all__ = [
     "PrefixChain",
     "Profile",
     "SmoothedTable",
+    "SparseIndependentLabels",
     "Summary",
     "Support",
     "TemperedTrellis",
@@ -62,7 +68,9 @@ __all__ = [
     "make_random_state",
     "make_table",
     "open_labels",
+    "suggest_floor",
     "watch_progress",
+    "with_dense_rows",
     "with_flips",
 ]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.candidates import Profile
+from labelsure.labelset_rows import stack_rows
 from labelsure.metrics import EXACT, HAMMING, Metric
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "covariance_sums": ("_covariance_sums",),
     "probabilities": ("_probabilities",),
     "best": ("_best",),
+    "best_with_gap": ("_best_with_gap",),
     "support": ("_support",),
     "members": ("_members",),
     "member_weights": ("_member_weights",),
@@ -52,7 +54,8 @@ class TopLabelsets:
     Parameters
     ----------
     labelsets
-        (n, k, L) zeros and ones; of equally probable ones the lowest code comes first.
+        (n, k, L) zeros and ones; of equally probable ones the lowest code comes first. Those of
+        sparse labels are not an array, but also have those of one rank at `[:, rank]`.
     probabilities
         (n, k)
     high
@@ -235,7 +238,7 @@ class Summary:
         profiles = [summary.profile for summary in summaries]
         return cls(
             Profile.concatenate(profiles, profiles[0].n_labels)[order],
-            np.concatenate([summary.mode for summary in summaries])[order],
+            stack_rows([summary.mode for summary in summaries])[order],
             joined("expected"),
             joined("expected_low"),
             joined("expected_high"),

@@ -55,6 +55,9 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         One for each label; y0, y1, ... where there are none.
     """
 
+    sparse_rows = False
+    """Whether labelsets are rows of a `scipy.sparse.csr_array`: very many labels, few of each."""
+
     def __init__(
         self, n_samples: int, n_labels: int, label_names: Iterable[Any] | None = None
     ) -> None:
@@ -91,6 +94,11 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         new._index = index
         return new
 
+    @property
+    def labelset_bytes(self) -> int:
+        """About how much memory a labelset takes."""
+        return self._n_labels
+
     def __len__(self) -> int:
         return self._n_samples
 
@@ -110,13 +118,15 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         Parameters
         ----------
         Y, name
-            (n, L) zeros and ones, or label names for each instance; what the caller calls it. The
-            columns of a DataFrame are compared by name, its rows by index, an array by position.
+            (n, L) zeros and ones, also sparse, or label names for each instance; what the caller
+            calls it. The columns of a DataFrame are compared by name, its rows by index, an array
+            by position.
         """
         shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
-        if isinstance(Y, np.ndarray):
+        if isinstance(Y, np.ndarray) and not self.sparse_rows:
             return check_labelsets(Y, **shape)
         names = given_names(self.label_names)
+        shape["sparse"] = self.sparse_rows
         return align_labelsets(Y, **shape, label_names=names, index=self.index)
 
     def marginals(self) -> Floats:
@@ -152,7 +162,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         Where every question makes all probabilities anew, as in a `ChainMixture` of few labels, the
         first one also finds the marginals and the k most probable labelsets.
         """
-        return self._keep_top(arguments.check_number_of_best(k, len(self), self.n_labels))
+        return self._keep_top(arguments.check_number_of_best(k, self))
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -162,7 +172,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         k
             From 1 to 2**L. Beyond the support of a distribution they have probability 0.
         """
-        return self._top(arguments.check_number_of_best(k, len(self), self.n_labels))
+        return self._top(arguments.check_number_of_best(k, self))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
         """Draw labelsets, shape (n, size, L).
@@ -173,7 +183,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
             How many for each instance; seed, generator or None. The same seed gives the same draws
             on any number of threads.
         """
-        size = arguments.check_number_of_draws(size, len(self), self.n_labels)
+        size = arguments.check_number_of_draws(size, self)
         return self._sample(size, arguments.make_generator(random_state))
 
     def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
@@ -196,9 +206,8 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         """
         metric, empty = get_metric(metric), check_empty(empty)
         if count_axes(Y_pred) == 3:
-            guesses = check_guesses(
-                Y_pred, name="Y_pred", n_samples=len(self), n_labels=self.n_labels
-            )
+            shape = {"n_samples": len(self), "n_labels": self.n_labels}
+            guesses = check_guesses(Y_pred, name="Y_pred", **shape, sparse=self.sparse_rows)
             return self._expected_of_guesses(metric, guesses, empty)
         return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
@@ -234,6 +243,12 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         (n, L) labelsets, on a tie the lowest code; None where there is no such way
         """
         return self._best(get_metric(metric), check_empty(empty))
+
+    def best_with_gap(
+        self, metric: MetricLike, *, empty: float = 1.0
+    ) -> tuple[Labelsets, Floats] | None:
+        """Return the same, and by how much each is below the best possible at most, (n,)."""
+        return self._best_with_gap(get_metric(metric), check_empty(empty))
 
     def support(self) -> Iterator[tuple[Indices, Support]] | None:
         """Return the labelsets that decisions have to go by, where this kind cannot see all.
@@ -344,6 +359,10 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
+
+    def _best_with_gap(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        best = self._best(metric, empty)
+        return None if best is None else (best, np.zeros(len(self)))
 
     def _covariance_sums(self) -> Floats | None:
         return None

@@ -160,7 +160,7 @@ class IndependentLabels(LabelsetDistribution):
         # What flipping a label away from the mode costs, in units of log-probability.
         costs = np.abs(log_one - log_zero)
         for i, best in enumerate(labelsets):
-            codes = _cheapest_codes(costs[i], modes[i], k)
+            codes = cheapest_codes(costs[i], modes[i], k)
             _write_codes(codes, best)
             fill_with_lowest(best, len(codes))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
@@ -273,7 +273,7 @@ def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:
     return np.where(Y == 1, log_one, log_zero).sum(axis=1)
 
 
-def _cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
+def cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
     """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
 
     Fewer where there are fewer: a label that is certain is never flipped.
