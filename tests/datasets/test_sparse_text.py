@@ -17,7 +17,7 @@ from scipy import sparse
 import labelsure as ls
 from labelsure import _limits
 from labelsure.cli import main
-from labelsure.datasets import read_extreme_folder
+from labelsure.datasets import read_extreme_folder, read_label_file
 
 DATA = "4 3 5\n4,0 2:0.5 0:-1e2\n 1:2\n3\n\n"
 X = [[-100, 0, 0.5], [0, 2, 0], [0, 0, 0], [0, 0, 0]]
@@ -246,6 +246,24 @@ def test_names_of_labels_from_a_file(tmp_path):
     assert parts["train"].label_names == ("red shoes", "blue")
     with pytest.raises(ls.InputError, match=r"one name for each of the 2 labels, got 1"):
         read_extreme_folder(tmp_path, label_names=write(tmp_path, few="red\n") / "few.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\n\nb\n", "Line 2 of 'names.txt' must name a label, it is blank"),
+        ("a\nb\na\n", "'a' is in lines 1 and 3. Rename one of them"),
+        (" \n", "The file 'names.txt' must name at least one label, it is empty"),
+    ],
+)
+def test_damaged_files_of_names(tmp_path, text, message):
+    with pytest.raises(ls.DataError, match=re.escape(message)):
+        read_label_file(write(tmp_path, names=text) / "names.txt")
+
+
+def test_files_of_names(tmp_path):
+    path = write(tmp_path, names="red shoes\r\n blue\r\n\r\n") / "names.txt"
+    assert read_label_file(path) == ["red shoes", "blue"]
 
 
 @pytest.mark.parametrize(("split", "train", "test"), [(1, [1, 3], [2]), (2, [3, 1], [2])])

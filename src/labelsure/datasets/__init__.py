@@ -6,6 +6,7 @@ from labelsure.datasets._catalogue import catalogue, list_datasets, load_dataset
 from labelsure.datasets._column_roles import ColumnChoice, read_index, read_labels
 from labelsure.datasets._dataset import Dataset, split_dataset, split_rows
 from labelsure.datasets._extreme_folder import read_extreme_folder
+from labelsure.datasets._label_files import read_label_file
 from labelsure.datasets._reading import read_dataset
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "read_dataset",
     "read_extreme_folder",
     "read_index",
+    "read_label_file",
     "read_labels",
     "split_dataset",
     "split_rows",

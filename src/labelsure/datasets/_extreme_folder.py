@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from labelsure._storage import (
 )
 from labelsure._typing import AnyPath, Indices
 from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._label_files import read_label_file
 from labelsure.datasets._sparse_text import read_data_text, read_matrix_text
 from labelsure.errors import DataError, InputError
 
@@ -291,11 +293,8 @@ def _check_same_columns(parts: dict[str, Dataset], where: str) -> None:
 
 
 def _read_names(label_names: AnyPath | Iterable[str] | None) -> Any:
-    if label_names is None or not isinstance(label_names, (str, Path)):
-        return label_names
-    path = expand_path(label_names)
-    text = decode(decompress(read_bytes(path), path))
-    return tuple(line.strip() for line in text.removesuffix("\n").split("\n"))
+    is_path = isinstance(label_names, (str, PathLike))
+    return read_label_file(label_names) if is_path else label_names  # type: ignore[arg-type]
 
 
 def _rename(data: Dataset, name: str, label_names: Any) -> Dataset:

@@ -13,6 +13,7 @@ from labelsure.input_columns._prediction_layouts import (
     SCORES,
     Layout,
     all_labels_in_answers,
+    check_lists_labels,
     find_layout,
 )
 from labelsure.input_columns._table_columns import TableColumns
@@ -31,6 +32,7 @@ __all__ = [
     "TableColumns",
     "all_labels_in_answers",
     "all_listed_labels",
+    "check_lists_labels",
     "find_layout",
     "infer_roles",
     "refuse_missing_columns",

@@ -34,6 +34,8 @@ from labelsure.input_columns._prediction_layouts import (
     LISTS,
     POSITIONS,
     SCORES,
+    SPARSE_LAYOUTS,
+    check_lists_labels,
     read_answers,
     read_cell,
     read_lists,
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
 
 HELD_IN_COLUMN = (CELLS, ANSWERS, LISTED)
 """Layouts that need the name of a column."""
-
-SPARSE_LAYOUTS = (CELLS, LISTS, LISTED)
-"""Layouts in which rows may list some labels only."""
 
 VOTES = "answers as zeros and ones"
 """What `convert` calls the column of arrays that it makes of answers."""
@@ -129,12 +128,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             raise unknown_name("layout", self.layout, LAYOUTS)
         if self.layout in HELD_IN_COLUMN and self.column is None:
             raise InputError(f"`column` must name the column of the {self.layout}, got None.")
-        if self.sparse and self.layout not in SPARSE_LAYOUTS:
-            raise InputError(
-                f"Rows that list some labels must have one of the layouts "
-                f"{', '.join(SPARSE_LAYOUTS)}, got {self.layout!r}: {LAYOUTS[self.layout]}. Leave "
-                "out `sparse` (`--sparse`), or write labels with their scores."
-            )
+        if self.sparse:
+            check_lists_labels(self.layout)
         if isinstance(self.label_names, (int, np.integer)):
             self.label_names_ = check_label_names(None, int(self.label_names))
         else:

@@ -33,6 +33,9 @@ LAYOUTS = {
 }
 """What stands in a row."""
 
+SPARSE_LAYOUTS = (CELLS, LISTS, LISTED)
+"""Those in which rows may list some labels only."""
+
 ANSWER_NAMES = ("answers", "votes", "samples")
 SCORE_NAMES = ("scores", "predictions", "probabilities", "logits", "value")
 """Columns that hold all scores of a row are looked for under these names; the last is what
@@ -101,6 +104,22 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
         if isinstance(value, (list, dict)):
             return Layout(CELLS, name, _names_in_cell(value))
     return Layout(COLUMNS, label_names=tuple(first))
+
+
+def check_lists_labels(layout: str) -> None:
+    """Refuse a layout in which a row cannot list some labels only.
+
+    Parameters
+    ----------
+    layout
+        One of `LAYOUTS`.
+    """
+    if layout not in SPARSE_LAYOUTS:
+        raise InputError(
+            "Rows that list some labels must have pairs of label and score, or be those of a "
+            f"sparse matrix, got {LAYOUTS[layout]}. Leave out `sparse` (`--sparse`), or write "
+            "labels with their scores."
+        )
 
 
 def parse_cell(value: Any) -> Any:
