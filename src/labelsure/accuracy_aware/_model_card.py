@@ -11,9 +11,11 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from labelsure._notebook import list_names
 from labelsure._typing import Floats
 from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
 from labelsure.accuracy_aware._training_data import known_label_names
+from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation import AccuracyEstimator, reliability
 from labelsure.metrics import get_metric
 from labelsure.saving import expect, is_count
@@ -108,7 +110,7 @@ class ModelCard:
         if self.training_gain:  # of cross-fitting alone
             gained = f" ({self.training_gain:+.3f} for learning from more than the folds)"
         lines = [
-            f"labels: {len(self.label_names)} ({', '.join(self.label_names)})",
+            f"labels: {len(self.label_names)} ({list_names(self.label_names, MAX_NAMES_LISTED)})",
             f"features: {features}",
             f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
