@@ -65,7 +65,8 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple
     """
     if label_names is None and n_labels <= MAX_WRITTEN_NAMES:
         return tuple(f"y{j}" for j in range(n_labels))
-    if label_names is None or label_names == CountedNames(n_labels):
+    is_counted = isinstance(label_names, CountedNames) and len(label_names) == n_labels
+    if label_names is None or is_counted:
         counted: Any = CountedNames(n_labels)  # as good as a tuple, for all who use names
         return counted
     if isinstance(label_names, str):

@@ -20,7 +20,6 @@ from labelsure.distributions import (
     LabelsetDistribution,
     Support,
     check_distribution,
-    with_dense_rows,
 )
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelset_rows import no_labels, stack_rows
@@ -227,7 +226,7 @@ def decide(
     metric, empty = get_metric(metric), check_empty(empty)
     dist = check_distribution(dist).with_engine(**settings)
     if open_cost is not None or skeptical:
-        dist = with_dense_rows(dist)
+        dist = dist.with_dense_rows()
         if return_gap or (open_cost is not None and skeptical):
             raise InputError(
                 "`decide` must be given only one of `open_cost`, `skeptical` and `return_gap`, got "

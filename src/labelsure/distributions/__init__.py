@@ -26,11 +26,7 @@ from labelsure.distributions._probabilities import (
     make_random_state,
 )
 from labelsure.distributions._smoothed_table import SmoothedTable
-from labelsure.distributions._sparse_labels import (
-    SparseIndependentLabels,
-    suggest_floor,
-    with_dense_rows,
-)
+from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
 from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
@@ -70,7 +66,6 @@ __all__ = [
     "open_labels",
     "suggest_floor",
     "watch_progress",
-    "with_dense_rows",
     "with_flips",
 ]
 

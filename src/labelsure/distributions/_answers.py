@@ -41,6 +41,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),
+    "with_dense_rows": ("_with_dense_rows",),
     "keep_top": ("_keep_top",),
 }
 """Each public question and the primitives that answer it. A new kind implements the abstract ones,

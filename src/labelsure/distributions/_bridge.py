@@ -55,14 +55,14 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         One for each label; y0, y1, ... where there are none.
     """
 
-    sparse_rows = False
-    """Whether labelsets are rows of a `scipy.sparse.csr_array`: very many labels, few of each."""
+    sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
 
     def __init__(
         self, n_samples: int, n_labels: int, label_names: Iterable[Any] | None = None
     ) -> None:
         self._n_samples = n_samples
         self._n_labels = n_labels
+        self.labelset_bytes = n_labels  # about how much memory one takes
         self._label_names = check_label_names(label_names, n_labels)
         self._index: pd.Index | None = None
 
@@ -93,11 +93,6 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         new = copy(self)
         new._index = index
         return new
-
-    @property
-    def labelset_bytes(self) -> int:
-        """About how much memory a labelset takes."""
-        return self._n_labels
 
     def __len__(self) -> int:
         return self._n_samples
@@ -155,6 +150,10 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
         """Return the same distributions, computed in another way: settings as for `profile`."""
         return self._with_engine(settings)
+
+    def with_dense_rows(self) -> LabelsetDistribution:
+        """Return the same with arrays as labelsets; sparse ones are refused where these are large."""
+        return self._with_dense_rows()
 
     def keep_top(self, k: int) -> Self:
         """Return the same distributions, which keep what a table shows of them.
@@ -379,6 +378,9 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     def _with_engine(self, settings: EngineSettings) -> Self:
         if settings:
             DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
+        return self
+
+    def _with_dense_rows(self) -> LabelsetDistribution:
         return self
 
     def _keep_top(self, k: int) -> Self:

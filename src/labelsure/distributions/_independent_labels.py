@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._open_labels import open_labels
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
@@ -136,7 +136,7 @@ class IndependentLabels(LabelsetDistribution):
         return log(p), log(1 - p)
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        log_top, flip_odds, entropy, log_collision = self._listed.profile()
+        log_top, flip_odds, entropy, log_collision = self.listed.profile()
         log_flip = log(flip_odds)
         if self._logits is not None:
             log_flip = -np.abs(self._logits).min(axis=1)
@@ -161,7 +161,7 @@ class IndependentLabels(LabelsetDistribution):
         costs = np.abs(log_one - log_zero)
         for i, best in enumerate(labelsets):
             codes = cheapest_codes(costs[i], modes[i], k)
-            _write_codes(codes, best)
+            write_codes(codes, best)
             fill_with_lowest(best, len(codes))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
                 logs[i, rows] = _sum_logs(log_one[i], log_zero[i], best[rows])
@@ -177,10 +177,11 @@ class IndependentLabels(LabelsetDistribution):
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)
+        return self.listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)
 
     @property
-    def _listed(self) -> ListedLabels:
+    def listed(self) -> ListedLabels:
+        """All labels, as their closed forms need them."""
         return ListedLabels.of_matrix(self._p)
 
     def _size_marginals(self) -> Floats:
@@ -188,13 +189,9 @@ class IndependentLabels(LabelsetDistribution):
         for j in range(self.n_labels):  # the size is one more than that of the other labels
             only_j = np.zeros((len(self), self.n_labels), dtype=np.int8)
             only_j[:, j] = 1
-            hits, misses = self.count_hits(only_j)
+            hits, misses = self.listed.count_hits(only_j.reshape(-1), self.n_labels)
             by_size[:, j] = hits[:, 1:2] * misses[:, : self.n_labels]
         return by_size
-
-    def count_hits(self, Y_pred: Labelsets) -> tuple[Floats, Floats]:
-        """Return P(so many predicted labels are true), and P(so many others are), (n, L + 1)."""
-        return self._listed.count_hits(Y_pred.reshape(-1), self.n_labels)
 
     def _probabilities(self) -> Floats:
         P = np.ones((len(self), 2**self.n_labels))
@@ -226,7 +223,7 @@ class IndependentLabels(LabelsetDistribution):
             return None
         order = np.argsort(-self._p, axis=1, kind="stable")
         descending = np.take_along_axis(self._p, order, axis=1).astype(np.float64, copy=False)
-        n_chosen, _ = best_sizes(metric, descending, self._listed.rest, empty)
+        n_chosen, _ = best_sizes(metric, descending, self.listed.rest, empty)
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
@@ -271,41 +268,3 @@ class IndependentLabels(LabelsetDistribution):
 def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:
     """Return the log-probability of each labelset, (n,); logs for each of them or for all."""
     return np.where(Y == 1, log_one, log_zero).sum(axis=1)
-
-
-def cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
-    """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
-
-    Fewer where there are fewer: a label that is certain is never flipped.
-
-    The order is that of (cost, code): a flip adds its cost to the first and plus or minus 2**j to
-    the second. Both are sums and each such pair is positive, so the usual heap works on pairs: the
-    sets of flips that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}. An entry
-    holds the pair of its flips, the last of them, and the pair without the last.
-    """
-    mode_code = sum(1 << j for j in np.flatnonzero(mode).tolist())
-    flips = [
-        (float(cost[j]), -(1 << j) if mode[j] else 1 << j)
-        for j in np.flatnonzero(np.isfinite(cost)).tolist()
-    ]
-    flips = heapq.nsmallest(k, flips)
-    codes = [mode_code]
-    heap = [(added, mode_code + change, 0, 0.0, mode_code) for added, change in flips[:1]]
-    while heap and len(codes) < k:
-        total, code, last, total_before, code_before = heapq.heappop(heap)
-        codes.append(code)
-        following = last + 1
-        if following < len(flips):
-            added, change = flips[following]
-            heapq.heappush(heap, (total + added, code + change, following, total, code))
-            exchanged = total_before + added, code_before + change
-            heapq.heappush(heap, (*exchanged, following, total_before, code_before))
-    return codes
-
-
-def _write_codes(codes: list[int], rows: Labelsets) -> None:
-    """Write the labelsets of codes of any length to the first rows."""
-    n_bytes = -(-rows.shape[1] // 8)
-    octets = np.frombuffer(b"".join(c.to_bytes(n_bytes, "little") for c in codes), dtype=np.uint8)
-    bits = np.unpackbits(octets.reshape(-1, n_bytes), axis=1, bitorder="little")
-    rows[: len(codes)] = bits[:, : rows.shape[1]]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,9 +183,7 @@ class ListedLabels:
         if metric in _EXPECTED_ROWS:
             for_rows(_EXPECTED_ROWS[metric], len(self), *rows, empty, into=[expected])
             return expected
-        n_predicted = np.add.reduceat(np.append(predicted, 0), self.starts[:-1], dtype=np.int64) * (
-            self.lengths > 0
-        )
+        n_predicted = sum_rows(predicted, self.starts).astype(np.int64)
         most = min(n_labels, int(self.lengths.max(initial=0)) + self.rest.most)
         for some in cut_rows(len(self), 16 * (most + 1), _limits.DECISION_BYTES):
             part, chosen = self._cut(some, predicted)
@@ -252,6 +251,21 @@ class ListedLabels:
         sizes, worth = best_sizes(metric, descending, self.rest.take(rows), empty)
         is_chosen = np.arange(width) < sizes[:, np.newaxis]
         return np.take_along_axis(places, order, axis=1)[is_chosen], worth
+
+
+def sum_rows(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
+    """Return the sum of each row of values that stand one after the other, 0 for empty rows.
+
+    Examples
+    --------
+    >>> sum_rows(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
+    array([3., 0., 3.])
+    """
+    sums = np.zeros(len(starts) - 1)
+    is_filled = np.diff(starts) > 0
+    if is_filled.any():  # an empty row would get the first value of the next one
+        sums[is_filled] = np.add.reduceat(values, starts[:-1][is_filled], dtype=np.float64)
+    return sums
 
 
 def has_best_size(metric: Metric) -> bool:

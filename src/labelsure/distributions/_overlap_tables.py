@@ -34,7 +34,7 @@ def count_overlaps(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
     from labelsure.distributions._independent_labels import IndependentLabels  # a kind is above
 
     if isinstance(dist, IndependentLabels):
-        hits, misses = dist.count_hits(Y_pred)
+        hits, misses = dist.listed.count_hits(Y_pred.reshape(-1), dist.n_labels)
         return hits[:, :, np.newaxis] * misses[:, np.newaxis]
     overlap = np.zeros((len(dist), dist.n_labels + 1, dist.n_labels + 1))
     if dist.n_labels <= _limits.CHEAP_DENSE_LABELS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -16,8 +16,7 @@ from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.distributions._listed_labels import ListedLabels, Rest, has_best_size
+from labelsure.distributions._listed_labels import ListedLabels, Rest, has_best_size, sum_rows
 from labelsure.distributions._sparse_draws import draw_rows, find_top_rows
 from labelsure.distributions._sparse_marginals import (
     MatchedLabels,
@@ -26,13 +25,15 @@ from labelsure.distributions._sparse_marginals import (
     keep_listed,
     read_listed,
     read_top,
-    sum_rows,
 )
 from labelsure.errors import InputError
 from labelsure.labelset_rows import count_labels
 from labelsure.labelsets import check_sparse_labelsets
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 from labelsure.sparse_rows import StackedLabelsets, make_sparse, sparse_ones
+
+if TYPE_CHECKING:
+    from labelsure.distributions._independent_labels import IndependentLabels
 
 FEW_LABELS = 64
 """Up to here decisions are made by the dense marginals: what is not listed may be predicted."""
@@ -88,6 +89,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         # What is not above the floor is as if it were not listed.
         self._p = keep_listed(rows, np.minimum(rows.data, most), rows.data > floor)
         self._logits = None
+        self.labelset_bytes = _bytes_of_row(self._p)
 
     @classmethod
     def from_top(
@@ -153,6 +155,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         self._logits = keep_listed(logits, logits.data, logits.data > floor_logit)
         self._p = self._logits.copy()
         self._p.data = expit(self._logits.data)
+        self.labelset_bytes = _bytes_of_row(self._p)
 
     @property
     def floor(self) -> float:
@@ -164,8 +167,9 @@ class SparseIndependentLabels(LabelsetDistribution):
         """How many labels are listed of each instance, (n,)."""
         return count_labels(self._p)
 
-    def to_dense(self) -> IndependentLabels:
-        """Return the same distributions with all labels listed, where these fit into memory."""
+    def _with_dense_rows(self) -> IndependentLabels:
+        from labelsure.distributions._independent_labels import IndependentLabels  # few need it
+
         check_size(
             8 * len(self) * self.n_labels,
             f"All {self.n_labels} labels of {len(self)} instances, which this question is about,",
@@ -184,20 +188,17 @@ class SparseIndependentLabels(LabelsetDistribution):
         """Return the instance of each listed entry."""
         return np.repeat(np.arange(len(self)), self.n_listed)
 
-    @property
-    def labelset_bytes(self) -> int:
-        """About how much memory a labelset takes."""
-        return 16 + 9 * int(self.n_listed.max(initial=0))
-
     def _take(self, rows: Rows) -> Self:
         new = copy(self)
         new._p = self._p[rows]
         new._logits = None if self._logits is None else self._logits[rows]
         new._n_samples = new._p.shape[0]
+        new.labelset_bytes = _bytes_of_row(new._p)
         return new
 
     @property
-    def _listed(self) -> ListedLabels:
+    def listed(self) -> ListedLabels:
+        """The listed labels and the rest, as their closed forms need them."""
         rest = Rest(self.n_labels - self.n_listed, self._floor)
         return ListedLabels(self._p.data, self._p.indptr.astype(np.intp), rest)
 
@@ -206,18 +207,20 @@ class SparseIndependentLabels(LabelsetDistribution):
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         matched = MatchedLabels.of(self._p, Y)
-        listed = matched.widen(self._listed)
-        is_set = matched.marks(self._p.nnz) == 1
+        listed = matched.widen(self.listed)
+        places = matched.places_after()
         if self._logits is None:
-            log_one, log_zero = log(listed.marginals), log(1 - listed.marginals)
+            logs = log(1 - listed.marginals)
+            logs[places] = log(listed.marginals[places])
         else:
             logits = matched.insert(self._logits.data, self._floor_logit)
-            log_one, log_zero = -np.logaddexp(0.0, -logits), -np.logaddexp(0.0, logits)
-        of_listed = sum_rows(np.where(is_set, log_one, log_zero), listed.starts)
+            logs = -np.logaddexp(0.0, logits)
+            logs[places] = -np.logaddexp(0.0, -logits[places])
+        of_listed = sum_rows(logs, listed.starts)
         return of_listed + listed.rest.sizes * np.log1p(-self._floor)
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        log_top, flip_odds, entropy, log_collision = self._listed.profile()
+        log_top, flip_odds, entropy, log_collision = self.listed.profile()
         log_flip = log(flip_odds)
         if self._logits is not None:
             log_flip = self._cheapest_flips()
@@ -241,9 +244,12 @@ class SparseIndependentLabels(LabelsetDistribution):
         return sparse_ones(chosen.indices, chosen.indptr, self.n_labels)
 
     def _top(self, k: int) -> TopLabelsets:
-        logits = self._logits
-        costs = logit(self._p.data) if logits is None else logits.data
-        rows = find_top_rows(self._p, costs, self._floor_logit, k)
+        # The same rounding as for dense labels, so that the same labelsets tie.
+        logits = log(self._p.data) - log(1 - self._p.data)
+        of_rest = float(log(self._floor) - log(1 - self._floor))
+        if self._logits is not None:
+            logits, of_rest = self._logits.data, self._floor_logit
+        rows = find_top_rows(self._p, logits, of_rest, k)
         stacked = StackedLabelsets(rows, k)
         logs = [self._log_prob(stacked[:, rank]) for rank in range(k)]
         return TopLabelsets(stacked, np.exp(np.stack(logs, axis=1)))  # type: ignore[arg-type]
@@ -257,16 +263,17 @@ class SparseIndependentLabels(LabelsetDistribution):
         if metric != HAMMING:
             return Expected.exactly(self._expected_by_counts(metric, Y_pred, empty))
         matched = MatchedLabels.of(self._p, Y_pred)
-        listed = matched.widen(self._listed)
-        is_set = matched.marks(self._p.nnz) == 1
-        right = np.where(is_set, listed.marginals, 1 - listed.marginals)
-        n_right = sum_rows(right, listed.starts) + listed.rest.sizes * (1 - self._floor)
+        listed = matched.widen(self.listed)
+        n_true = sum_rows(listed.marginals, listed.starts) + listed.rest.sizes * self._floor
+        hits = sum_rows(listed.marginals[matched.places_after()], matched.starts)
+        # Right are those predicted and true, and those neither.
+        n_right = self.n_labels - count_labels(Y_pred) - n_true + 2 * hits
         return Expected.exactly(n_right / self.n_labels)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
         matched = MatchedLabels.of(self._p, Y_pred)
         marks = matched.marks(self._p.nnz)
-        return matched.widen(self._listed).expected(metric, marks, empty, self.n_labels)
+        return matched.widen(self.listed).expected(metric, marks, empty, self.n_labels)
 
     def _expected_of_guesses(self, metric: Metric, guesses: Any, empty: float) -> Expected:
         columns = [guesses[:, g] for g in range(guesses.shape[1])]
@@ -286,11 +293,11 @@ class SparseIndependentLabels(LabelsetDistribution):
         if not has_best_size(metric):
             return None
         if self.n_labels <= FEW_LABELS:
-            best = self.to_dense()._best(metric, empty)
+            best = self._with_dense_rows()._best(metric, empty)
             return None if best is None else (make_sparse(best), np.zeros(len(self)))
-        is_chosen, worth = self._listed.choose(metric, empty)
-        n_true = sum_rows(self._p.data, self._p.indptr) + self._listed.rest.sizes * self._floor
-        gaps = _GAPS[metric](worth, n_true, self._listed.rest)
+        is_chosen, worth = self.listed.choose(metric, empty)
+        n_true = sum_rows(self._p.data, self._p.indptr) + self.listed.rest.sizes * self._floor
+        gaps = _GAPS[metric](worth, n_true, self.listed.rest)
         return self._rows_of(is_chosen), gaps
 
     def _temper(self, power: float) -> Self:
@@ -306,22 +313,27 @@ class SparseIndependentLabels(LabelsetDistribution):
     # What is about all labels, one by one, is answered where they fit into memory.
 
     def _link_logits(self, Y: Labelsets) -> Floats:
-        return self.to_dense()._link_logits(Y.toarray())  # type: ignore[attr-defined]
+        return self._with_dense_rows()._link_logits(Y.toarray())  # type: ignore[attr-defined]
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
-        return self.to_dense()._max_marginals(log_at_least)
+        return self._with_dense_rows()._max_marginals(log_at_least)
 
     def _size_marginals(self) -> Floats:
-        return self.to_dense()._size_marginals()
+        return self._with_dense_rows()._size_marginals()
 
     def _probabilities(self) -> Floats:
-        return self.to_dense()._probabilities()
+        return self._with_dense_rows()._probabilities()
 
     def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        return self.to_dense()._expected_hidden(metric, answers, empty)
+        return self._with_dense_rows()._expected_hidden(metric, answers, empty)
 
     def _best_partial(self, metric: Metric, costs: Floats, empty: float) -> Labelsets | None:
-        return self.to_dense()._best_partial(metric, costs, empty)
+        return self._with_dense_rows()._best_partial(metric, costs, empty)
+
+
+def _bytes_of_row(listed: csr_array) -> int:
+    """Return about how much memory a labelset takes, of which all listed labels are set."""
+    return 16 + 9 * int(np.diff(listed.indptr).max(initial=0))
 
 
 # What predicting labels of the rest could add at most, (n,). A prediction of k labels with r more
@@ -348,14 +360,6 @@ def _gap_of_jaccard(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
 
 
 _GAPS = {F1: _gap_of_f1, JACCARD: _gap_of_jaccard}
-
-
-def with_dense_rows(dist: LabelsetDistribution) -> LabelsetDistribution:
-    """Return a distribution whose labelsets are arrays, for what is about each label by itself.
-
-    Sparse labels become dense, or are refused where these would not fit into memory.
-    """
-    return dist.to_dense() if isinstance(dist, SparseIndependentLabels) else dist
 
 
 def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:

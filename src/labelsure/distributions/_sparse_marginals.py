@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelsure._typing import Floats, Indices, Integers, Labelsets
+from labelsure._kernels.sparse_lookup import find_labels_rows
+from labelsure._kernels.threads import for_rows
+from labelsure._typing import Indices, Integers, Mask
 from labelsure.distributions._listed_labels import ListedLabels, Rest
 from labelsure.distributions._probabilities import as_floats, clip_rounding
 from labelsure.errors import InputError
-from labelsure.labelset_rows import count_labels, is_sparse
+from labelsure.labelset_rows import is_sparse
 
 WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")
 """Formats of scipy in which an entry can be there twice, which scipy would add up."""
@@ -118,69 +120,75 @@ def check_probabilities(rows: csr_array, name: str) -> csr_array:
 
 def keep_listed(rows: csr_array, values: NDArray[Any], is_kept: NDArray[np.bool_]) -> csr_array:
     """Return sparse rows of some of the entries, with other values."""
-    before = np.append(0, np.cumsum(is_kept))
-    return csr_array((values[is_kept], rows.indices[is_kept], before[rows.indptr]), rows.shape)
+    kept = np.flatnonzero(is_kept)
+    starts = np.searchsorted(kept, rows.indptr)
+    return csr_array((values[kept], rows.indices[kept], starts), rows.shape)
 
 
 @dataclass(frozen=True)
 class MatchedLabels:
     """Labelsets beside the listed labels of the same instances.
 
+    The labels of these labelsets that are not listed are inserted among those that are, so that
+    all are in one list.
+
     Parameters
     ----------
-    found
-        Places among the listed entries of labels that are in the labelset.
-    inserted_at
-        Where labels that are in the labelset, but not listed, belong among the listed entries.
-    n_inserted
-        (n,) how many of these each instance has.
+    starts
+        (n + 1,) where the labels of each labelset start.
+    places
+        Of each of these labels its place among the listed entries; where it is not one of them,
+        the place at which it is to be inserted.
+    is_listed
+        Which of them are listed.
     """
 
-    found: Indices
-    inserted_at: Indices
-    n_inserted: Integers
+    starts: Indices
+    places: Integers
+    is_listed: Mask
 
     @classmethod
-    def of(cls, listed: csr_array, Y: Labelsets) -> MatchedLabels:
+    def of(cls, listed: Any, Y: Any) -> MatchedLabels:
         """Look up sparse labelsets among listed labels."""
-        known, asked = _entry_numbers(listed), _entry_numbers(Y)
-        places = np.searchsorted(known, asked)
-        is_found = np.zeros(len(asked), dtype=bool)
-        inside = places < len(known)
-        is_found[inside] = known[places[inside]] == asked[inside]
-        rows = np.repeat(np.arange(Y.shape[0]), count_labels(Y))[~is_found]
-        n_inserted = np.bincount(rows, minlength=Y.shape[0])
-        return cls(places[is_found], places[~is_found], n_inserted)
+        places = np.empty(Y.nnz, dtype=np.int64)
+        inputs = [
+            part.astype(np.int64, copy=False)
+            for rows in (listed, Y)
+            for part in (rows.indices, rows.indptr)
+        ]
+        for_rows(find_labels_rows, Y.shape[0], *inputs, into=[places])
+        is_listed = places >= 0
+        return cls(inputs[3], np.where(is_listed, places, -places - 1), is_listed)
+
+    @property
+    def n_inserted(self) -> Integers:
+        """How many labels of each labelset are not listed, (n,)."""
+        return np.diff(np.append(0, np.cumsum(~self.is_listed))[self.starts])
+
+    def places_after(self) -> Indices:
+        """Return the place of each label of the labelsets when all are inserted."""
+        n_before: Indices = np.cumsum(~self.is_listed) - ~self.is_listed
+        return self.places + n_before
 
     def marks(self, n_listed: int) -> NDArray[np.int8]:
         """Return for each listed or inserted entry whether it is in the labelset."""
-        marks = np.zeros(n_listed, dtype=np.int8)
-        marks[self.found] = 1
-        return self.insert(marks, 1)
+        marks = np.zeros(n_listed + int((~self.is_listed).sum()), dtype=np.int8)
+        marks[self.places_after()] = 1
+        return marks
 
     def insert(self, values: NDArray[Any], value: Any) -> NDArray[Any]:
         """Return the values of listed entries with those of inserted ones."""
-        return values if len(self.inserted_at) == 0 else np.insert(values, self.inserted_at, value)
+        if self.is_listed.all():
+            return values
+        return np.insert(values, self.places[~self.is_listed], value)
 
     def widen(self, listed: ListedLabels) -> ListedLabels:
         """List the inserted labels as well, which leave the rest."""
-        if len(self.inserted_at) == 0:
+        if self.is_listed.all():
             return listed
-        rest = listed.rest
+        rest, n_inserted = listed.rest, self.n_inserted
         return ListedLabels(
             self.insert(listed.marginals, rest.floor),
-            listed.starts + np.append(0, np.cumsum(self.n_inserted)),
-            Rest(rest.sizes - self.n_inserted, rest.floor),
+            listed.starts + np.append(0, np.cumsum(n_inserted)),
+            Rest(rest.sizes - n_inserted, rest.floor),
         )
-
-
-def _entry_numbers(rows: Any) -> Integers:
-    """Return a number for each entry, by its row and its column: all in rising order."""
-    row = np.repeat(np.arange(rows.shape[0], dtype=np.int64), np.diff(rows.indptr))
-    return row * rows.shape[1] + rows.indices
-
-
-def sum_rows(values: Floats, starts: Indices) -> Floats:
-    """Return the sum of each row of values that stand one after the other, 0 for empty rows."""
-    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.bincount(rows, weights=values, minlength=len(starts) - 1).astype(np.float64)
