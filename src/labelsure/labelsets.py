@@ -8,6 +8,7 @@ labels, rows are those of a `scipy.sparse.csr_array`: `from_indices` makes them,
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -45,6 +46,7 @@ __all__ = [
     "check_label_names",
     "check_label_order",
     "check_labelsets",
+    "check_rows",
     "check_sparse_labelsets",
     "code_keys",
     "codes_of",
@@ -53,6 +55,7 @@ __all__ = [
     "from_codes",
     "from_indices",
     "from_names",
+    "from_text",
     "given_names",
     "index_of",
     "names_in",
@@ -61,6 +64,7 @@ __all__ = [
     "to_digits",
     "to_indices",
     "to_names",
+    "to_text",
 ]
 
 OPEN = -1  # the value of a label that an answer leaves open
@@ -131,6 +135,12 @@ def check_sparse_labelsets(
             f"{rows.indices[at]}. Binarise it first, e.g. `({name} > 0).astype(int)`."
         )
     return make_sparse(rows)
+
+
+def check_rows(Y: Any, *, name: str = "Y", n_samples: int | None = None) -> Labelsets:
+    """Return labelsets in the form that they have, or say what is wrong with them."""
+    check = check_sparse_labelsets if is_sparse(Y) else check_labelsets
+    return check(Y, name=name, n_samples=n_samples)
 
 
 def check_guesses(
@@ -215,7 +225,7 @@ def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tup
     >>> to_names([[1, 0, 1], [0, 0, 0]], ["even", "prime", "round"])
     [('even', 'round'), ()]
     """
-    rows = check_sparse_labelsets(Y) if is_sparse(Y) else check_labelsets(Y)
+    rows = check_rows(Y)
     names = check_label_names(label_names, rows.shape[1])
     named = iter([names[j] for j in rows.nonzero()[1].tolist()])  # row by row
     return [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
@@ -266,6 +276,47 @@ def to_indices(Y: ArrayLike) -> list[list[int]]:
     rows = check_sparse_labelsets(Y)
     labels = iter(rows.indices.tolist())  # type: ignore[attr-defined]
     return [list(islice(labels, n_set)) for n_set in count_labels(rows)]
+
+
+def to_text(Y: Labelsets) -> list[str]:
+    """Return each labelset as a text: a digit for each label, or the indices of sparse rows.
+
+    Examples
+    --------
+    >>> to_text(np.array([[1, 0, 1]], dtype=np.int8)), to_text(from_indices([[7, 123], []], 1000))
+    (['101'], ['{7 123}', '{}'])
+    """
+    if not is_sparse(Y):
+        return to_digits(Y)
+    return ["{" + " ".join(map(str, labels)) + "}" for labels in to_indices(Y)]
+
+
+def from_text(texts: Sequence[str], n_labels: int | None = None) -> Labelsets | None:
+    """Return the labelsets that `to_text` has written; None where the texts are something else.
+
+    Parameters
+    ----------
+    texts
+        One for each instance.
+    n_labels
+        How many labels there are; digits say so themselves.
+
+    Examples
+    --------
+    >>> from_text(["101", "000"])
+    array([[1, 0, 1],
+           [0, 0, 0]], dtype=int8)
+    >>> from_text(["{7 123}", "{}"], 1000).indices
+    array([  7, 123])
+    """
+    lengths = {len(text) for text in texts}
+    if len(lengths) == 1 and not set("".join(texts)) - {"0", "1"}:
+        bits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8) - ord("0")
+        return bits.reshape(len(texts), lengths.pop()).astype(np.int8)
+    if n_labels is None or not all(re.fullmatch(r"\{(\d+( \d+)*)?\}", text) for text in texts):
+        return None
+    lists = [[int(label) for label in text[1:-1].split()] for text in texts]
+    return from_indices(lists, n_labels) if texts else None
 
 
 def from_names(labelsets: Iterable[Iterable[str]], label_names: Sequence[str]) -> Labelsets:

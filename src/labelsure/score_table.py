@@ -22,7 +22,8 @@ from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, to_digits
+from labelsure.labelset_rows import count_labels, is_sparse, no_labels, stack_rows
+from labelsure.labelsets import check_rows, to_text
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 from labelsure.score_columns import (
     CELL,
@@ -116,7 +117,7 @@ class ScoreTable:
         decisions = summary.mode if Y_pred is None else Y_pred
         columns = _compare(decisions, Y_true)
         if chosen:
-            columns["p_empty"] = np.exp(dist.log_prob(np.zeros_like(decisions)))
+            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
@@ -133,7 +134,7 @@ class ScoreTable:
         """Return the table of profiles alone; with truth and decisions also of accuracy."""
         columns, decisions = {}, None
         if Y_pred is not None:
-            decisions = check_labelsets(Y_pred, name="Y_pred", n_samples=len(profile))
+            decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
             columns = _compare(decisions, Y_true)
         return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
 
@@ -168,9 +169,7 @@ class ScoreTable:
         decisions = [table.decisions for table in tables if table.decisions is not None]
         rules = {table.decision_rule for table in tables}
         rule = rules.pop() if len(rules) == 1 else "given"
-        new = cls._from_parts(
-            columns, profiles, np.concatenate(decisions) if decisions else None, rule
-        )
+        new = cls._from_parts(columns, profiles, stack_rows(decisions) if decisions else None, rule)
         new._compared = [pair for table in tables for pair in table._compared]
         return new
 
@@ -181,7 +180,7 @@ class ScoreTable:
         """
         prefix = f"best_{get_metric(metric).name}_"
         found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
-        added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
+        added = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
         added |= {f"{prefix}{name}": values for name, values in found}
         return self.with_columns(added)
 
@@ -199,7 +198,7 @@ class ScoreTable:
             for metric, name in zip(metrics, names, strict=True):
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
-            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
+            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(no_labels(self.decisions)))
         return self.with_columns(added)
 
     def with_columns(self, added: dict[str, Any]) -> Self:
@@ -227,7 +226,7 @@ class ScoreTable:
             return self._columns
         columns = dict(self._columns)
         if self.decisions is not None:
-            columns["decision"] = to_digits(self.decisions)
+            columns["decision"] = to_text(self.decisions)
         frames = [
             profile.to_frame().assign(n_labels=int(profile.n_labels))
             for _, profile in self._profiles
@@ -283,10 +282,13 @@ class ScoreTable:
         return list(self._compared)
 
     def label_outcomes(self) -> LabelOutcomes | None:
-        """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        """Return probability, decision and truth of each label.
+
+        None if it was made of a DataFrame, or of sparse labels, which are too many.
+        """
         from labelsure.label_outcomes import LabelOutcomes
 
-        if self.decisions is None or not self._compared:
+        if self.decisions is None or not self._compared or is_sparse(self.decisions):
             return None
         return LabelOutcomes.join(self._compared, self.decisions)
 
@@ -391,7 +393,7 @@ class ScoreTable:
 def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
     """Return the counts of the decisions against the truth, or else how many labels they have."""
     if Y_true is None:
-        return {"n_predicted": decisions.sum(axis=1, dtype=np.int64)}
+        return {"n_predicted": count_labels(decisions)}
     return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
 
 

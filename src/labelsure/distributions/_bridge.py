@@ -152,7 +152,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         return self._with_engine(settings)
 
     def with_dense_rows(self) -> LabelsetDistribution:
-        """Return the same with arrays as labelsets; sparse ones are refused where these are large."""
+        """Return the same with arrays as labelsets, or refuse where these would be too large."""
         return self._with_dense_rows()
 
     def keep_top(self, k: int) -> Self:
