@@ -77,7 +77,7 @@ DAMAGED = {
     "two numbers": ("4 3\n", r"Line 1 of f.txt must say .* got '4 3'"),
     "a negative number": ("4 -3 2\n", r"Line 1 of f.txt must say .* got '4 -3 2'"),
     "no labels at all": ("4 3 0\n", r"Line 1 of f.txt must say .* whole numbers from 1 on"),
-    "a long header": ("4 3 " + "9" * 99, r"Line 1 of f.txt must say .*'4 3 9+\.\.\.'"),
+    "a long header": ("4 3 " + "9" * 99, r"Line 1 of f.txt must say .*'4 3 9{33}\.\.\.'"),
     "cut off": (DATA[:-1], r"f.txt must have 4 rows after line 1, which says so, it has 3. Is it"),
     "rows too many": (DATA + "1 0:1\n", r"f.txt must have 4 rows .* but line 6 is one more"),
     "a label beyond": (
