@@ -123,9 +123,9 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
-        profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
-        table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
+        rule = decision_rule or ("mode" if Y_pred is None else "given")
+        whole = (slice(None), summary.profile)
+        table = cls._from_parts(columns, [whole], decisions, rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
         return table
 
@@ -179,9 +179,9 @@ class ScoreTable:
         `Y_best` and `gap` are what `decide` returned, `Y_true` is the truth.
         """
         prefix = f"best_{get_metric(metric).name}_"
-        found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
         added = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
-        added |= {f"{prefix}{name}": values for name, values in found}
+        for name, values in zip(COUNTS, counts(Y_true, Y_best), strict=True):
+            added[f"{prefix}{name}"] = values
         return self.with_columns(added)
 
     def with_true_distribution(
@@ -205,9 +205,8 @@ class ScoreTable:
         """Return the table with more columns, by name."""
         if hasattr(self._columns, "assign"):  # made of a DataFrame
             return type(self)(self._columns.assign(**added))
-        columns = {**self._columns, **added}
-        rule, index = self.decision_rule, self.index
-        new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        about = self._profiles, self.decisions, self.decision_rule, self.index
+        new = self._from_parts({**self._columns, **added}, *about)
         new._compared = self._compared
         return new
 
@@ -243,6 +242,10 @@ class ScoreTable:
     def candidate(self, name: str) -> Floats:
         """Return a candidate's value in each row, (n,), whatever its number of labels."""
         return self._from_profiles(get_candidate(name).function)
+
+    def spread_candidate(self, name: str) -> Floats:
+        """Return the same on a scale on which rows differ, also of very many labels."""
+        return self._from_profiles(get_candidate(name).spread)
 
     def ranks(self, name: str) -> Floats:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
@@ -282,10 +285,7 @@ class ScoreTable:
         return list(self._compared)
 
     def label_outcomes(self) -> LabelOutcomes | None:
-        """Return probability, decision and truth of each label.
-
-        None if it was made of a DataFrame, or of sparse labels, which are too many.
-        """
+        """Return what is known of each label; None if made of a DataFrame or of sparse labels."""
         from labelsure.label_outcomes import LabelOutcomes
 
         if self.decisions is None or not self._compared or is_sparse(self.decisions):
