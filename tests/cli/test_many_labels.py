@@ -40,7 +40,8 @@ def files(tmp_path_factory):
         sparse.save_npz(folder / f"{name}.npz", P)
         sparse.save_npz(folder / f"{name}_truth.npz", Y)
     words = ["calibrate", str(folder / "known.npz"), "--truth", str(folder / "known_truth.npz")]
-    words += ["--metric", "f1", "--target", "0.8", "--out", str(folder / "tags.labelsure"), "--quiet"]
+    words += ["--metric", "f1", "--target", "0.8", "--quiet"]
+    words += ["--out", str(folder / "tags.labelsure")]
     assert main(words) == 0
     return folder
 

@@ -88,7 +88,7 @@ class Assessment:
         self,
         k: int = 3,
         *,
-        probabilities: bool = True,
+        probabilities: bool | None = None,
         sep: str | None = None,
         open_cost: Any = None,
     ) -> pd.DataFrame:
@@ -100,7 +100,8 @@ class Assessment:
             How many of the most probable labelsets to add; not more than there are. With 0 they
             are not computed.
         probabilities
-            Whether to add the probability of each label: a column for each.
+            Whether to add the probability of each label: a column for each; None means yes, but
+            for sparse labels.
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
         open_cost
@@ -121,6 +122,8 @@ class Assessment:
         if open_cost is not None:
             answers = self.leave_open(open_cost).to_frame(sep=sep)
             known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
+        if probabilities is None:
+            probabilities = not self.distribution.sparse_rows
         return make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
