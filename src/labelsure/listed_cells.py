@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Floats, Integers
@@ -67,10 +67,13 @@ def stack_cells(cells: Sequence[ListedCell], n_columns: int) -> Any:
     starts = np.concatenate([[0], np.cumsum([len(cell.columns) for cell in cells], dtype=np.int64)])
     columns = [cell.columns for cell in cells] or [np.empty(0, np.int64)]
     values = [cell.values for cell in cells] or [np.empty(0)]
-    parts = (np.concatenate(values).astype(np.float64), np.concatenate(columns), starts)
-    stacked = csr_array(parts, shape=(len(cells), n_columns))
-    stacked.indices = stacked.indices.astype(np.int32) if n_columns < 2**31 else stacked.indices
-    return stacked
+    integers = get_index_dtype(maxval=max(n_columns, int(starts[-1])))
+    parts = (
+        np.concatenate(values).astype(np.float64),
+        np.concatenate(columns).astype(integers),
+        starts.astype(integers),
+    )
+    return csr_array(parts, shape=(len(cells), n_columns))
 
 
 name_classes_publicly(__name__)

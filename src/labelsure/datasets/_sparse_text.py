@@ -153,8 +153,7 @@ class ListedRows:
         return rows
 
     def _parts(self, dtype: Any) -> tuple[Any, ...]:
-        largest = max(self.n_columns, len(self._indices))
-        integers = np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+        integers = sparse.get_index_dtype(maxval=max(self.n_columns, len(self._indices)))
         values = np.frombuffer(self._values, dtype=np.float64).astype(dtype)
         indices, ends = (
             np.frombuffer(numbers, dtype=np.int64).astype(integers)
