@@ -37,20 +37,24 @@ def make_html(sentence: str, table: pd.DataFrame | None = None) -> str:
     return shown + table.to_html(border=0, max_cols=MAX_COLUMNS, float_format="{:.3f}".format)
 
 
-def list_names(names: Sequence[str], at_most: int = N_NAMES) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return the first names, and how many more there are.
-
-    Parameters
-    ----------
-    names
-        All of them.
-    at_most
-        How many are listed.
 
     Examples
     --------
     >>> list_names(["a", "b"]), list_names("abcdefg")
     ('a, b', 'a, b, c, d, e and 2 more')
+    """
+    return join_names(names, N_NAMES)
+
+
+def join_names(names: Sequence[str], at_most: int) -> str:
+    """Return names with commas, no more than so many, and how many more there are.
+
+    Examples
+    --------
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b and 1 more'
     """
     n_more = len(names) - at_most
     return ", ".join(names[:at_most]) + (f" and {n_more:,} more" if n_more > 0 else "")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_INTEGER_LABELS",
+    "MAX_WRITTEN_NAMES",
     "check_label_names",
     "check_labelsets",
     "check_shape",

@@ -16,7 +16,14 @@ from scipy.sparse import csr_array
 if TYPE_CHECKING:
     from labelsure._typing import Labelsets
 
-__all__ = ["CountedNames", "StackedLabelsets", "key_sparse_rows", "make_sparse", "sparse_ones"]
+__all__ = [
+    "CountedNames",
+    "StackedLabelsets",
+    "key_sparse_rows",
+    "list_names",
+    "make_sparse",
+    "sparse_ones",
+]
 
 
 def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
@@ -102,6 +109,17 @@ class CountedNames(Sequence[str]):
 
     def __repr__(self) -> str:
         return f"CountedNames({self._n_labels})"
+
+
+def list_names(names: Sequence[str]) -> list[str]:
+    """Return all names; of names that only count very many labels the first and the last.
+
+    Examples
+    --------
+    >>> list_names(("cat", "dog")), list_names(CountedNames(1_000_000))
+    (['cat', 'dog'], ['y0', '...', 'y999999'])
+    """
+    return [names[0], "...", names[-1]] if isinstance(names, CountedNames) else list(names)
 
 
 class StackedLabelsets:

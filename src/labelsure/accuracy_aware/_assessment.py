@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,8 +100,8 @@ class Assessment:
             How many of the most probable labelsets to add; not more than there are. With 0 they
             are not computed.
         probabilities
-            Whether to add the probability of each label: a column for each; None means yes, but
-            for sparse labels.
+            Whether to add the probability of each label: a column for each. None means yes, but for
+            sparse labels.
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
         open_cost
@@ -200,7 +200,7 @@ def assess_table(
     accepted = None if policy is None else policy.accept(estimated)
     return Assessment(
         dist,
-        np.asarray(table.decisions),  # the table of a distribution has them
+        cast(Labelsets, table.decisions),  # the table of a distribution has them
         estimated,
         table.expected(estimator.metric, estimator.empty),
         accepted,

@@ -13,6 +13,7 @@ from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
+    classes_of_sparse,
     read_label_names,
     read_targets,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "RakelD",
     "RakelO",
     "as_distribution",
+    "classes_of_sparse",
     "read_label_names",
     "read_targets",
     "without_probabilities",

@@ -13,13 +13,18 @@ from labelsure.classifiers._base_learners import check_weights
 from labelsure.classifiers._predictor import (
     LabelsetPredictor,
     Targets,
+    classes_of_sparse,
     read_label_names,
     read_targets,
 )
-from labelsure.classifiers._probability_layouts import read_array, wrap_probabilities
+from labelsure.classifiers._probability_layouts import (
+    LISTED_KINDS,
+    read_array,
+    wrap_probabilities,
+)
 from labelsure.distributions import LabelsetDistribution, LabelsetTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_labelsets, index_of, names_in
+from labelsure.labelset_rows import check_labelsets, index_of, is_sparse, names_in
 from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
 from labelsure.named_rows import align_rows
 from labelsure.saving import expect
@@ -47,8 +52,9 @@ class PrecomputedProbabilities(LabelsetPredictor):
     kind
         What X holds:
 
-        - "marginal": (n, L) probabilities P(y_j = 1), kept 2**-24 off 0 and 1;
-        - "logit": (n, L) logits of these;
+        - "marginal": (n, L) probabilities P(y_j = 1), kept 2**-24 off 0 and 1; or a scipy sparse
+          matrix of those that are listed out of very many labels, see `SparseIndependentLabels`;
+        - "logit": (n, L) logits of these, likewise;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
           have different numbers of votes, a row of NaN stands for one that was not cast.
@@ -56,7 +62,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
     Attributes
     ----------
     classes_
-        [0, 1] for each label, or the two values of a vector y.
+        [0, 1] for each label, or the two values of a vector y; of more than 10,000 sparse labels
+        one entry for all.
     label_names_
         The columns of a DataFrame y; otherwise those of a DataFrame X of marginals or logits,
         otherwise y0, y1, ... Predictions have their labels in this order.
@@ -148,7 +155,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
     def _check_shape(self, X: Any) -> NDArray[Any]:
         if self.kind not in _SHAPES:
             raise unknown_name("kind", self.kind, _SHAPES)
-        array = read_array(X, "`X`")
+        lists_labels = is_sparse(X) and self.kind in LISTED_KINDS
+        array = X if lists_labels else read_array(X, "`X`")
         n_axes = 3 if self.kind == "votes" else 2
         if array.ndim != n_axes:
             raise InputError(
@@ -218,7 +226,8 @@ def _read_truth(
         check_labelsets(targets.labelsets, name="y", n_samples=len(dist), n_labels=dist.n_labels)
         align_rows(index_of(y), index_of(X), name="y", beside="`X`")
         return targets
-    if label_names is None and names_in(y) is None and read_labelsets(y, name="y").label_names:
+    is_numbers = is_sparse(y) or names_in(y) is not None
+    if label_names is None and not is_numbers and read_labelsets(y, name="y").label_names:
         raise InputError(
             "`y` must be zeros and ones where the columns of `X` have no names, got names of "
             "labels, which could be in any order. Pass `X` as a DataFrame whose columns are the "
@@ -232,7 +241,10 @@ def _read_truth(
         label_names=label_names,
         index=index_of(X),
         beside="`X`",
+        sparse=dist.sparse_rows,
     )
+    if dist.sparse_rows:
+        return Targets(labelsets, classes_of_sparse(np.int64, dist.n_labels))
     return read_targets(labelsets.astype(np.int64))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labelsure._notebook import list_names
+from labelsure._notebook import join_names
 from labelsure._storage import expand_path
 from labelsure._typing import AnyPath
 from labelsure.errors import MAX_NAMES_LISTED
@@ -55,7 +55,7 @@ class DescribedFile:
         if self.card is not None:
             lines.append(str(self.card))
         elif self.label_names is not None:
-            names = list_names(self.label_names, MAX_NAMES_LISTED)
+            names = join_names(self.label_names, MAX_NAMES_LISTED)
             lines.append(f"labels: {len(self.label_names)} ({names})")
         return "\n".join(lines)
 

@@ -16,6 +16,7 @@ from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names
 from labelsure.saving import Savable, expect, is_count, is_number
+from labelsure.sparse_rows import CountedNames
 
 N_FOLDS = 5
 LEVEL = 0.95
@@ -71,7 +72,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self._check_kinds(parts)
         plain = [dist.log_prob(Y) for dist, Y in parts]
         parts = [_take(part, np.isfinite(logs)) for part, logs in zip(parts, plain, strict=True)]
-        self.n_samples_ = sum(len(Y) for _, Y in parts)
+        self.n_samples_ = sum(len(dist) for dist, _ in parts)
         self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
         self._check_sizes()
         learned = self._learn(parts)
@@ -144,7 +145,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _measure_gain(self, parts: list[Part]) -> None:
         """Set the mean gain of log P(truth) on instances not learned from, and its interval."""
         fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
-        folds = np.split(fold, np.cumsum([len(Y) for _, Y in parts])[:-1])
+        folds = np.split(fold, np.cumsum([len(dist) for dist, _ in parts])[:-1])
         gains = []
         for k in range(N_FOLDS):
             learned = self._learn([_take(p, f != k) for p, f in zip(parts, folds, strict=True)])
@@ -172,7 +173,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _check_loaded(self) -> None:
         self._check_parameters()
         names = self.label_names_
-        is_named = isinstance(names, tuple) and len(names) > 0
+        is_named = isinstance(names, (tuple, CountedNames)) and len(names) > 0
         expect(
             is_named and check_label_names(names, len(names)) == names,
             "`label_names_` must be names of labels",
