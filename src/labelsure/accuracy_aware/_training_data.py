@@ -37,7 +37,6 @@ from labelsure.labelset_rows import (
 )
 from labelsure.named_labelsets import match_labels, read_labelsets
 from labelsure.named_rows import align_rows
-from labelsure.sparse_rows import CountedNames
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
@@ -281,10 +280,7 @@ def known_label_names(model: Any) -> tuple[str, ...] | None:
         A fitted or frozen model.
     """
     names: Any = getattr(innermost(model), "label_names_", None)
-    if names is None or isinstance(names, (tuple, CountedNames)):
-        known: tuple[str, ...] | None = names
-        return known
-    return tuple(names)
+    return None if names is None else check_label_names(names, len(names))
 
 
 def align_truth(
