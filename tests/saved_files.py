@@ -110,6 +110,8 @@ MAKERS = {
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
+    "LabelThresholds": lambda: ls.LabelThresholds("each").fit(ls.IndependentLabels(P), TRUTH),
+    "top k": lambda: ls.LabelThresholds("top_k").fit(ls.IndependentLabels(P), TRUTH),
     "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
     "with a region": lambda: fit_aware(region=0.8),
     "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
@@ -139,6 +141,8 @@ def answers(model):
     if isinstance(model, ls.LabelsetRegion):
         groups = GROUPS if model.has_groups_ else None
         return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]
+    if isinstance(model, ls.LabelThresholds):
+        return [model.predict(ls.IndependentLabels(P)), model.accuracy_]
     if isinstance(model, Recalibration):
         return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
     if isinstance(model, ls.TableColumns):
