@@ -2,6 +2,11 @@
 
 import os
 
+# Before numpy is loaded: two workers on two cores, each with two threads that wait for each other
+# by counting, take eight times as long for a matrix product.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -9,19 +14,22 @@ settings.register_profile(
     "repeatable",
     derandomize=True,
     deadline=None,
-    max_examples=25,
+    max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
 settings.register_profile(
     "thorough", settings.get_profile("repeatable"), derandomize=False, max_examples=1000
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+# Without the JIT it is indices that are checked, a hundred times slower: fewer examples will do.
+settings.register_profile("indices", settings.get_profile("repeatable"), max_examples=8)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "indices" if JIT_IS_OFF else "repeatable")
+)
 
 # What commands print must not depend on whether kernels happen to be compiled already.
 os.environ["LABELSURE_QUIET"] = "1"
-
-JIT_IS_OFF = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def pytest_collection_modifyitems(items):

@@ -126,7 +126,7 @@ def test_a_model_and_instances_that_are_held_out(case):
 def test_a_model_that_is_cross_fitted(case):
     y = truth_for(case)
     # How often labelsets occurred in the training part of each fold has its own tests.
-    model = aware(make(case), target=TARGET, cv=3, features="full").fit(X, y)
+    model = aware(make(case), target=TARGET, cv=2, features="full").fit(X, y)
     assert model.policy_.reached_
     if case.name == "FrozenEstimator":
         assert model.guaranteed_
@@ -135,7 +135,7 @@ def test_a_model_that_is_cross_fitted(case):
     assert model.policy_.n_samples_ == model.accuracy_estimator_.dispersion_.n_samples == 200
     dist = ls.as_distribution(make(case).fit(X, y), NEW)
     tables = []
-    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
+    for train, test in KFold(2, shuffle=True, random_state=0).split(X):
         part = ls.as_distribution(make(case).fit(X[train], y[train]), X[test])
         truth = Y[test][:, : part.n_labels]
         tables.append(ls.ScoreTable.from_distribution(part, truth, metrics=[METRIC]))

@@ -55,6 +55,15 @@ def calibration(kind, **changed):
 
 
 CHANGES = [
+    ("LabelThresholds", "rule", "two", "`rule` must be one of the rules"),
+    ("LabelThresholds", "empty", 2.0, "`empty` must be a number in"),
+    ("LabelThresholds", "thresholds_", np.array([0.5]), "`thresholds_` must hold a number"),
+    ("LabelThresholds", "thresholds_", np.array([0.5, -1.0, 0.5]), "must hold a number from 0"),
+    ("LabelThresholds", "thresholds_", np.array([0.5, np.nan, 0.5]), "must hold a number from 0"),
+    ("LabelThresholds", "k_", 2, "`thresholds_` must hold a number"),
+    ("LabelThresholds", "accuracy_", "high", "`accuracy_` must be a number"),
+    ("top k", "k_", 4, "`k_` must be a number of labels"),
+    ("top k", "thresholds_", np.zeros(3), "`k_` must be a number of labels"),
     ("LabelsetRegion", "quantile_", 0.0, "`quantile_` must be what follows from the labelled"),
     ("LabelsetRegion", "message_", "All is well.", "`message_` must be what follows"),
     ("LabelsetRegion", "coverage", 1.5, "`coverage` must be a number between 0 and 1"),
@@ -284,6 +293,7 @@ CHANGES = [
     ("recalibrated", "recalibration", "links", RECALIBRATION),
     ("recalibrated", "recalibration_.label_names_", ("a", "b"), RECALIBRATION),
     ("recalibrated", "recalibration_.power_", 9.0, "`power_` must be the one found if kept"),
+    ("with a region", "card_.region", None, "`region` of the card must be the model's"),
     ("recalibrated", "card_.recalibration", None, "`recalibration` of the card must be the mod"),
     ("recalibrated", "recalibration", "other", "Unknown recalibration 'other'"),
     ("of folds", "recalibration_", sf.fitted("JointTemperature"), RECALIBRATION),

@@ -353,8 +353,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         check_parameters(self, self._new_estimator())
-        check_loaded_classifier(self)
         check_loaded_region(self)
+        check_loaded_classifier(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""

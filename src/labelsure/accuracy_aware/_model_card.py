@@ -55,6 +55,8 @@ class ModelCard:
         What accuracy means, and what is predicted.
     recalibration
         What recalibrates the distributions, in words; None without one.
+    region
+        What the sets of labelsets hold, and how often, in words; None without them.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
     training_gain
@@ -88,6 +90,7 @@ class ModelCard:
     empty: float
     decision: str
     recalibration: str | None
+    region: str | None
     estimated: float
     low: float
     high: float
@@ -125,6 +128,7 @@ class ModelCard:
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
             f"{self.high:.3f}{gained}",
             f"policy: {self.summary}",
+            *([] if self.region is None else [f"region: {self.region}"]),
             f"calibration, on {self.calibration_from}:",
         ]
         columns = (self.calibration[name] for name in CALIBRATION_COLUMNS[:5])
@@ -175,6 +179,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         empty=float(model.empty),
         decision=model.decision,
         recalibration=describe_recalibration(model),
+        region=describe_region(model),
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
@@ -238,6 +243,11 @@ def _estimate_by_folds(estimator: AccuracyEstimator, table: ScoreTable) -> Float
 def describe_recalibration(model: Any) -> str | None:
     """Return what recalibrates the distributions of a classifier, in words; None for nothing."""
     return None if model.recalibration_ is None else str(model.recalibration_)
+
+
+def describe_region(model: Any) -> str | None:
+    """Return what the region of a classifier promises, in words; None without one."""
+    return None if model.region_ is None else str(model.region_.message_)
 
 
 def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
@@ -332,6 +342,7 @@ def _facts(model: Any) -> dict[str, Any]:
         "metric": model.metric,
         "decision": model.decision,
         "recalibration": describe_recalibration(model),
+        "region": describe_region(model),
         "target": model.target,
         "level": model.level,
         "guaranteed": model.guaranteed_,

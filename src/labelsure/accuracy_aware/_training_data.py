@@ -37,7 +37,6 @@ from labelsure.labelset_rows import (
 )
 from labelsure.named_labelsets import match_labels, read_labelsets
 from labelsure.named_rows import align_rows
-from labelsure.sparse_rows import CountedNames
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
@@ -140,13 +139,29 @@ def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Tru
     check_sizes(X, y, owner)
     is_frozen = isinstance(estimator, FrozenEstimator)
     names = known_label_names(estimator) if is_frozen else None
-    # Labels that another system lists are too many for an array of their truth.
-    sparse = is_sparse(X) and isinstance(innermost(estimator), PrecomputedProbabilities)
+    sparse = lists_labels(estimator, X)
     truth = read_truth(y, X, model_names=names, is_frozen=is_frozen, sparse=sparse)
     if isinstance(estimator, LabelsetClassifier):  # which checks X itself
         return X, truth
     (X,) = indexable(X)
     return X, truth
+
+
+def lists_labels(estimator: Any, X: Any) -> bool:
+    """Whether X lists some of very many labels, too many for an array of their truth.
+
+    Parameters
+    ----------
+    estimator
+        That of the aware classifier.
+    X
+        Sparse scores of another system, or a table of which a step of the estimator makes such.
+    """
+    if not isinstance(innermost(estimator), PrecomputedProbabilities):
+        return False
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    steps = [step for _, step in inner.steps] if isinstance(inner, Pipeline) else []
+    return is_sparse(X) or any(getattr(step, "is_sparse", False) for step in steps)
 
 
 def read_truth(
@@ -281,10 +296,7 @@ def known_label_names(model: Any) -> tuple[str, ...] | None:
         A fitted or frozen model.
     """
     names: Any = getattr(innermost(model), "label_names_", None)
-    if names is None or isinstance(names, (tuple, CountedNames)):
-        known: tuple[str, ...] | None = names
-        return known
-    return tuple(names)
+    return None if names is None else check_label_names(names, len(names))
 
 
 def align_truth(

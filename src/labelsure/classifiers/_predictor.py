@@ -32,8 +32,7 @@ from labelsure.labelsets import (
     refuse_masked,
 )
 from labelsure.named_labelsets import holds_names, read_labelsets
-from labelsure.saving import Savable, expect, is_count
-from labelsure.sparse_rows import CountedNames
+from labelsure.saving import Savable, are_counted, expect, is_count
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -180,7 +179,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     def _check_loaded(self) -> None:
         names, classes = self.label_names_, self.classes_
-        is_counted = isinstance(names, CountedNames) and is_count(len(names))
+        is_counted = are_counted(names)
         expect(
             is_counted
             or (isinstance(names, tuple) and len(names) > 0 and len(set(names)) == len(names)),

@@ -8,9 +8,10 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -87,8 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+@cache
+def _make_command() -> Callable[..., Any]:
+    """Return all commands with their options, which are worked out once."""
+    return typer.main.get_command(app)
+
+
 def _run(words: list[str]) -> int:
-    code = app(words or ["--help"], prog_name="labelsure", standalone_mode=False)
+    code = _make_command()(words or ["--help"], prog_name="labelsure", standalone_mode=False)
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     try:

@@ -26,7 +26,7 @@ from labelsure.cli._options import (
     TrustOption,
     WidthOption,
 )
-from labelsure.cli._score import RowLines
+from labelsure.cli._progress_bars import RowLines
 
 if TYPE_CHECKING:
     from labelsure.estimation import Estimate, LabelPlan

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelsure._storage import expand_path
-from labelsure.cli._console import InstanceBar, make_console, on_one_line
+from labelsure.cli._console import make_console, on_one_line
+from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:

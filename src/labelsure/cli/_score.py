@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._console import make_console, on_one_line
+from labelsure.cli._console import make_console
 from labelsure.cli._options import (
     AuditOption,
     BadRowsOption,
@@ -25,9 +24,10 @@ from labelsure.cli._options import (
     ToolOption,
     TrustOption,
 )
+from labelsure.cli._progress_bars import RowLines
 
 if TYPE_CHECKING:
-    from labelsure.scoring import ScoreRun, UnitEvent
+    from labelsure.scoring import ScoreRun
 
 
 def score(
@@ -114,60 +114,3 @@ def _print_summary(run: ScoreRun, bad_rows: Path | None, *, quiet: bool) -> None
     if run.n_bad and bad_rows is not None:
         console.print(f"{run.n_bad:,} bad rows were set aside, see {bad_rows}")
     console.print(f"Predictions {run.out}")
-
-
-class RowLines:
-    """Draws how many rows are finished, how fast, and how long it will take.
-
-    Parameters
-    ----------
-    quiet
-        Draw nothing.
-    """
-
-    def __init__(self, quiet: bool = False) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        self._console = make_console(stderr=True, quiet=quiet)
-        self._bar = Progress(
-            TextColumn("rows"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=quiet or not self._console.is_terminal,
-        )
-        self._task = self._bar.add_task("rows", total=None, rate="")
-        self._n_kept = 0
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
-        if self._n_kept:
-            self._console.print(f"{self._n_kept:,} rows kept from an earlier run")
-
-    def __call__(self, event: UnitEvent) -> None:
-        """Draw one event; what fails gets a line of its own."""
-        if event.state == "kept":
-            self._n_kept += event.n_rows
-        if event.state == "failed":
-            self._console.print(on_one_line(event.message))
-        speed = self._bar.tasks[0].speed
-        rate = f"{speed:,.0f} a second" if speed else ""
-        self._bar.update(self._task, total=event.n_total, completed=event.n_finished, rate=rate)

@@ -15,11 +15,11 @@ from labelsure.cli._console import (
     CELLS_FAILED,
     FINE,
     WRONG_INPUT,
-    CellLines,
     make_console,
     on_one_line,
 )
 from labelsure.cli._options import JsonOption, SchedulerOption
+from labelsure.cli._progress_bars import CellLines
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:

@@ -288,9 +288,12 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         names = self.label_names_
         expect(self.layout in LAYOUTS, "`layout` must be one that is known")
         expect(
-            isinstance(names, tuple)
-            and len(set(names)) == len(names) > 0
-            and all(isinstance(name, str) for name in names),
+            are_counted(names)
+            or (
+                isinstance(names, tuple)
+                and len(set(names)) == len(names) > 0
+                and all(isinstance(name, str) for name in names)
+            ),
             "`label_names_` must be distinct names",
         )
         texts = (self.column, self.id_column)

@@ -15,8 +15,7 @@ from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_names
-from labelsure.saving import Savable, expect, is_count, is_number
-from labelsure.sparse_rows import CountedNames
+from labelsure.saving import Savable, are_counted, expect, is_count, is_number
 
 N_FOLDS = 5
 LEVEL = 0.95
@@ -173,7 +172,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _check_loaded(self) -> None:
         self._check_parameters()
         names = self.label_names_
-        is_named = isinstance(names, (tuple, CountedNames)) and len(names) > 0
+        is_named = are_counted(names) or (isinstance(names, tuple) and len(names) > 0)
         expect(
             is_named and check_label_names(names, len(names)) == names,
             "`label_names_` must be names of labels",

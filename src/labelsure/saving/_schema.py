@@ -39,6 +39,7 @@ OWN_TYPES = (
     "labelsure.Estimate",
     "labelsure.JointTemperature",
     "labelsure.LabelPowerset",
+    "labelsure.LabelThresholds",
     "labelsure.LabelsetRegion",
     "labelsure.LabelwiseCalibration",
     "labelsure.LinkTemperature",
