@@ -164,6 +164,10 @@ def calibrate(
         bool,
         typer.Option("--sparse", help="Rows list some of very many labels; a sparse .npz says so."),
     ] = False,
+    floor: Annotated[
+        float | None,
+        typer.Option("--floor", help="The probability of a label that is not listed; 2**-24."),
+    ] = None,
     metric: MetricName = "jaccard",
     target: Target = None,
     coverage: Coverage = None,
@@ -199,6 +203,7 @@ def calibrate(
             id_column=id_column,
             logits=logits,
             sparse=sparse,
+            floor=floor,
             metric=metric,
             target=target,
             coverage=coverage,

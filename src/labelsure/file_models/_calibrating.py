@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from labelsure._typing import AnyPath
 from labelsure.classifiers import PrecomputedProbabilities
 from labelsure.datasets import ColumnChoice
+from labelsure.errors import InputError
 from labelsure.file_models._truth_tables import join_truth, names_in_truth, read_truth
 from labelsure.input_columns import (
     LABELS,
@@ -45,6 +46,7 @@ def calibrate_model(
     id_column: str | None = None,
     logits: bool = False,
     sparse: bool = False,
+    floor: float | None = None,
     metric: str = "jaccard",
     target: float | None = None,
     coverage: float | None = None,
@@ -82,6 +84,9 @@ def calibrate_model(
     sparse
         Whether rows with pairs of label and score list some of very many labels only, so that the
         others have a probability near 0. A sparse matrix says so by itself.
+    floor
+        How probable each label is that such a row does not list; None means 2**-24.
+        `labelsure.suggest_floor` finds one from labelled instances.
     metric, target, coverage, region, level, random_state
         As of `AccuracyAwareClassifier`.
 
@@ -110,6 +115,11 @@ def calibrate_model(
     is_sparse = sparse or layout.name == LISTED
     if is_sparse:
         check_lists_labels(layout.name)
+    elif floor is not None:
+        raise InputError(
+            "`floor` (`--floor`) is about labels that are not listed, these predictions list all. "
+            "Leave it out."
+        )
     of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
     if is_sparse and names is None:
         names = _all_labels(said, layout, known, _describe(truth, "the truth"), of_truth)
@@ -134,7 +144,9 @@ def calibrate_model(
     said, Y = join_truth(said, found, id_column, where)
     columns.fit(said).convert(said, where)  # which names the rows that cannot be read, and the file
     kind = "votes" if layout.name == "answers" else "logit" if logits else "marginal"
-    fitted = Pipeline([("columns", columns), ("predictions", PrecomputedProbabilities(kind))])
+    known_names = given_names(found.label_names) if is_sparse else None
+    wrapped = PrecomputedProbabilities(kind, known_names, floor if is_sparse else None)
+    fitted = Pipeline([("columns", columns), ("predictions", wrapped)])
     model = AccuracyAwareClassifier(
         FrozenEstimator(fitted.fit(said, Y)),
         metric,

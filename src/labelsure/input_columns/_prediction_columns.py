@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,7 +41,7 @@ from labelsure.input_columns._prediction_layouts import (
 )
 from labelsure.labelsets import check_label_names
 from labelsure.listed_cells import ListedCell, stack_cells
-from labelsure.saving import Savable, expect
+from labelsure.saving import Savable, are_counted, expect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +82,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         Whether scores are logits. Otherwise they must lie in [0, 1].
     sparse
         Whether "cells" and "lists" list some labels only. The others have a probability near 0,
-        and what is returned is a sparse array of probabilities, as for "listed".
+        and what is returned is a sparse array of scores, as for "listed".
 
     Attributes
     ----------
@@ -145,7 +144,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     def transform(self, X: Any) -> Any:
         """Return scores as a DataFrame with a column for each label, or votes as an array.
 
-        Of rows that list some labels, a sparse array of their probabilities.
+        Of rows that list some labels, a sparse array of their scores.
 
         Parameters
         ----------
@@ -154,10 +153,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         converted = self.convert(X)
         if self.is_sparse:
-            stacked = stack_cells(list(converted[LISTED_SCORES]), len(self.label_names_))
-            if self.logits:
-                stacked.data = expit(stacked.data)
-            return stacked
+            return stack_cells(list(converted[LISTED_SCORES]), len(self.label_names_))
         if self.layout != ANSWERS:
             return converted
         cells = list(converted[VOTES])
