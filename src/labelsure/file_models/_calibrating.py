@@ -14,6 +14,7 @@ from labelsure.datasets import ColumnChoice
 from labelsure.errors import InputError
 from labelsure.file_models._truth_tables import join_truth, names_in_truth, read_truth
 from labelsure.input_columns import (
+    CELLS,
     LABELS,
     LISTED,
     LISTS,
@@ -25,6 +26,7 @@ from labelsure.input_columns import (
     find_layout,
 )
 from labelsure.labelsets import check_label_names, given_names
+from labelsure.named_rows import list_some
 from labelsure.table_files import read_table
 
 if TYPE_CHECKING:
@@ -115,11 +117,8 @@ def calibrate_model(
     is_sparse = sparse or layout.name == LISTED
     if is_sparse:
         check_lists_labels(layout.name)
-    elif floor is not None:
-        raise InputError(
-            "`floor` (`--floor`) is about labels that are not listed, these predictions list all. "
-            "Leave it out."
-        )
+    else:
+        _check_all_listed(said, layout, names, floor, _describe(predictions, "the predictions"))
     of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
     if is_sparse and names is None:
         names = _all_labels(said, layout, known, _describe(truth, "the truth"), of_truth)
@@ -159,15 +158,39 @@ def calibrate_model(
     return model.fit(said, Y)
 
 
+def _check_all_listed(
+    said: pd.DataFrame, layout: Layout, names: Any, floor: float | None, where: str
+) -> None:
+    """Refuse rows that list different labels, where nobody has said that they list some only."""
+    if floor is not None:
+        raise InputError(
+            "`floor` (`--floor`) is about labels that are not listed, these predictions list all. "
+            "Leave it out, or say that rows list some labels by `sparse` (`--sparse`)."
+        )
+    if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
+        return
+    first = set(layout.label_names)
+    others = [label for label in _listed_labels(said, layout) if label not in first]
+    if others:
+        raise InputError(
+            f"The rows of {where} list different labels: {list_some(others)} are not in row 0. If "
+            "rows list some labels of many, say so by `sparse` (`--sparse`); otherwise let the "
+            "other system print the scores of all labels, e.g. by top_k=None."
+        )
+
+
+def _listed_labels(said: pd.DataFrame, layout: Layout) -> list[str]:
+    cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
+    return all_listed_labels([said[name] for name in cells])
+
+
 def _all_labels(
     said: pd.DataFrame, layout: Layout, known: pd.DataFrame, where: str, of_truth: dict[str, Any]
 ) -> Any:
     """Return the labels of sparse predictions: all of a matrix, or all that both tables name."""
     if layout.n_labels is not None:
         return check_label_names(None, layout.n_labels)
-    cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
-    listed = all_listed_labels([said[name] for name in cells])
-    return sorted({*listed, *names_in_truth(known, where, **of_truth)})
+    return sorted({*_listed_labels(said, layout), *names_in_truth(known, where, **of_truth)})
 
 
 def _split_names(labels: Any) -> list[str] | None:

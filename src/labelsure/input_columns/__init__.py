@@ -7,6 +7,7 @@ from labelsure.input_columns._listed_predictions import LabelPlaces, all_listed_
 from labelsure.input_columns._prediction_columns import PredictionColumns
 from labelsure.input_columns._prediction_layouts import (
     ANSWERS,
+    CELLS,
     LABELS,
     LISTED,
     LISTS,
@@ -20,6 +21,7 @@ from labelsure.input_columns._table_columns import TableColumns
 
 __all__ = [
     "ANSWERS",
+    "CELLS",
     "LABELS",
     "LISTED",
     "LISTS",
