@@ -1,5 +1,7 @@
 """Thresholds and rankings as obvious loops; nothing of the package is imported here."""
 
+import math
+
 import oracles
 
 
@@ -82,3 +84,40 @@ def average_precision(row, y):
             above = [other for q, other in zip(row, y, strict=True) if q >= p]
             shares.append(sum(above) / len(above))
     return sum(shares) / len(shares)
+
+
+def first_labels(scores, k):
+    """At most k labels of a dictionary of scores, the highest first, ties by the lower number."""
+    return sorted(scores, key=lambda label: (-scores[label], label))[:k]
+
+
+def precision_at_k(scores, true, k):
+    """The share of true labels among the first k; a label that is not listed is no hit."""
+    return sum(label in true for label in first_labels(scores, k)) / k
+
+
+def ndcg_at_k(scores, true, k):
+    """Hits discounted by rank, as a share of what the best ranking has; 0 without true labels."""
+    if not true:
+        return 0.0
+    gain = sum(
+        1 / math.log2(rank + 1)
+        for rank, label in enumerate(first_labels(scores, k), start=1)
+        if label in true
+    )
+    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(true)) + 1))
+
+
+def propensity(n_instances, n_with_label, a, b):
+    """How probable it is that somebody noted a label that is true, by how often it was noted."""
+    c = (math.log(n_instances) - 1) * (b + 1) ** a
+    return 1 / (1 + c * math.exp(-a * math.log(n_with_label + b)))
+
+
+def propensity_scored_precision_at_k(rows, truths, propensities, k):
+    """What hits are worth, as a share of what the best k labels of each instance are worth."""
+    found = best = 0.0
+    for scores, true in zip(rows, truths, strict=True):
+        found += sum(1 / propensities[j] for j in first_labels(scores, k) if j in true)
+        best += sum(sorted((1 / propensities[j] for j in true), reverse=True)[:k])
+    return found / best

@@ -26,6 +26,19 @@ TRUTH = (np.random.default_rng(2).uniform(size=P.shape) < P).astype(int)
 GROUPS = np.repeat(["a", "b"], 100)
 
 
+N_SPARSE = 20_000  # labels, of which ten are listed of each instance
+LISTED = np.sort(np.random.default_rng(3).integers(0, 2000, size=(120, 10)) + 2000 * np.arange(10))
+SPARSE = ls.SparseIndependentLabels.from_top(
+    LISTED, np.random.default_rng(4).beta(0.4, 1.2, size=LISTED.shape), N_SPARSE
+)
+
+
+def fit_sparse(**settings):
+    estimator = ls.PrecomputedProbabilities()
+    model = ls.AccuracyAwareClassifier(estimator, "f1", cv=0.5, random_state=0, **settings)
+    return model.fit(SPARSE.marginals(), SPARSE.sample(1, random_state=5)[:, 0])
+
+
 def fit_estimator(model, groups=None, **settings):
     dist = ls.IndependentLabels(P)
     estimator = ls.AccuracyEstimator("jaccard", model=model, **settings)
@@ -90,6 +103,8 @@ MAKERS = {
         2, n_restarts=2, max_iter=3, random_state=0
     ).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
+    "sparse": fit_sparse,
+    "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.JointTemperature(gate=False)),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
@@ -152,6 +167,9 @@ def answers(model):
     if getattr(getattr(model, "card_", None), "columns", None):
         table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE
         return [model.predict(table), model.predict_accuracy(table)]
+    if len(model.label_names_) == N_SPARSE:
+        listed = SPARSE.marginals()
+        return [model.predict(listed).indices, model.predict_accuracy(listed)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X
     found = [model.predict(features), model.predict_proba(features)]
     if isinstance(model, ls.AccuracyAwareClassifier):

@@ -46,8 +46,10 @@ if TYPE_CHECKING:
         PrefixChain,
         Profile,
         SmoothedTable,
+        SparseIndependentLabels,
         TrellisDistribution,
         confidence,
+        suggest_floor,
         watch_progress,
     )
     from labelsure.errors import (
@@ -87,7 +89,15 @@ if TYPE_CHECKING:
     from labelsure.saving import load
     from labelsure.score_table import ScoreTable
     from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
-    from labelsure.thresholds import LabelThresholds, rank_labels, ranking_measures
+    from labelsure.thresholds import (
+        LabelThresholds,
+        expected_precision_at_k,
+        ndcg_at_k,
+        precision_at_k,
+        rank_labels,
+        ranking_measures,
+        ranking_table,
+    )
 
 __version__ = "0.1.0"
 
@@ -128,8 +138,10 @@ _HOMES = {
         "PrefixChain",
         "Profile",
         "SmoothedTable",
+        "SparseIndependentLabels",
         "TrellisDistribution",
         "confidence",
+        "suggest_floor",
         "watch_progress",
     ],
     "errors": [
@@ -169,7 +181,15 @@ _HOMES = {
     "saving": ["load"],
     "score_table": ["ScoreTable"],
     "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
-    "thresholds": ["LabelThresholds", "rank_labels", "ranking_measures"],
+    "thresholds": [
+        "LabelThresholds",
+        "expected_precision_at_k",
+        "ndcg_at_k",
+        "precision_at_k",
+        "rank_labels",
+        "ranking_measures",
+        "ranking_table",
+    ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -222,6 +242,7 @@ __all__ = [
     "ShiftTest",
     "ShiftWarning",
     "SmoothedTable",
+    "SparseIndependentLabels",
     "TableColumns",
     "TargetWarning",
     "TooLargeError",
@@ -235,19 +256,24 @@ __all__ = [
     "expected_accuracy",
     "expected_batch_metrics",
     "expected_label_metrics",
+    "expected_precision_at_k",
     "list_datasets",
     "load",
     "load_dataset",
     "make_labelsets",
     "monitor",
+    "ndcg_at_k",
     "plan_labels",
+    "precision_at_k",
     "rank_labels",
     "ranking_measures",
+    "ranking_table",
     "read_dataset",
     "read_labelsets",
     "reliability",
     "shift_test",
     "split_dataset",
+    "suggest_floor",
     "watch_progress",
 ]
 

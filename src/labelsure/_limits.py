@@ -84,6 +84,10 @@ some megabytes can hold more than any memory. The field's largest files have a t
 MAX_COLUMNS = 200_000
 """Of a file of data: they are handled one by one, and the widest sets in use have half as many."""
 
+MAX_LISTED_COLUMNS = 10_000_000
+"""Features or labels of a file that lists what is not zero: the field's largest sets have three
+million. One number in such a file stands for names and counts of all of them."""
+
 MAX_PLAN_BYTES = 2**20
 """Of a plan, which people write: a larger file is something else."""
 

@@ -45,8 +45,19 @@ def list_names(names: Sequence[str]) -> str:
     >>> list_names(["a", "b"]), list_names("abcdefg")
     ('a, b', 'a, b, c, d, e and 2 more')
     """
-    n_more = len(names) - N_NAMES
-    return ", ".join(names[:N_NAMES]) + (f" and {n_more:,} more" if n_more > 0 else "")
+    return join_names(names, N_NAMES)
+
+
+def join_names(names: Sequence[str], at_most: int) -> str:
+    """Return names with commas, no more than so many, and how many more there are.
+
+    Examples
+    --------
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    n_more = len(names) - at_most
+    return ", ".join(names[:at_most]) + (f" and {n_more:,} more" if n_more > 0 else "")
 
 
 def count(number: int, noun: str) -> str:

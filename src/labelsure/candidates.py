@@ -47,6 +47,8 @@ __all__ = [
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 """The four numbers of a profile, from which candidates are computed."""
 
+SCALED = ("SE", "CE", "ME")  # divided by log K; their rank key is the same without that
+MANY_LABELS = 1000
 NOTES = ("method", "entropy_error", "collision_error")
 
 
@@ -211,6 +213,14 @@ class Candidate:
     def ranks(self, profile: Profile) -> Floats:
         """Return numbers in the order of the values, (n,): the rank key, if there is one."""
         return (self.rank_key or self.function)(profile)
+
+    def spread(self, profile: Profile) -> Floats:
+        """Return the values, (n,), or, of very many labels, what they are but for scale and origin.
+
+        What is divided by log K is 1 but for the last digits then, for all instances alike.
+        """
+        scaled = self.name in SCALED and profile.n_labels > MANY_LABELS
+        return self.ranks(profile) if scaled else self.function(profile)
 
     def ranks_like(self, other: Candidate) -> bool:
         """Whether both put the instances of every profile into the same order."""

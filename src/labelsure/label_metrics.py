@@ -367,7 +367,7 @@ def _read_batch(
     dist: Any, Y_pred: Any, empty: float, level: float
 ) -> tuple[LabelsetDistribution, Labelsets, float]:
     """Return what the expected values are about, checked."""
-    dist = check_distribution(dist)
+    dist = check_distribution(dist).with_dense_rows()
     check_level(level)
     if len(dist) == 0:
         raise InputError("A batch must hold at least one instance, got none.")

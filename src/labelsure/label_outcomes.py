@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from labelsure import _limits
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution
+from labelsure.labelset_rows import count_labels
 
-__all__ = ["LabelOutcomes", "calibration_marginals"]
+__all__ = ["LabelOutcomes", "calibration_marginals", "largest_marginals"]
+
+N_LARGEST = 8  # probabilities of each instance that are compared where labels are too many
 
 N_MARGINAL_DRAWS = 1000  # of chains with many labels: a standard error of at most 0.016
 
@@ -62,3 +66,31 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
     return dist.marginals()
+
+
+def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floats]:
+    """Return what is compared of very many labels: the largest probabilities of each instance.
+
+    And their sum, the expected number of true labels. Each label by itself is too rare to say
+    anything of a batch.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions of sparse labels.
+
+    Returns
+    -------
+    The names of the columns, and (n, number of columns)
+    """
+    listed: Any = dist.marginals()
+    n_listed = count_labels(listed)
+    instance = np.repeat(np.arange(len(dist)), n_listed)
+    order = np.lexsort((-listed.data, instance))
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(n_listed) - n_listed, n_listed)
+    values = np.zeros((len(dist), N_LARGEST + 1))
+    is_large = rank < N_LARGEST
+    values[instance[is_large], rank[is_large]] = listed.data[order][is_large]
+    values[:, -1] = np.bincount(instance, listed.data, len(dist))
+    names = tuple(f"largest probability {r + 1}" for r in range(N_LARGEST))
+    return (*names, "sum of probabilities"), values

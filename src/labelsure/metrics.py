@@ -19,7 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import index_of, names_in, refuse_masked
+from labelsure.labelset_rows import (
+    count_labels,
+    count_shared,
+    index_of,
+    is_sparse,
+    names_in,
+    refuse_masked,
+)
 from labelsure.named_labelsets import align_labelsets, read_labelsets, shared_label_names
 from labelsure.named_rows import align_rows
 
@@ -145,12 +152,19 @@ class Metric:
         tables = [self.table(n_labels, k, empty=empty) for k in range(n_labels + 1)]
         return float(max(table.max() for table in tables) - min(table.min() for table in tables))
 
-    def table(self, n_labels: int, n_predicted: int, *, empty: float = 1.0) -> Floats:
-        """Return the metric for every (tp, fn) when `n_predicted` of `n_labels` are predicted."""
+    def table(
+        self, n_labels: int, n_predicted: int, *, empty: float = 1.0, n_missed: int | None = None
+    ) -> Floats:
+        """Return the metric for every (tp, fn) when `n_predicted` of `n_labels` are predicted.
+
+        With `n_missed` for no more false negatives than that.
+        """
+        n_others = n_labels - n_predicted
+        most = n_others if n_missed is None else min(n_others, n_missed)
         tp = np.arange(n_predicted + 1)[:, np.newaxis]
-        fn = np.arange(n_labels - n_predicted + 1)[np.newaxis, :]
+        fn = np.arange(most + 1)[np.newaxis, :]
         tp, fn = np.broadcast_arrays(tp, fn)
-        return self.values(tp, n_predicted - tp, fn, n_labels - n_predicted - fn, empty=empty)
+        return self.values(tp, n_predicted - tp, fn, n_others - fn, empty=empty)
 
 
 def _exact(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
@@ -289,7 +303,8 @@ def align_values(values: Any, other: Any, *, name: str, beside: str) -> Any:
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
 
-    Where both are DataFrames, labels are compared by name and rows by index.
+    Where both are DataFrames, labels are compared by name and rows by index. Where one is sparse,
+    no array of all labels is made.
 
     Examples
     --------
@@ -297,7 +312,9 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     [1, 1, 1, 1]
     """
     names = None if isinstance(Y_true, np.ndarray) else shared_label_names(Y_true, Y_pred)
-    known = read_labelsets(Y_true, None if names_in(Y_true) else names, name="Y_true")
+    sparse = is_sparse(Y_true) or is_sparse(Y_pred)
+    own = None if names_in(Y_true) else names
+    known = read_labelsets(Y_true, own, name="Y_true", sparse=sparse)
     true = known.rows
     predicted = align_labelsets(
         Y_pred,
@@ -307,10 +324,10 @@ def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
         label_names=known.label_names,
         index=known.index,
         beside="`Y_true`",
+        sparse=sparse,
     )
-    tp = (true & predicted).sum(axis=1)
-    n_true, n_predicted = true.sum(axis=1), predicted.sum(axis=1)
-    fp, fn = n_predicted - tp, n_true - tp
+    tp = count_shared(true, predicted)
+    fp, fn = count_labels(predicted) - tp, count_labels(true) - tp
     return tp, fp, fn, true.shape[1] - tp - fp - fn
 
 

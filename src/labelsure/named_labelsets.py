@@ -17,8 +17,18 @@ from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
 from labelsure._typing import Indices, Labelsets
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names, check_labelsets, index_of, names_in, to_names
+from labelsure.labelset_rows import is_sparse
+from labelsure.labelsets import (
+    check_label_names,
+    check_labelsets,
+    check_sparse_labelsets,
+    from_indices,
+    index_of,
+    names_in,
+    to_names,
+)
 from labelsure.named_rows import align_rows, list_some
+from labelsure.sparse_rows import CountedNames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +83,7 @@ def read_labelsets(
     *,
     name: str = "Y",
     sep: str | None = None,
+    sparse: bool = False,
 ) -> NamedLabelsets:
     """Read labelsets in any of the forms that people have them in.
 
@@ -90,6 +101,8 @@ def read_labelsets(
         What the caller calls it, for the messages.
     sep
         What stands between the names in a string.
+    sparse
+        Whether the rows are wanted as a `scipy.sparse.csr_array`, for very many labels.
 
     Examples
     --------
@@ -105,7 +118,7 @@ def read_labelsets(
     sets = _name_sets(Y, name, sep)
     if sets is None:
         _refuse_missing(Y, name)
-        rows = check_labelsets(Y, name=name)
+        rows = check_sparse_labelsets(Y, name=name) if sparse else check_labelsets(Y, name=name)
         own = names_in(Y) if label_names is None else label_names
         names = None if own is None else check_label_names(own, rows.shape[1])
         return NamedLabelsets(rows, names, index)
@@ -118,7 +131,7 @@ def read_labelsets(
             )
         label_names = known
     names = tuple(str(label) for label in label_names)
-    return NamedLabelsets(_rows_of(sets, names, name), names, index)
+    return NamedLabelsets(_rows_of(sets, names, name, sparse), names, index)
 
 
 def shared_label_names(first: Any, second: Any) -> tuple[str, ...] | None:
@@ -191,14 +204,18 @@ def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
     return [str(label) for label in entry]
 
 
-def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str) -> Labelsets:
+def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: bool) -> Labelsets:
     position = {label: j for j, label in enumerate(check_label_names(names, len(names)))}
+    places = [[position.get(label, -1) for label in labels] for labels in sets]
+    for i, found in enumerate(places):
+        if -1 in found:
+            unknown = sets[i][found.index(-1)]
+            raise unknown_name(f"label in row {i} of `{name}`:", unknown, position)
+    if sparse:
+        return from_indices(places, len(position))
     rows = np.zeros((len(sets), len(position)), dtype=np.int8)
-    for i, labels in enumerate(sets):
-        for label in labels:
-            if label not in position:
-                raise unknown_name(f"label in row {i} of `{name}`:", label, position)
-            rows[i, position[label]] = 1
+    for row, found in zip(rows, places, strict=True):
+        row[found] = 1
     return rows
 
 
@@ -227,6 +244,7 @@ def align_labelsets(
     label_names: tuple[str, ...] | None = None,
     index: pd.Index | None = None,
     beside: str = "the distribution",
+    sparse: bool = False,
 ) -> Labelsets:
     """Return labelsets in the order of what they are compared with, or refuse them.
 
@@ -244,15 +262,19 @@ def align_labelsets(
         That of the other side; None where its rows are only counted.
     beside
         What the other side is, for the messages.
+    sparse
+        Whether the other side has sparse rows, so that these are wanted.
     """
-    if isinstance(Y, np.ndarray) and Y.ndim == 2:  # the usual case needs no further look
-        return check_labelsets(Y, name=name, n_samples=n_samples, n_labels=n_labels)
+    check = check_sparse_labelsets if sparse else check_labelsets
+    is_plain = isinstance(Y, np.ndarray) and Y.ndim == 2
+    if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
+        return check(Y, name=name, n_samples=n_samples, n_labels=n_labels)
     has_columns = names_in(Y) is not None
-    read = read_labelsets(Y, None if has_columns else label_names, name=name)
+    read = read_labelsets(Y, None if has_columns else label_names, name=name, sparse=sparse)
     rows = read.rows
     if has_columns and read.label_names is not None and label_names is not None:
         rows = rows[:, match_labels(read.label_names, label_names, name, beside)]
-    rows = check_labelsets(rows, name=name, n_samples=n_samples, n_labels=n_labels)
+    rows = check(rows, name=name, n_samples=n_samples, n_labels=n_labels)
     order = align_rows(read.index, index, name=name, beside=beside)
     return rows if order is None else rows[order]
 
@@ -313,6 +335,8 @@ def check_sep(sep: str | None, label_names: Sequence[str]) -> None:
             f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
             f"names, got {sep!r}."
         )
+    if isinstance(label_names, CountedNames):  # all of them are made of these characters
+        label_names = ["y0123456789"]
     for name in label_names:
         if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
             raise InputError(

@@ -12,7 +12,7 @@ COLUMNS: dict[str, str] = {
     "repeat": "number of the split, from 0, in studies",
     "instance": "row of the data set that the instance is, in studies",
     "n_labels": "number of labels; rows may differ",
-    "decision": "the labelset predicted, a digit for each label",
+    "decision": "the labelset predicted, a digit for each label; of sparse labels {their indices}",
     "n_predicted": "labels in the decision; tp + fp where the column is missing",
     "log_frequency": "logarithm of how often the decision occurred in the training data, if known",
     "method": "the engine that gave the profile",

@@ -22,7 +22,8 @@ from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, to_digits
+from labelsure.labelset_rows import count_labels, is_sparse, no_labels, stack_rows
+from labelsure.labelsets import check_rows, to_text
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
 from labelsure.score_columns import (
     CELL,
@@ -116,15 +117,15 @@ class ScoreTable:
         decisions = summary.mode if Y_pred is None else Y_pred
         columns = _compare(decisions, Y_true)
         if chosen:
-            columns["p_empty"] = np.exp(dist.log_prob(np.zeros_like(decisions)))
+            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0).value
             columns[f"expected_{metric.name}"] = expected
-        decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
-        profiles: list[tuple[Rows, Profile]] = [(slice(None), summary.profile)]
-        table = cls._from_parts(columns, profiles, decisions, decision_rule, dist.index)
+        rule = decision_rule or ("mode" if Y_pred is None else "given")
+        whole = (slice(None), summary.profile)
+        table = cls._from_parts(columns, [whole], decisions, rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
         return table
 
@@ -133,7 +134,7 @@ class ScoreTable:
         """Return the table of profiles alone; with truth and decisions also of accuracy."""
         columns, decisions = {}, None
         if Y_pred is not None:
-            decisions = check_labelsets(Y_pred, name="Y_pred", n_samples=len(profile))
+            decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
             columns = _compare(decisions, Y_true)
         return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
 
@@ -168,9 +169,7 @@ class ScoreTable:
         decisions = [table.decisions for table in tables if table.decisions is not None]
         rules = {table.decision_rule for table in tables}
         rule = rules.pop() if len(rules) == 1 else "given"
-        new = cls._from_parts(
-            columns, profiles, np.concatenate(decisions) if decisions else None, rule
-        )
+        new = cls._from_parts(columns, profiles, stack_rows(decisions) if decisions else None, rule)
         new._compared = [pair for table in tables for pair in table._compared]
         return new
 
@@ -180,9 +179,9 @@ class ScoreTable:
         `Y_best` and `gap` are what `decide` returned, `Y_true` is the truth.
         """
         prefix = f"best_{get_metric(metric).name}_"
-        found = zip(COUNTS, counts(Y_true, Y_best), strict=True)
-        added = {f"{prefix}decision": to_digits(Y_best), f"{prefix}gap": gap}
-        added |= {f"{prefix}{name}": values for name, values in found}
+        added = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
+        for name, values in zip(COUNTS, counts(Y_true, Y_best), strict=True):
+            added[f"{prefix}{name}"] = values
         return self.with_columns(added)
 
     def with_true_distribution(
@@ -199,16 +198,15 @@ class ScoreTable:
             for metric, name in zip(metrics, names, strict=True):
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
-            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(np.zeros_like(self.decisions)))
+            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(no_labels(self.decisions)))
         return self.with_columns(added)
 
     def with_columns(self, added: dict[str, Any]) -> Self:
         """Return the table with more columns, by name."""
         if hasattr(self._columns, "assign"):  # made of a DataFrame
             return type(self)(self._columns.assign(**added))
-        columns = {**self._columns, **added}
-        rule, index = self.decision_rule, self.index
-        new = self._from_parts(columns, self._profiles, self.decisions, rule, index)
+        about = self._profiles, self.decisions, self.decision_rule, self.index
+        new = self._from_parts({**self._columns, **added}, *about)
         new._compared = self._compared
         return new
 
@@ -227,7 +225,7 @@ class ScoreTable:
             return self._columns
         columns = dict(self._columns)
         if self.decisions is not None:
-            columns["decision"] = to_digits(self.decisions)
+            columns["decision"] = to_text(self.decisions)
         frames = [
             profile.to_frame().assign(n_labels=int(profile.n_labels))
             for _, profile in self._profiles
@@ -244,6 +242,10 @@ class ScoreTable:
     def candidate(self, name: str) -> Floats:
         """Return a candidate's value in each row, (n,), whatever its number of labels."""
         return self._from_profiles(get_candidate(name).function)
+
+    def spread_candidate(self, name: str) -> Floats:
+        """Return the same on a scale on which rows differ, also of very many labels."""
+        return self._from_profiles(get_candidate(name).spread)
 
     def ranks(self, name: str) -> Floats:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
@@ -283,10 +285,10 @@ class ScoreTable:
         return list(self._compared)
 
     def label_outcomes(self) -> LabelOutcomes | None:
-        """Return probability, decision and truth of each label; None if made of a DataFrame."""
+        """Return what is known of each label; None if made of a DataFrame or of sparse labels."""
         from labelsure.label_outcomes import LabelOutcomes
 
-        if self.decisions is None or not self._compared:
+        if self.decisions is None or not self._compared or is_sparse(self.decisions):
             return None
         return LabelOutcomes.join(self._compared, self.decisions)
 
@@ -391,7 +393,7 @@ class ScoreTable:
 def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
     """Return the counts of the decisions against the truth, or else how many labels they have."""
     if Y_true is None:
-        return {"n_predicted": decisions.sum(axis=1, dtype=np.int64)}
+        return {"n_predicted": count_labels(decisions)}
     return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
 
 

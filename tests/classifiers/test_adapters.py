@@ -536,8 +536,11 @@ def test_nan_is_not_a_logit():
 
 @pytest.mark.parametrize("make", [sp.csr_array, sp.lil_matrix, sp.coo_array])
 def test_sparse_probabilities(make):
+    dist = ls.as_distribution(make(P))
+    assert isinstance(dist, ls.SparseIndependentLabels)
+    np.testing.assert_allclose(dist.with_dense_rows().marginals(), P, atol=2.0**-24)
     with pytest.raises(ls.InputError, match=r"got a sparse one .*`source.toarray\(\)`"):
-        ls.as_distribution(make(P))
+        ls.as_distribution(make(P), kind="joint")
 
 
 @pytest.mark.parametrize("source", [[["a", "b"], ["c"]], [{"a"}, set()], [["a", "b"], ["c", "d"]]])

@@ -219,7 +219,7 @@ def test_the_estimator_works_on_it():
             r"`X` must hold probabilities, got NaN",
         ),
         ("logit", np.where(P > 0.9, np.nan, P), Y, "logits that are numbers, got NaN in row"),
-        ("marginal", sp.csr_array(P), Y, "`X` must be a dense array of probabilities, got a spars"),
+        ("joint", sp.csr_array(P), Y, "`X` must be a dense array of probabilities, got a sparse"),
         ("marginal", P, Y[:-1], "`y` must have 40 rows, got 39"),
         ("marginal", P, Y[:, :2], r"`y` must have 3 labels \(columns\), got 2"),
         ("marginal", P, Y[:, 0], r"`y` must have 3 labels \(columns\), got 1"),

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import labelsure as ls
+from labelsure.listed_cells import ListedCell, stack_cells
 from labelsure.table_files import UNIT_ROWS, Unit, _text_files, list_units, read_table, read_unit
 
 NAMES = ["wind", "rain", "sky"]
@@ -271,6 +273,83 @@ def test_an_array_of_several_is_named_after_the_path(tmp_path):
         list_units(f"{path}:none")
 
 
+# Sparse matrices
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_matrices(tmp_path, layout, make):
+    dense = np.array([[0, 0.5, 0, 1], [0, 0, 0, 0], [0.25, 0, 0, 0]])
+    path = tmp_path / "t.npz"
+    sparse.save_npz(path, make(dense).asformat(layout))
+    units = list_units(path, rows=2)
+    assert [unit.n_rows for unit in units] == [2, 1]
+    cells = [cell for unit in units for cell in read_unit(unit)["value"]]
+    assert all(isinstance(cell, ListedCell) and cell.n_columns == 4 for cell in cells)
+    np.testing.assert_array_equal(stack_cells(cells, 4).toarray(), dense)
+    assert [cell.tolist() for cell in cells[1:]] in (
+        [{"columns": [], "values": []}, {"columns": [0], "values": [0.25]}],
+        # A block keeps the zeros that it holds.
+        [{"columns": [], "values": []}, {"columns": [0, 1], "values": [0.25, 0.0]}],
+    )
+
+
+def test_a_part_of_a_sparse_matrix_can_be_named(tmp_path):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array([[0.5, 0], [0, 1]]))
+    assert read_table(f"{tmp_path / 't.npz'}:data")["value"].tolist() == [0.5, 1]
+
+
+def test_sparse_matrices_of_a_folder(tmp_path):
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0.5, 0]]))
+    sparse.save_npz(tmp_path / "b.npz", sparse.csr_array([[0, 1.0]]))
+    cells = read_table(tmp_path)["value"].tolist()
+    assert stack_cells(cells, 2).toarray().tolist() == [[0.5, 0], [0, 1]]
+    sparse.save_npz(tmp_path / "c.npz", sparse.csr_array([[0, 1.0, 0]]))
+    with pytest.raises(ls.DataError, match=r"'value' is what a row of 2 columns lists in 'a.npz'"):
+        list_units(tmp_path)
+    np.savez(tmp_path / "c.npz", np.zeros((1, 2)))
+    with pytest.raises(ls.DataError, match=r"the same number of columns, 'a.npz' has .* has 2\."):
+        list_units(tmp_path)
+
+
+def save_parts(path, **changes):
+    parts = {"format": b"csr", "shape": [2, 3], "data": [0.5, 1.0]}
+    parts |= {"indices": [0, 2], "indptr": [0, 1, 2]}
+    np.savez(path, **(parts | changes))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"indices": [0, 3]}, "must hold numbers as `numpy.save`, .* cannot be read"),
+        ({"indices": [0, -1]}, "cannot be read"),
+        ({"indptr": [0, 1, 9]}, "cannot be read"),
+        ({"indptr": [0, 2]}, "cannot be read"),
+        ({"shape": [2]}, "cannot be read"),
+        ({"format": b"odd"}, "cannot be read"),
+        ({"data": ["a", "b"]}, "cannot be read|must hold numbers, got"),
+        ({"data": [0.5, 1j]}, "The sparse matrix in 't.npz' must hold numbers, got complex128"),
+        (
+            {"indices": [2, 2], "indptr": [0, 0, 2]},
+            r"list a column once, row 1 \(rows count from 0\) lists 2 twice. Save the matrix after",
+        ),
+        ({"shape": [2, 10**12]}, "must have at most 10000000 columns, it has 1000000000000"),
+        (
+            {"shape": [10**12, 3], "format": b"coo", "row": [0, 1], "col": [0, 1]},
+            "Save its rows in",
+        ),
+    ],
+)
+def test_damaged_sparse_matrices(tmp_path, changes, message):
+    with pytest.raises(ls.LabelsureError, match=message):
+        list_units(save_parts(tmp_path / "t.npz", **changes))
+    whole = save_parts(tmp_path / "t.npz")
+    (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:-40])
+    with pytest.raises(ls.DataError, match=r"The file 'cut.npz' must hold numbers"):
+        list_units(tmp_path / "cut.npz")
+
+
 # Folders and several paths
 
 
@@ -351,8 +430,8 @@ def save(path, content):
         ({"a.csv": "é\n1\n".encode("latin-1")}, "The header of 'a.csv' must be in UTF-8, byte 0"),
         ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be in UTF-8, it is in UTF-16."),
         ({"a.parquet": b"PAR1"}, "The file 'a.parquet' must be Parquet as its name says, but"),
-        ({"a.npy": b"no"}, "The file 'a.npy' must hold numbers as `numpy.save` or `numpy.savez`"),
-        ({"a.npz": b"no"}, "The file 'a.npz' must hold numbers as `numpy.save` or `numpy.savez`"),
+        ({"a.npy": b"no"}, "The file 'a.npy' must hold numbers as `numpy.save`, `numpy.savez`"),
+        ({"a.npz": b"no"}, "The file 'a.npz' must hold numbers as `numpy.save`, `numpy.savez`"),
         (
             {"a.npy": np.array(["x"])},
             "The array in 'a.npy' must hold numbers in one, two or three axes, the first of which "

@@ -16,6 +16,7 @@ import labelsure as ls
 from labelsure._pages import Page, encode_json
 from labelsure.accuracy_aware import _report_explorer as explorer
 from labelsure.accuracy_aware._model_report import make_model_report
+from labelsure.accuracy_aware._report_totals import BatchTotals
 
 NAMES = ["red", "green", "</script><b>blue", "dark & 'deep'"]
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -284,3 +285,43 @@ def test_the_explorer_says_which_labels_are_better_left_open(model, batch):
         np.flatnonzero(row).tolist() for row in answers.is_certain
     ]
     assert "open" not in model.report(P).data["explorer"]["instances"][0]
+
+
+def test_of_many_labels_those_that_are_shown_have_names(monkeypatch):
+    names = [f"label {j}" for j in range(30)]
+    model, (P, Y) = make_model(target=None, n=100, names=names), draw(40, 1, names)
+    P.iloc[:, 10:] = 1e-4 / np.outer(np.arange(1, 41), np.arange(1, 21))  # the last are the least
+    Y.iloc[:, 10:] = 0
+    Y.iloc[3, 29] = 1
+    few = model.report(P, Y, open_cost=0.2).data["explorer"]
+    assert few["labels"] == names
+    monkeypatch.setattr(explorer, "N_NAMES", 20)
+    many = model.report(P, Y, open_cost=0.2).data["explorer"]
+    assert set(many["labels"]) >= {*names[:10], names[29]}
+    assert len(many["labels"]) < 30
+    for one, other in zip(few["instances"], many["instances"], strict=True):
+        for field in ("predicted", "truth", "open", "decided"):
+            told = [many["labels"][label] for label in other[field]]
+            assert told == [names[label] for label in one[field]]
+        assert [[many["labels"][label], p] for label, p in other["probabilities"]] == [
+            [names[label], p] for label, p in one["probabilities"]
+        ]
+        assert [[many["labels"][j] for j in labels] for labels, *_ in other["best"]] == [
+            [names[j] for j in labels] for labels, *_ in one["best"]
+        ]
+
+
+def test_labels_that_do_not_occur_are_counted():
+    names = [f"label {j}" for j in range(6)]
+    totals = BatchTotals([], 1.0, names, None, has_truth=True)
+    totals.n_predicted += np.array([0, 3, 0, 0, 1, 0])
+    totals.sum_probability += np.array([0.0, 2.0, 0.25, 0.0, 0.5, 0.0])
+    totals.n_true[5] = 2
+    described = totals.describe_labels()
+    assert [row["name"] for row in described["rows"]] == [
+        "label 1",
+        "label 4",
+        "label 2",
+        "label 5",
+    ]
+    assert (described["n_left_out"], described["n_absent"]) == (0, 2)

@@ -1,39 +1,64 @@
-"""Kernels for independent labels: closed forms from the marginals. Section 2."""
+"""Kernels for independent labels: closed forms from the marginals. Section 2.
+
+Rows of listed labels stand one after the other, each from its start to the next one's. Beside them
+an instance may have a rest of labels that all have one small probability: `rest` is which rest each
+instance has, from what number on its ones are counted, and the probability of each number.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, fast_kernel
+from labelsure._limits import TIE
 
 
 @fast_inner
-def _distribute_count(p, n, pmf, spare):
-    """Write P(B = b) of the number B of ones among independent p[:n] into pmf[: n + 1].
+def _add_labels(p, n, pmf, size, spare):
+    """Turn P(B = b), b < size, into that of B and the ones among independent p[:n]; its size.
 
     Two labels at a time, from one array into another and back: half the passes over the array,
     and loops that vectorise.
     """
-    for b in range(n + 1):
+    for b in range(size, size + n + 1):
         pmf[b] = 0.0
-    pmf[0] = 1.0
     done = 0
     if n % 2:
-        pmf[0], pmf[1] = 1.0 - p[0], p[0]
+        for b in range(size, 0, -1):
+            pmf[b] = (1.0 - p[0]) * pmf[b] + p[0] * pmf[b - 1]
+        pmf[0] *= 1.0 - p[0]
         done = 1
+        size += 1
     while done < n:
         none = (1.0 - p[done]) * (1.0 - p[done + 1])
         both = p[done] * p[done + 1]
         one = p[done] * (1.0 - p[done + 1]) + (1.0 - p[done]) * p[done + 1]
-        old, older, oldest = pmf[2 : done + 3], pmf[1 : done + 2], pmf[: done + 1]
-        new = spare[2 : done + 3]
+        old, older, oldest = pmf[2 : size + 2], pmf[1 : size + 1], pmf[:size]
+        new = spare[2 : size + 2]
         spare[0] = none * pmf[0]
         spare[1] = none * pmf[1] + one * pmf[0]
         for b in range(new.size):
             new[b] = none * old[b] + one * older[b] + both * oldest[b]
         done += 2
-        for b in range(done + 1):  # a loop: checks of what slices hold take seconds to compile
+        size += 2
+        for b in range(size):  # a loop: checks of what slices hold take seconds to compile
             pmf[b] = spare[b]
+    return size
+
+
+@fast_inner
+def _count_ones(p, n, pmf, spare):
+    """Write P(B = b) of the number B of ones among independent p[:n] into pmf[: n + 1]."""
+    pmf[0] = 1.0
+    return _add_labels(p, n, pmf, 1, spare)
+
+
+@fast_inner
+def _count_misses(p, n, probabilities, pmf, spare):
+    """Write the same of p[:n] together with a rest, from the first number of this on."""
+    for b in range(probabilities.size):
+        pmf[b] = probabilities[b]
+    return _add_labels(p, n, pmf, probabilities.size, spare)
 
 
 @fast_inner
@@ -51,86 +76,123 @@ def _split_marginals(marginals, predicted, inside, outside):
     return k
 
 
+@fast_inner
+def _longest_row(starts, start, stop):
+    longest = 0
+    for i in range(start, stop):
+        longest = max(longest, starts[i + 1] - starts[i])
+    return longest
+
+
 @fast_kernel
-def count_rows(start, stop, marginals, predicted, hits, misses):
+def count_rows(start, stop, marginals, predicted, starts, rest, hits, misses):
     """Per row: the distributions of true positives and of false negatives."""
-    n_labels = marginals.shape[1]
-    inside, outside = np.empty(n_labels), np.empty(n_labels)
-    pmf, spare = np.empty(n_labels + 3), np.empty(n_labels + 3)
+    which, firsts, probabilities = rest
+    longest = _longest_row(starts, start, stop)
+    inside, outside = np.empty(longest), np.empty(longest)
+    size = longest + probabilities.shape[1] + 3
+    pmf, spare = np.empty(size), np.empty(size)
     for i in range(start, stop):
-        k = _split_marginals(marginals[i], predicted[i], inside, outside)
-        _distribute_count(inside, k, pmf, spare)
-        for a in range(n_labels + 1):
-            hits[i, a] = pmf[a] if a <= k else 0.0
-        _distribute_count(outside, n_labels - k, pmf, spare)
-        for b in range(n_labels + 1):
-            misses[i, b] = pmf[b] if b <= n_labels - k else 0.0
+        listed = slice(starts[i], starts[i + 1])
+        k = _split_marginals(marginals[listed], predicted[listed], inside, outside)
+        n_others = starts[i + 1] - starts[i] - k
+        n_hits = _count_ones(inside, k, pmf, spare)
+        for a in range(hits.shape[1]):
+            hits[i, a] = pmf[a] if a < n_hits else 0.0
+        first = firsts[which[i]]
+        n_misses = _count_misses(outside, n_others, probabilities[which[i]], pmf, spare)
+        for b in range(misses.shape[1]):
+            misses[i, b] = pmf[b - first] if first <= b < first + n_misses else 0.0
 
 
 @fast_kernel
-def expected_jaccard_rows(start, stop, marginals, predicted, empty, expected):
+def expected_jaccard_rows(start, stop, marginals, predicted, starts, rest, empty, expected):
     """Per row: E[tp / (k + fn)] = E[tp] E[1 / (k + fn)], hits and misses being independent."""
-    n_labels = marginals.shape[1]
-    inside, outside = np.empty(n_labels), np.empty(n_labels)
-    pmf, spare = np.empty(n_labels + 3), np.empty(n_labels + 3)
+    which, firsts, probabilities = rest
+    longest = _longest_row(starts, start, stop)
+    inside, outside = np.empty(longest), np.empty(longest)
+    size = longest + probabilities.shape[1] + 3
+    pmf, spare = np.empty(size), np.empty(size)
     for i in range(start, stop):
-        k = _split_marginals(marginals[i], predicted[i], inside, outside)
+        listed = slice(starts[i], starts[i + 1])
+        k = _split_marginals(marginals[listed], predicted[listed], inside, outside)
+        n_others = starts[i + 1] - starts[i] - k
+        first = firsts[which[i]]
         if k == 0:
-            none = 1.0
-            for j in range(n_labels):
+            none = probabilities[which[i], 0] if first == 0 else 0.0
+            for j in range(n_others):
                 none *= 1.0 - outside[j]
             expected[i] = empty * none
             continue
         hits = 0.0
         for j in range(k):
             hits += inside[j]
-        _distribute_count(outside, n_labels - k, pmf, spare)
+        n_misses = _count_misses(outside, n_others, probabilities[which[i]], pmf, spare)
         inverse = 0.0
-        for b in range(n_labels - k + 1):
-            inverse += pmf[b] / (k + b)
+        for b in range(n_misses):
+            inverse += pmf[b] / (k + first + b)
         expected[i] = hits * inverse
 
 
 @fast_kernel
-def expected_f1_rows(start, stop, marginals, predicted, empty, expected):
+def expected_f1_rows(start, stop, marginals, predicted, starts, rest, empty, expected):
     """Per row: E[2 tp / (tp + k + fn)] from the two count distributions."""
-    n_labels = marginals.shape[1]
-    inside, outside = np.empty(n_labels), np.empty(n_labels)
-    hits, misses = np.empty(n_labels + 3), np.empty(n_labels + 3)
-    spare = np.empty(n_labels + 3)
+    which, firsts, probabilities = rest
+    longest = _longest_row(starts, start, stop)
+    inside, outside = np.empty(longest), np.empty(longest)
+    size = longest + probabilities.shape[1] + 3
+    hits, misses, spare = np.empty(size), np.empty(size), np.empty(size)
     for i in range(start, stop):
-        k = _split_marginals(marginals[i], predicted[i], inside, outside)
-        _distribute_count(inside, k, hits, spare)
-        _distribute_count(outside, n_labels - k, misses, spare)
-        total = 0.0 if k else empty * misses[0]
+        listed = slice(starts[i], starts[i + 1])
+        k = _split_marginals(marginals[listed], predicted[listed], inside, outside)
+        n_others = starts[i + 1] - starts[i] - k
+        first = firsts[which[i]]
+        _count_ones(inside, k, hits, spare)
+        n_misses = _count_misses(outside, n_others, probabilities[which[i]], misses, spare)
+        total = empty * misses[0] if k == 0 and first == 0 else 0.0
         for a in range(1, k + 1):
             inverse = 0.0
-            for b in range(n_labels - k + 1):
-                inverse += misses[b] / (a + k + b)
+            for b in range(n_misses):
+                inverse += misses[b] / (a + k + first + b)
             total += hits[a] * 2.0 * a * inverse
         expected[i] = total
 
 
+@fast_inner
+def _smallest_best(values, n, size, best, i):
+    """Note the smallest number of labels that is as good as any, and what it is worth."""
+    highest = values[0]
+    for k in range(1, n + 1):
+        highest = max(highest, values[k])
+    k = 0
+    while values[k] < highest - TIE:
+        k += 1
+    size[i] = k
+    best[i] = highest
+
+
 @fast_kernel
-def jaccard_by_size_rows(start, stop, descending, empty, nodes, weights, values):
-    """Per row: the expected Jaccard of the k most probable labels, for every k from 0 to L.
+def best_jaccard_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, best):
+    """Per row: how many of the most probable labels are best for Jaccard, and their worth.
 
     E[1/(k + fn)] is the integral over t of t**(k-1) times the product over the other labels of
     1 - p + p t. From one k to the next that integrand only gains the factor
-    t / (1 - p + p t) <= 1: nothing overflows, and what underflows is negligible.
+    t / (1 - p + p t) <= 1: nothing overflows, and what underflows is negligible. Of a rest there
+    are its own such products, at each node and at 0.
     """
+    which, at_nodes, at_zero = rest
     n_labels = descending.shape[1]
-    integrand = np.empty(nodes.size)
+    integrand, values = np.empty(nodes.size), np.empty(n_labels + 1)
     for i in range(start, stop):
         p = descending[i]
         for q in range(nodes.size):
-            integrand[q] = weights[q]
-        none = 1.0 - p[0]
+            integrand[q] = weights[q] * at_nodes[which[i], q]
+        none = (1.0 - p[0]) * at_zero[which[i]]
         for j in range(1, n_labels):
             none *= 1.0 - p[j]
             for q in range(nodes.size):
                 integrand[q] *= 1.0 - p[j] + p[j] * nodes[q]
-        values[i, 0] = empty * none
+        values[0] = empty * none
         hits = 0.0
         for k in range(1, n_labels + 1):
             hits += p[k - 1]
@@ -140,29 +202,32 @@ def jaccard_by_size_rows(start, stop, descending, empty, nodes, weights, values)
             inverse = 0.0
             for q in range(nodes.size):
                 inverse += integrand[q]
-            values[i, k] = hits * inverse
+            values[k] = hits * inverse
+        _smallest_best(values, n_labels, sizes, best, i)
 
 
 @fast_kernel
-def f1_by_size_rows(start, stop, descending, empty, nodes, weights, values):
-    """Per row: the expected F1 of the k most probable labels, for every k from 0 to L.
+def best_f1_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, best):
+    """Per row: the same for F1.
 
     E[2 tp / (|y| + k)] is the integral over t of 2 t**k G(t) times the sum over the k labels of
     p / (1 - p + p t), G(t) being the product over all labels of 1 - p + p t.
     """
+    which, at_nodes, at_zero = rest
     n_labels = descending.shape[1]
     integrand, hits = np.empty(nodes.size), np.empty(nodes.size)
+    values = np.empty(n_labels + 1)
     for i in range(start, stop):
         p = descending[i]
         for q in range(nodes.size):
-            integrand[q] = weights[q]
+            integrand[q] = weights[q] * at_nodes[which[i], q]
             hits[q] = 0.0
-        none = 1.0
+        none = at_zero[which[i]]
         for j in range(n_labels):
             none *= 1.0 - p[j]
             for q in range(nodes.size):
                 integrand[q] *= 1.0 - p[j] + p[j] * nodes[q]
-        values[i, 0] = empty * none
+        values[0] = empty * none
         for k in range(1, n_labels + 1):
             for q in range(nodes.size):
                 integrand[q] *= nodes[q]
@@ -170,4 +235,5 @@ def f1_by_size_rows(start, stop, descending, empty, nodes, weights, values):
             total = 0.0
             for q in range(nodes.size):
                 total += integrand[q] * hits[q]
-            values[i, k] = 2.0 * total
+            values[k] = 2.0 * total
+        _smallest_best(values, n_labels, sizes, best, i)

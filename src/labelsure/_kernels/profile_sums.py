@@ -102,19 +102,19 @@ def dense_profile_rows(start, stop, P, profile, mode):
 
 
 @fast_kernel
-def independent_profile_rows(start, stop, marginals, profile):
+def independent_profile_rows(start, stop, marginals, starts, profile):
     """Per row: log of the largest probability, largest odds of a flip, entropy, log collision.
 
-    Logs of sums are logs of products, taken once for each block of labels.
+    Rows stand one after the other, each from its start to the next one's. Logs of sums are logs of
+    products, taken once for each block of labels.
     """
-    n_labels = marginals.shape[1]
     likely, unlikely = np.empty(PRODUCT), np.empty(PRODUCT)
     mantissas, exponents = np.empty(PRODUCT), np.empty(PRODUCT)
     for i in range(start, stop):
         log_top = log_collision = xlogx = 0.0
         flip = 0.0
-        for first in range(0, n_labels, PRODUCT):
-            row = marginals[i, first : first + PRODUCT]
+        for first in range(starts[i], starts[i + 1], PRODUCT):
+            row = marginals[first : min(first + PRODUCT, starts[i + 1])]
             q, r = likely[: row.size], unlikely[: row.size]
             top = collision = 1.0
             for j in range(row.size):

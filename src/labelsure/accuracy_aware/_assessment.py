@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class Assessment:
         self,
         k: int = 3,
         *,
-        probabilities: bool = True,
+        probabilities: bool | None = None,
         sep: str | None = None,
         open_cost: Any = None,
     ) -> pd.DataFrame:
@@ -100,7 +100,8 @@ class Assessment:
             How many of the most probable labelsets to add; not more than there are. With 0 they
             are not computed.
         probabilities
-            Whether to add the probability of each label: a column for each.
+            Whether to add the probability of each label: a column for each. None means yes, but for
+            sparse labels.
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
         open_cost
@@ -121,6 +122,8 @@ class Assessment:
         if open_cost is not None:
             answers = self.leave_open(open_cost).to_frame(sep=sep)
             known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
+        if probabilities is None:
+            probabilities = not self.distribution.sparse_rows
         return make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
@@ -197,7 +200,7 @@ def assess_table(
     accepted = None if policy is None else policy.accept(estimated)
     return Assessment(
         dist,
-        np.asarray(table.decisions),  # the table of a distribution has them
+        cast(Labelsets, table.decisions),  # the table of a distribution has them
         estimated,
         table.expected(estimator.metric, estimator.empty),
         accepted,

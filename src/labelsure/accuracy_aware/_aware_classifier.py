@@ -44,7 +44,13 @@ from labelsure.classifiers import (
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
-from labelsure.labelsets import check_labelsets, given_names, index_of, refuse_masked
+from labelsure.labelsets import (
+    check_labelsets,
+    check_sparse_labelsets,
+    given_names,
+    index_of,
+    refuse_masked,
+)
 from labelsure.metrics import MetricLike, accuracy
 
 if TYPE_CHECKING:
@@ -237,7 +243,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         predicted = fitted.predict(X)
         if np.ndim(predicted) == 1:  # of a model of one label
             predicted = np.asarray(predicted)[:, np.newaxis]
-        return dist, check_labelsets(predicted, name="predict(X)", n_labels=dist.n_labels)
+        check = check_sparse_labelsets if dist.sparse_rows else check_labelsets
+        return dist, check(predicted, name="predict(X)", n_labels=dist.n_labels)
 
     def _choose(self, dist: LabelsetDistribution, own: Labelsets | None) -> Labelsets | None:
         """Return what is predicted, None for the mode, which comes with the profile anyway."""

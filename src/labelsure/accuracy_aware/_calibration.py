@@ -248,7 +248,7 @@ def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -
     """Score every instance by a model that was fitted to others."""
     # All folds are made first: what a splitter refuses should not cost a fit.
     folds = _make_folds(data, cv, seed)
-    n_training = len(data.Y)
+    n_training = data.n_samples
     fitted = model.fit(data, np.arange(n_training))
     predicted = (model.predict(model.fit(data, train), data, test, train) for train, test in folds)
     tables, recalibration = model.recalibrate_and_score(predicted, data)
@@ -262,7 +262,7 @@ def _hold_out(
     model: WrappedModel, data: TrainingData, cv: Any, needs_half: bool, seed: Any
 ) -> Calibration:
     """Score instances that the model was not fitted to: all of them, if it is frozen."""
-    order = make_random_state(seed).permutation(len(data.Y))
+    order = make_random_state(seed).permutation(data.n_samples)
     n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, needs_half)
     training = order[n_held_out:]
     fitted = model.fit(data, training)
@@ -292,8 +292,10 @@ def _count_held_out(n_samples: int, cv: float, needs_half: bool) -> int:
 
 def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> Folds:
     if isinstance(cv, Integral):
-        n_folds, generator = min(int(cv), len(data.Y)), make_random_state(random_state)
-        return list(KFold(n_folds, shuffle=True, random_state=generator).split(data.Y))
+        n_folds, generator = min(int(cv), data.n_samples), make_random_state(random_state)
+        return list(
+            KFold(n_folds, shuffle=True, random_state=generator).split(np.empty(data.n_samples))
+        )
     return list(check_cv(cv).split(data.X, data.y, data.groups))
 
 
@@ -323,7 +325,7 @@ def _train_halves(
                 stacklevel=5,
             )
             return None
-    share = float(np.mean([len(train) for train, _ in folds])) / len(data.Y)
+    share = float(np.mean([len(train) for train, _ in folds])) / data.n_samples
     by_whole, by_half = (ScoreTable.concatenate(part) for part in (tables[: len(halves)], halves))
     sizes = tuple(len(table) for table in halves)
     return HalfTrained(by_whole, by_half, min(share, 1.0), sizes)

@@ -11,14 +11,17 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
+from labelsure._notebook import join_names
 from labelsure._typing import Floats
 from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
 from labelsure.accuracy_aware._training_data import innermost, known_label_names
+from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation import AccuracyEstimator, reliability
 from labelsure.metrics import get_metric
 from labelsure.saving import expect, is_count
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
+from labelsure.sparse_rows import CountedNames, list_names
 
 N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
@@ -47,7 +50,7 @@ class ModelCard:
     n_features
         Columns of X, None where the model does not say.
     label_names
-        One for each label.
+        One for each label; of very many that are only counted, the first and the last.
     metric, empty, decision
         What accuracy means, and what is predicted.
     recalibration
@@ -76,6 +79,8 @@ class ModelCard:
         What each column of a table is to the model, where it was made from one; otherwise None.
     classifier
         What predicts, in words.
+    n_labels
+        How many labels there are; None means as many as there are names.
     """
 
     n_training: int
@@ -103,6 +108,7 @@ class ModelCard:
     calibration_from: str
     columns: list[dict[str, str]] | None = None
     classifier: str = "unknown"
+    n_labels: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as they stand in a saved file."""
@@ -115,7 +121,8 @@ class ModelCard:
             gained = f" ({self.training_gain:+.3f} for learning from more than the folds)"
         lines = [
             f"classifier: {self.classifier}",
-            f"labels: {len(self.label_names)} ({', '.join(self.label_names)})",
+            f"labels: {self.n_labels or len(self.label_names)} "
+            f"({join_names(self.label_names, MAX_NAMES_LISTED)})",
             f"features: {features}",
             f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
@@ -171,7 +178,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         n_for_estimator=len(found.for_estimator),
         n_for_policy=0 if policy is None else len(found.for_policy),
         n_features=None if n_features is None else int(n_features),
-        label_names=list(model.label_names_),
+        label_names=list_names(model.label_names_),
         metric=get_metric(model.metric).name,
         empty=float(model.empty),
         decision=model.decision,
@@ -186,6 +193,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
         coverage=None if policy is None else float(policy.coverage_),
         bound=None if policy is None or not policy.reached_ else float(policy.bound_),
+        n_labels=_count_labels(model),
         guaranteed=model.guaranteed_,
         summary=model.summary_,
         calibration=calibration,
@@ -334,10 +342,16 @@ def _check_recalibration(model: Any) -> None:
     )
 
 
+def _count_labels(model: Any) -> int | None:
+    names = model.label_names_
+    return len(names) if isinstance(names, CountedNames) else None
+
+
 def _facts(model: Any) -> dict[str, Any]:
     """Return what a card says that can be seen from the model itself."""
     return {
-        "label_names": list(model.label_names_),
+        "label_names": list_names(model.label_names_),
+        "n_labels": _count_labels(model),
         "metric": model.metric,
         "decision": model.decision,
         "recalibration": describe_recalibration(model),

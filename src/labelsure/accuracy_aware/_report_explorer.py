@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from labelsure._pages import encode_json
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Labelsets
 from labelsure.accuracy_aware._assessment import Assessment
 from labelsure.distributions import LabelsetDistribution
 from labelsure.label_outcomes import calibration_marginals
+from labelsure.labelsets import to_indices
 from labelsure.metrics import Metric
 
 MAX_INSTANCES = 2000
@@ -28,6 +30,10 @@ FEW_INSTANCES = 200  # of so many labels
 N_BEST = 5  # labelsets of an instance
 N_MARGINALS = 12  # labels of an instance, the most probable and the predicted ones
 N_DIGITS = 3
+N_NAMES = 200  # of labels in a page; of more labels those that the shown instances have
+
+LABEL_FIELDS = ("predicted", "truth", "open", "decided", "certain", "possible")
+"""What is a list of labels in the description of an instance."""
 
 
 class InstanceSample:
@@ -91,16 +97,17 @@ class InstanceSample:
             return []
         dist = found.distribution
         names = positions.tolist() if dist.index is None else list(dist.index)
-        truth = None if Y_true is None else Y_true[rows]
+        predicted = to_indices(found.Y_pred)
+        truth = None if Y_true is None else to_indices(Y_true[rows])
         best = self._describe_best(dist)
-        probable = _describe_marginals(calibration_marginals(dist), found.Y_pred)
+        probable = _describe_marginals(calibration_marginals(dist), predicted)
         answers = None if self.open_cost is None else found.leave_open(self.open_cost)
         instances = []
         for i, name in enumerate(names):
             accepted = None if found.accepted is None else bool(found.accepted[i])
             instance = {
                 "id": str(name),
-                "predicted": np.flatnonzero(found.Y_pred[i]).tolist(),
+                "predicted": predicted[i],
                 "estimated": round(float(found.accuracy[i]), N_DIGITS),
                 "advice": {None: "no advice", True: "accept", False: "refer"}[accepted],
                 "reason": str(found.reason[i]),
@@ -115,8 +122,8 @@ class InstanceSample:
                 instance["certain"] = np.flatnonzero(found.region.is_certain[i]).tolist()
                 instance["possible"] = np.flatnonzero(found.region.is_open[i]).tolist()
             if truth is not None:
-                instance["truth"] = np.flatnonzero(truth[i]).tolist()
-                instance["is_exact"] = bool((truth[i] == found.Y_pred[i]).all())
+                instance["truth"] = truth[i]
+                instance["is_exact"] = truth[i] == predicted[i]
             instances.append(instance)
         return instances
 
@@ -130,13 +137,16 @@ class InstanceSample:
             ],
             axis=-1,
         ).round(N_DIGITS)
+        ranks = [to_indices(best.labelsets[:, rank]) for rank in range(best.labelsets.shape[1])]
         return [
             [
-                [np.flatnonzero(labelset).tolist(), round(float(probability), N_DIGITS), values]
-                for labelset, probability, values in zip(*columns, strict=True)
+                [labels, round(float(probability), N_DIGITS), values]
+                for labels, probability, values in zip(*columns, strict=True)
                 if probability > 0
             ]
-            for columns in zip(best.labelsets, best.probabilities, expected.tolist(), strict=True)
+            for columns in zip(
+                zip(*ranks, strict=True), best.probabilities, expected.tolist(), strict=True
+            )
         ]
 
     def describe(self, label_names: Sequence[str]) -> dict[str, Any]:
@@ -150,22 +160,50 @@ class InstanceSample:
         order = np.argsort(self._keys, kind="stable").tolist()
         sizes = np.cumsum([len(encode_json(self._instances[i]).encode()) + 1 for i in order])
         n_shown = int(np.searchsorted(sizes, MAX_BYTES, side="right"))
-        shown = sorted(order[:n_shown])
+        shown = [self._instances[i] for i in sorted(order[:n_shown])]
         note = f"All {self.n_seen:,} predictions."
         if n_shown < self.n_seen:
             note = f"A random sample: {n_shown:,} of {self.n_seen:,} predictions."
+        if len(label_names) <= N_NAMES:
+            return {"labels": list(label_names), "note": note, "instances": shown}
+        labels = sorted({label for instance in shown for label in _labels_in(instance)})
+        place = {label: j for j, label in enumerate(labels)}
         return {
-            "labels": list(label_names),
+            "labels": [label_names[label] for label in labels],
             "note": note,
-            "instances": [self._instances[i] for i in shown],
+            "instances": [_renumber(instance, place) for instance in shown],
         }
 
 
-def _describe_marginals(marginals: Floats, Y_pred: Labelsets) -> list[list[list[Any]]]:
-    """Return the most probable and the predicted labels of each instance, the first ones first."""
-    order = np.argsort(-(marginals + Y_pred), axis=1, kind="stable")[:, :N_MARGINALS]
+def _labels_in(instance: dict[str, Any]) -> list[int]:
+    """Return all labels that the description of an instance names by number."""
+    found = [label for name in LABEL_FIELDS for label in instance.get(name, ())]
+    found += [label for label, _ in instance["probabilities"]]
+    return found + [label for labels, *_ in instance["best"] for label in labels]
+
+
+def _renumber(instance: dict[str, Any], place: dict[int, int]) -> dict[str, Any]:
+    """Return a description whose labels have other numbers."""
+    fields = {name: instance[name] for name in LABEL_FIELDS if name in instance}
+    return {
+        **instance,
+        **{name: [place[label] for label in labels] for name, labels in fields.items()},
+        "probabilities": [[place[label], p] for label, p in instance["probabilities"]],
+        "best": [[[place[label] for label in labels], *rest] for labels, *rest in instance["best"]],
+    }
+
+
+def _describe_marginals(marginals: Any, predicted: list[list[int]]) -> list[list[list[Any]]]:
+    """Return the most probable and the predicted labels of each instance, the first ones first.
+
+    Of sparse rows only labels that are listed.
+    """
     described = []
-    for labels, row in zip(order.tolist(), marginals, strict=True):
-        pairs = [[label, round(float(row[label]), N_DIGITS)] for label in labels]
+    rows = sparse.csr_array(marginals)
+    for i, chosen in enumerate(predicted):
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        labels, values = rows.indices[part], rows.data[part]
+        order = np.argsort(-(values + np.isin(labels, chosen)), kind="stable")[:N_MARGINALS]
+        pairs = [[int(labels[at]), round(float(values[at]), N_DIGITS)] for at in order]
         described.append(sorted(pairs, key=lambda pair: -pair[1]))
     return described

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, Integers, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.label_outcomes import calibration_marginals
 from labelsure.metrics import Metric
 from labelsure.score_table import ScoreTable
+from labelsure.sparse_rows import make_sparse
 
 N_STEPS = 200
 """Of the slider: thresholds from 0 to 1, half a percent apart."""
@@ -48,7 +49,7 @@ class BatchTotals:
         threshold: float | None,
         has_truth: bool,
     ) -> None:
-        self.metrics, self.empty, self.label_names = list(metrics), empty, list(label_names)
+        self.metrics, self.empty, self.label_names = list(metrics), empty, label_names
         self.threshold, self.has_truth = threshold, has_truth
         known = [] if threshold is None else [threshold]
         self.thresholds = np.unique([*np.linspace(0, 1, N_STEPS + 1).round(6), *known])
@@ -94,12 +95,12 @@ class BatchTotals:
                 self.actual[i] += self._sum_by_step(step, table.accuracy(metric, self.empty))
         bins = np.minimum((estimated * N_BINS).astype(int), N_BINS - 1)
         self.histogram += np.bincount(bins, minlength=N_BINS)
-        Y_pred = np.asarray(table.decisions)
-        self.n_predicted += Y_pred.sum(axis=0, dtype=np.int64)
+        Y_pred: Any = table.decisions  # the table of a distribution has them
+        self.n_predicted += _count_instances(Y_pred)
         self.sum_probability += calibration_marginals(dist).sum(axis=0)
         if Y_true is not None:
-            self.n_true += Y_true.sum(axis=0, dtype=np.int64)
-            self.n_hit += (Y_true & Y_pred).sum(axis=0, dtype=np.int64)
+            self.n_true += _count_instances(Y_true)
+            self.n_hit += _count_instances(_find_hits(Y_true, Y_pred))
             self.confusions += _count_confusions(Y_true, Y_pred)
             return
         draws = dist.sample(N_DRAWS, random_state=0)
@@ -158,8 +159,14 @@ class BatchTotals:
         return [{"low": low, "high": high, "n": n} for low, high, n in rows]
 
     def describe_labels(self) -> dict[str, Any]:
-        """Return the labels that are predicted most, with what is known of each."""
-        order = np.argsort(-self.n_predicted - self.sum_probability, kind="stable")[:N_LABELS]
+        """Return the labels that are predicted most, with what is known of each.
+
+        Labels that no instance has, or may have by what is listed, are only counted.
+        """
+        weight = self.n_predicted + self.sum_probability
+        n_occurring = int(((weight > 0) | (self.n_true > 0)).sum())
+        order = np.argsort(-weight, kind="stable")
+        order = order[(weight[order] > 0) | (self.n_true[order] > 0)][:N_LABELS]
         rows = []
         for label in order.tolist():
             row: dict[str, Any] = {
@@ -173,7 +180,8 @@ class BatchTotals:
                 row["precision"] = _divide(hit, row["n_predicted"])
                 row["recall"] = _divide(hit, row["n_true"])
             rows.append(row)
-        return {"rows": rows, "n_left_out": len(self.label_names) - len(rows)}
+        n_absent = len(self.label_names) - n_occurring
+        return {"rows": rows, "n_left_out": n_occurring - len(rows), "n_absent": n_absent}
 
     def describe_confusions(self) -> dict[str, Any]:
         """Return the pairs of labels of which most often one was true and the other predicted."""
@@ -200,9 +208,22 @@ class BatchTotals:
 
 def _count_confusions(Y_true: Labelsets, Y_pred: Labelsets) -> Any:
     """Return how often label i was true and missed while label j was predicted and not true."""
-    missed = sparse.csr_array(((Y_true == 1) & (Y_pred == 0)).astype(np.float64))
-    added = sparse.csr_array(((Y_true == 0) & (Y_pred == 1)).astype(np.float64))
+    hits = _find_hits(Y_true, Y_pred)
+    missed, added = (
+        sparse.csr_array(make_sparse(Y) - hits, dtype=np.float64) for Y in (Y_true, Y_pred)
+    )
     return sparse.csr_array(missed.T @ added)
+
+
+def _find_hits(Y_true: Any, Y_pred: Any) -> Any:
+    """Return sparse rows of the labels that are true and predicted."""
+    true: Any = make_sparse(Y_true)
+    return true.multiply(make_sparse(Y_pred))
+
+
+def _count_instances(Y: Any) -> Integers:
+    """Return how many instances have each label, (L,)."""
+    return np.asarray(Y.sum(axis=0, dtype=np.int64))
 
 
 def _divide(part: int, whole: int) -> float | None:

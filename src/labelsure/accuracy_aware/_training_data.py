@@ -18,6 +18,8 @@ from sklearn.utils.validation import _check_y, _num_samples
 from labelsure._typing import Labelsets
 from labelsure.classifiers import (
     LabelsetClassifier,
+    PrecomputedProbabilities,
+    classes_of_sparse,
     read_label_names,
     read_targets,
     without_probabilities,
@@ -25,7 +27,14 @@ from labelsure.classifiers import (
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation import BatchSettings
-from labelsure.labelsets import check_label_names, given_names, index_of, names_in, refuse_masked
+from labelsure.labelset_rows import (
+    check_label_names,
+    given_names,
+    index_of,
+    is_sparse,
+    names_in,
+    refuse_masked,
+)
 from labelsure.named_labelsets import match_labels, read_labelsets
 from labelsure.named_rows import align_rows
 
@@ -55,6 +64,11 @@ class TrainingData:
     y: Any
     params: dict[str, Any]
     groups: Any = None
+
+    @property
+    def n_samples(self) -> int:
+        """How many instances there are."""
+        return int(self.Y.shape[0])
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,7 @@ class Truth:
         numbers = self.labelsets.astype(np.int64)
         if self.is_vector:
             return numbers[:, 0]
-        if not with_names or given_names(self.label_names) is None:
+        if not with_names or given_names(self.label_names) is None or is_sparse(numbers):
             return numbers
         import pandas as pd
 
@@ -125,14 +139,39 @@ def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Tru
     check_sizes(X, y, owner)
     is_frozen = isinstance(estimator, FrozenEstimator)
     names = known_label_names(estimator) if is_frozen else None
-    truth = read_truth(y, X, model_names=names, is_frozen=is_frozen)
+    sparse = lists_labels(estimator, X)
+    truth = read_truth(y, X, model_names=names, is_frozen=is_frozen, sparse=sparse)
     if isinstance(estimator, LabelsetClassifier):  # which checks X itself
         return X, truth
     (X,) = indexable(X)
     return X, truth
 
 
-def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen: bool) -> Truth:
+def lists_labels(estimator: Any, X: Any) -> bool:
+    """Whether X lists some of very many labels, too many for an array of their truth.
+
+    Parameters
+    ----------
+    estimator
+        That of the aware classifier.
+    X
+        Sparse scores of another system, or a table of which a step of the estimator makes such.
+    """
+    if not isinstance(innermost(estimator), PrecomputedProbabilities):
+        return False
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    steps = [step for _, step in inner.steps] if isinstance(inner, Pipeline) else []
+    return is_sparse(X) or any(getattr(step, "is_sparse", False) for step in steps)
+
+
+def read_truth(
+    y: Any,
+    X: Any,
+    *,
+    model_names: tuple[str, ...] | None,
+    is_frozen: bool,
+    sparse: bool = False,
+) -> Truth:
     """Return the truth with its rows in the order of X and its labels in that of a frozen model.
 
     Parameters
@@ -145,6 +184,8 @@ def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen
         The label names of a frozen model; None if it has none, or is to be fitted.
     is_frozen
         Whether the order of the labels is settled by a model that is fitted already.
+    sparse
+        Whether labelsets are wanted as sparse rows.
     """
     refuse_masked(X, "X")
     refuse_masked(y, "y")
@@ -158,7 +199,7 @@ def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen
         return Truth(targets.labelsets, read_label_names(y, 1), targets.classes, is_vector=True)
     known = None if model_names is None else given_names(model_names)
     has_columns = names_in(y) is not None
-    read = read_labelsets(y, None if has_columns else known, name="y")
+    read = read_labelsets(y, None if has_columns else known, name="y", sparse=sparse)
     if is_frozen and known is None and read.label_names is not None and not has_columns:
         raise InputError(
             "`y` must be zeros and ones for a frozen estimator that has no label names, got names "
@@ -171,7 +212,9 @@ def read_truth(y: Any, X: Any, *, model_names: tuple[str, ...] | None, is_frozen
         names = known
     kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
     dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
-    classes = [np.array([0, 1], dtype=dtype) for _ in range(rows.shape[1])]
+    classes = [np.array([0, 1], dtype=dtype) for _ in range(0 if sparse else rows.shape[1])]
+    if sparse:
+        classes = classes_of_sparse(dtype, rows.shape[1])
     return Truth(rows, check_label_names(names, rows.shape[1]), classes, is_vector=False)
 
 
@@ -252,8 +295,8 @@ def known_label_names(model: Any) -> tuple[str, ...] | None:
     model
         A fitted or frozen model.
     """
-    names = getattr(innermost(model), "label_names_", None)
-    return None if names is None else tuple(names)
+    names: Any = getattr(innermost(model), "label_names_", None)
+    return None if names is None else check_label_names(names, len(names))
 
 
 def align_truth(

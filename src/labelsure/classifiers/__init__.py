@@ -14,6 +14,7 @@ from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
+    classes_of_sparse,
     read_label_names,
     read_targets,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "RakelO",
     "as_distribution",
     "check_takes_weights",
+    "classes_of_sparse",
     "find_weight_argument",
     "read_label_names",
     "read_targets",

@@ -12,17 +12,32 @@ from labelsure._typing import Labelsets, Names
 from labelsure.classifiers._predictor import (
     LabelsetPredictor,
     Targets,
+    classes_of_sparse,
     read_label_names,
     read_targets,
 )
-from labelsure.classifiers._probability_layouts import read_array, wrap_probabilities
-from labelsure.distributions import LabelsetDistribution, LabelsetTable
+from labelsure.classifiers._probability_layouts import (
+    LISTED_KINDS,
+    read_array,
+    wrap_probabilities,
+)
+from labelsure.distributions import (
+    LabelsetDistribution,
+    LabelsetTable,
+    SparseIndependentLabels,
+)
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_labelsets, index_of, names_in
+from labelsure.labelset_rows import (
+    check_label_names,
+    check_labelsets,
+    index_of,
+    is_sparse,
+    names_in,
+)
 from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
 from labelsure.named_rows import align_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect
+from labelsure.saving import expect, is_number
 from labelsure.weighted_labelsets import WeightedLabelsets
 
 _SHAPES = {
@@ -47,16 +62,24 @@ class PrecomputedProbabilities(LabelsetPredictor):
     kind
         What X holds:
 
-        - "marginal": (n, L) probabilities P(y_j = 1), kept 2**-24 off 0 and 1;
-        - "logit": (n, L) logits of these;
+        - "marginal": (n, L) probabilities P(y_j = 1), kept 2**-24 off 0 and 1; or a scipy sparse
+          matrix of those that are listed out of very many labels, see `SparseIndependentLabels`;
+        - "logit": (n, L) logits of these, likewise;
         - "joint": (n, 2**L) probabilities of all labelsets, in the order of their codes;
         - "votes": (n, n_votes, L) zeros and ones, one labelset for each vote. Where instances
           have different numbers of votes, a row of NaN stands for one that was not cast.
+    label_names
+        The labels, in the order of the columns, where neither X nor y names them: for sparse
+        matrices.
+    floor
+        How probable each label is that a sparse matrix does not list; None means 2**-24. See
+        `SparseIndependentLabels`.
 
     Attributes
     ----------
     classes_
-        [0, 1] for each label, or the two values of a vector y.
+        [0, 1] for each label, or the two values of a vector y; of more than 10,000 sparse labels
+        one entry for all.
     label_names_
         The columns of a DataFrame y; otherwise those of a DataFrame X of marginals or logits,
         otherwise y0, y1, ... Predictions have their labels in this order.
@@ -77,8 +100,12 @@ class PrecomputedProbabilities(LabelsetPredictor):
     IndependentLabels(n_samples=3, n_labels=2)
     """
 
-    def __init__(self, kind: str = "marginal") -> None:
+    def __init__(
+        self, kind: str = "marginal", label_names: Names = None, floor: float | None = None
+    ) -> None:
         self.kind = kind
+        self.label_names = label_names
+        self.floor = floor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Check that X and y belong together and keep the names of the labels.
@@ -105,7 +132,9 @@ class PrecomputedProbabilities(LabelsetPredictor):
         self.classes_ = targets.classes
         self.column_names_ = names
         truth_names = names_in(y)
-        if names is not None and (truth_names is None or len(truth_names) != dist.n_labels):
+        if self.label_names is not None and names is None and truth_names is None:
+            self.label_names_ = check_label_names(self.label_names, dist.n_labels)
+        elif names is not None and (truth_names is None or len(truth_names) != dist.n_labels):
             self.label_names_ = dist.label_names
         else:
             self.label_names_ = read_label_names(y, dist.n_labels)
@@ -148,7 +177,8 @@ class PrecomputedProbabilities(LabelsetPredictor):
     def _check_shape(self, X: Any) -> NDArray[Any]:
         if self.kind not in _SHAPES:
             raise unknown_name("kind", self.kind, _SHAPES)
-        array = read_array(X, "`X`")
+        lists_labels = is_sparse(X) and self.kind in LISTED_KINDS
+        array = X if lists_labels else read_array(X, "`X`")
         n_axes = 3 if self.kind == "votes" else 2
         if array.ndim != n_axes:
             raise InputError(
@@ -165,11 +195,17 @@ class PrecomputedProbabilities(LabelsetPredictor):
     def _wrap(self, array: NDArray[Any], label_names: Names) -> LabelsetDistribution:
         if self.kind == "votes":
             return _count_votes(array, label_names)
+        if is_sparse(array) and self.floor is not None:
+            from_logits = self.kind == "logit"
+            make = SparseIndependentLabels.from_logits if from_logits else SparseIndependentLabels
+            return make(array, floor=self.floor, label_names=label_names)
         return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
         expect(self.kind in _SHAPES, "`kind` must be one that is known")
+        is_floor = self.floor is None or (is_number(self.floor, 0) and self.floor < 0.5)
+        expect(is_floor, "`floor` must be a probability below a half")
         n_labels, names = len(self.label_names_), self.column_names_
         n_columns = 2**n_labels if self.kind == "joint" else n_labels
         expect(self.n_features_in_ == n_columns, "`n_features_in_` must suit the labels")
@@ -218,7 +254,8 @@ def _read_truth(
         check_labelsets(targets.labelsets, name="y", n_samples=len(dist), n_labels=dist.n_labels)
         align_rows(index_of(y), index_of(X), name="y", beside="`X`")
         return targets
-    if label_names is None and names_in(y) is None and read_labelsets(y, name="y").label_names:
+    is_numbers = is_sparse(y) or names_in(y) is not None
+    if label_names is None and not is_numbers and read_labelsets(y, name="y").label_names:
         raise InputError(
             "`y` must be zeros and ones where the columns of `X` have no names, got names of "
             "labels, which could be in any order. Pass `X` as a DataFrame whose columns are the "
@@ -232,7 +269,10 @@ def _read_truth(
         label_names=label_names,
         index=index_of(X),
         beside="`X`",
+        sparse=dist.sparse_rows,
     )
+    if dist.sparse_rows:
+        return Targets(labelsets, classes_of_sparse(np.int64, dist.n_labels))
     return read_targets(labelsets.astype(np.int64))
 
 

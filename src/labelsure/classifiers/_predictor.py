@@ -22,6 +22,7 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
+from labelsure.labelset_rows import MAX_WRITTEN_NAMES
 from labelsure.labelsets import (
     check_label_names,
     check_labelsets,
@@ -31,7 +32,7 @@ from labelsure.labelsets import (
 )
 from labelsure.named_labelsets import holds_names, read_labelsets
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, expect, is_count
+from labelsure.saving import Savable, are_counted, expect, is_count
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -178,14 +179,19 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     def _check_loaded(self) -> None:
         names, classes = self.label_names_, self.classes_
+        is_counted = are_counted(names)
         expect(
-            isinstance(names, tuple) and len(names) > 0 and names == tuple(dict.fromkeys(names)),
+            is_counted
+            or (isinstance(names, tuple) and len(names) > 0 and len(set(names)) == len(names)),
             "`label_names_` must be distinct names, at least one",
         )
-        expect(all(isinstance(name, str) for name in names), "`label_names_` must be texts")
+        is_text = is_counted or all(isinstance(name, str) for name in names)
+        expect(is_text, "`label_names_` must be texts")
         if isinstance(classes, list):
             both = [known.tolist() for known in classes]
-            expect(both == [[0, 1]] * len(names), "`classes_` must be 0 and 1 for each label")
+            is_one_for_all = len(both) == 1 and len(names) > MAX_WRITTEN_NAMES
+            n_classes = 1 if is_one_for_all else len(names)
+            expect(both == [[0, 1]] * n_classes, "`classes_` must be 0 and 1 for each label")
         else:
             two = len(names) == 1 and classes.shape == (2,) and classes[0] != classes[1]
             expect(two, "`classes_` must be two values for a single label")
@@ -323,6 +329,19 @@ def read_targets(Y: Any) -> Targets:
     labelsets = check_labelsets(Y, name="y")
     dtype = Y.dtype if Y.dtype.kind in "biuf" else np.dtype(np.int64)
     return Targets(labelsets, _classes_of_labelsets(dtype, labelsets.shape[1]))
+
+
+def classes_of_sparse(dtype: Any, n_labels: int) -> list[NDArray[Any]]:
+    """Return [0, 1] for each label; one entry for all where they are very many.
+
+    Parameters
+    ----------
+    dtype
+        Of y.
+    n_labels
+        How many labels there are.
+    """
+    return _classes_of_labelsets(dtype, 1 if n_labels > MAX_WRITTEN_NAMES else n_labels)
 
 
 def _classes_of_labelsets(dtype: np.dtype[Any], n_labels: int) -> list[NDArray[Any]]:

@@ -25,10 +25,14 @@ from labelsure.distributions import (
     clip_rounding,
 )
 from labelsure.errors import InputError
-from labelsure.labelsets import names_in
+from labelsure.labelset_rows import is_sparse, names_in
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
+
+
+LISTED_KINDS = ("marginal", "logit")
+"""Of these a sparse matrix lists some labels, and all others have the floor."""
 
 
 class ProbabilityWarning(UserWarning):
@@ -57,6 +61,8 @@ def wrap_probabilities(
     """
     if isinstance(source, LabelsetDistribution):
         return source
+    if is_sparse(source) and kind in LISTED_KINDS:
+        return distributions.as_distribution(source, kind=kind, label_names=label_names)
     if label_names is None and kind != "joint":
         label_names = names_in(source)
     cleaned = _clean(source, kind, name)

@@ -159,9 +159,20 @@ def calibrate(
     label_column: LabelColumn = None,
     sep: Separator = None,
     id_column: IdColumn = None,
+    labels_from: Annotated[
+        str | None, typer.Option("--labels-from", help="A text file with a label in each line.")
+    ] = None,
     logits: Annotated[
         bool, typer.Option("--logits", help="Scores are logits, not probabilities.")
     ] = False,
+    sparse: Annotated[
+        bool,
+        typer.Option("--sparse", help="Rows list some of very many labels; a sparse .npz says so."),
+    ] = False,
+    floor: Annotated[
+        float | None,
+        typer.Option("--floor", help="The probability of a label that is not listed; 2**-24."),
+    ] = None,
     metric: MetricName = "jaccard",
     target: Target = None,
     coverage: Coverage = None,
@@ -178,19 +189,26 @@ def calibrate(
     labelsure calibrate scores.npy --truth truth.csv --target 0.9 --out tagger.labelsure
 
     labelsure calibrate answers.jsonl --truth truth.csv --id id --out tagger.labelsure
-    """
+
+    labelsure calibrate sparse.npz --truth sparse_truth.npz --labels-from names.txt --out tags.labelsure
+    """  # noqa: E501, a command stands on one line
+    from labelsure.datasets import read_label_file
     from labelsure.file_models import calibrate_model
 
+    if labels is not None and labels_from is not None:
+        raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
     _check_out(out, [predictions, truth])
     with _notes(quiet or as_json):
         model = calibrate_model(
             predictions,
             truth,
-            labels=labels,
+            labels=labels if labels_from is None else read_label_file(labels_from),
             label_column=label_column,
             sep=sep,
             id_column=id_column,
             logits=logits,
+            sparse=sparse,
+            floor=floor,
             metric=metric,
             target=target,
             coverage=coverage,

@@ -79,7 +79,7 @@ def score(
             out,
             id_column=id_column,
             top=top,
-            probabilities=not no_probabilities,
+            probabilities=False if no_probabilities else None,
             sep=sep,
             open_cost=open_cost,
             tool=to,

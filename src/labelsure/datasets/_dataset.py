@@ -10,18 +10,17 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from labelsure._limits import check_size
 from labelsure._notebook import list_names, make_html
-from labelsure._typing import Indices, Labelsets, RandomState
+from labelsure._typing import Indices, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.errors import InputError
-from labelsure.labelsets import (
-    check_label_names,
-    check_labelsets,
-    code_keys,
-    index_of,
-    names_in,
-    refuse_masked,
+from labelsure.datasets._label_counts import (
+    check_either_form,
+    count_instances,
+    count_labelsets,
 )
+from labelsure.errors import InputError
+from labelsure.labelsets import check_label_names, index_of, names_in, refuse_masked
 from labelsure.named_rows import align_rows
 
 Features = Any
@@ -38,8 +37,10 @@ class Dataset:
         (n, d) features: a DataFrame or scipy sparse matrix; an array becomes a DataFrame. The
         index of a DataFrame names the rows and goes along with their parts.
     Y
-        (n, L) zeros and ones. Where both are DataFrames with an index that does not only count the
-        rows, those of `Y` are brought into the order of `X`, or refused if they are not the same.
+        (n, L) zeros and ones; a scipy sparse matrix becomes a `csr_array` of ones and stays
+        sparse, so that there may be any number of labels. Where both are DataFrames with an index
+        that does not only count the rows, those of `Y` are brought into the order of `X`, or
+        refused if they are not the same.
     label_names
         One for each label; by default the columns of `Y`, or y0, y1, ...
     feature_names
@@ -62,7 +63,7 @@ class Dataset:
     """
 
     X: Features
-    Y: Labelsets
+    Y: Any
     label_names: tuple[str, ...] = ()
     feature_names: tuple[str, ...] = ()
     name: str = "unnamed"
@@ -72,7 +73,7 @@ class Dataset:
     def __post_init__(self) -> None:
         label_names = self.label_names or names_in(self.Y)
         X = _check_features(self.X, self.feature_names)
-        Y = check_labelsets(self.Y, n_samples=X.shape[0])
+        Y = check_either_form(self.Y, n_samples=X.shape[0])
         order = align_rows(index_of(self.Y), index_of(X), name="Y", beside="`X`")
         Y = Y if order is None else Y[order]
         object.__setattr__(self, "X", X)
@@ -83,12 +84,12 @@ class Dataset:
     @property
     def n_samples(self) -> int:
         """The number of instances."""
-        return self.Y.shape[0]
+        return int(self.Y.shape[0])
 
     @property
     def n_labels(self) -> int:
         """The number of labels, L."""
-        return self.Y.shape[1]
+        return int(self.Y.shape[1])
 
     @property
     def n_features(self) -> int:
@@ -121,7 +122,7 @@ class Dataset:
             ``n_labelsets``, how many different labelsets occur; ``constant_labels``, the names of
             labels that all or no instances have.
         """
-        counts = self.Y.sum(axis=0, dtype=np.int64)
+        counts = count_instances(self.Y)
         cardinality = float(counts.sum() / self.n_samples) if self.n_samples else float("nan")
         constant = (counts == 0) | (counts == self.n_samples)
         return {
@@ -130,7 +131,7 @@ class Dataset:
             "n_features": self.n_features,
             "label_cardinality": cardinality,
             "label_density": cardinality / self.n_labels,
-            "n_labelsets": len(np.unique(code_keys(self.Y))),
+            "n_labelsets": count_labelsets(self.Y),
             "constant_labels": [self.label_names[j] for j in np.flatnonzero(constant)],
         }
 
@@ -166,7 +167,7 @@ class Dataset:
         >>> data.select_labels("top2").label_names
         ('a', 'c')
         """
-        counts = self.Y.sum(axis=0, dtype=np.int64)
+        counts = count_instances(self.Y)
         chosen = choose_labels(labels, self.label_names, what="label", counts=counts)
         names = tuple(self.label_names[j] for j in chosen)
         return replace(self, Y=self.Y[:, chosen], label_names=names)
@@ -265,8 +266,8 @@ def split_rows(
     >>> sorted([*train.tolist(), *test.tolist()])
     [0, 1, 2, 3]
     """
-    rows = check_labelsets(Y)
-    n_test = _count_test_rows(test_size, len(rows))
+    rows = check_either_form(Y)
+    n_test = _count_test_rows(test_size, rows.shape[0])
     from labelsure.distributions import make_generator  # reading a file needs no kernels
 
     seed = int(make_generator(random_state).integers(2**32))
@@ -286,16 +287,19 @@ def _count_test_rows(test_size: float, n_samples: int) -> int:
     )
 
 
-def _split_shuffled(Y: Labelsets, n_test: int, seed: int) -> tuple[Indices, Indices]:
+def _split_shuffled(Y: Any, n_test: int, seed: int) -> tuple[Indices, Indices]:
     from sklearn.model_selection import train_test_split
 
-    train, test = train_test_split(np.arange(len(Y)), test_size=n_test, random_state=seed)
+    train, test = train_test_split(np.arange(Y.shape[0]), test_size=n_test, random_state=seed)
     return np.sort(train), np.sort(test)
 
 
-def _split_stratified(Y: Labelsets, n_test: int, seed: int) -> tuple[Indices, Indices]:
+def _split_stratified(Y: Any, n_test: int, seed: int) -> tuple[Indices, Indices]:
     from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
 
+    if sparse.issparse(Y):
+        check_size(Y.shape[0] * Y.shape[1], "Labels as a splitter takes them", "Split without it.")
+        Y = Y.toarray()
     # A single label looks like a binary problem to the splitter; its opposite adds nothing new.
     indicators = np.hstack([Y, 1 - Y]) if Y.shape[1] == 1 else Y
     splitter = MultilabelStratifiedShuffleSplit(n_splits=1, test_size=n_test, random_state=seed)

@@ -1,4 +1,4 @@
-"""`read_dataset`: ARFF, CSV and Parquet files as data sets, labels by name or position."""
+"""`read_dataset`: files of all formats as data sets, labels by name or position."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from labelsure.datasets._columns import (
     read_xml_labels,
 )
 from labelsure.datasets._dataset import Dataset
+from labelsure.datasets._extreme_folder import TEXT, read_extreme_file
 from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
 
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
@@ -57,12 +58,13 @@ def read_dataset(
     nominal: str = "onehot",
     cache: bool | AnyPath = True,
 ) -> Dataset:
-    r"""Read a data set from an ARFF, CSV or Parquet file, as it is or as .gz or .bz2.
+    r"""Read a data set from an ARFF, CSV, Parquet or sparse text file, as it is or as .gz or .bz2.
 
     Parameters
     ----------
     path
-        The suffix says the format: .arff, .csv, .tsv or .parquet, before .gz or .bz2.
+        The suffix says the format: .arff, .csv, .tsv, .parquet, or .txt for a data file of the
+        extreme-classification repository, before .gz or .bz2.
     labels
         Which columns are the labels: names or patterns such as ``"tag_*"`` (a list, or one string
         with commas), or a number, negative for the last columns. Or one column that holds the
@@ -111,8 +113,11 @@ def read_dataset(
     path, nominal = expand_path(path), check_nominal(nominal)
     choice = ColumnChoice.read(labels, index, drop, sep)
     suffix = suffix_of(path)
+    if suffix == TEXT:
+        _refuse_columns(choice, path.name)
+        return read_extreme_file(path)
     if suffix not in (".arff", *TABULAR):
-        raise unknown_name("format of file", path.name, [".arff", *TABULAR])
+        raise unknown_name("format of file", path.name, [".arff", *TABULAR, TEXT])
     content = read_bytes(path)
     origin: dict[str, Any] = {
         "name": stem_of(path),
@@ -123,6 +128,14 @@ def read_dataset(
         data = TABULAR[suffix](decompress(content, path), choice, path.name)
         return replace(data, **origin)
     return _read_cached_arff(path, content, choice, nominal, cache, origin)
+
+
+def _refuse_columns(choice: ColumnChoice, where: str) -> None:
+    if choice != ColumnChoice():
+        raise InputError(
+            f"`labels`, `index`, `drop` and `sep` are about tables, {where} lists labels and "
+            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
+        )
 
 
 def _read_cached_arff(

@@ -24,6 +24,7 @@ from labelsure.distributions import (
     check_distribution,
 )
 from labelsure.errors import InputError, TooLargeError
+from labelsure.labelset_rows import no_labels, stack_rows
 from labelsure.metrics import (
     EXACT,
     F1,
@@ -35,6 +36,7 @@ from labelsure.metrics import (
     get_metric,
 )
 from labelsure.partial_labelsets import PartialLabelsets
+from labelsure.sparse_rows import make_sparse
 
 OpenCost = float | Callable[[float], float]
 """What it costs to leave all labels open, a share of them costing that share of it; or a concave
@@ -226,6 +228,7 @@ def decide(
     metric, empty = get_metric(metric), check_empty(empty)
     dist = check_distribution(dist).with_engine(**settings)
     if open_cost is not None or skeptical:
+        dist = dist.with_dense_rows()
         if return_gap or (open_cost is not None and skeptical):
             raise InputError(
                 "`decide` must be given only one of `open_cost`, `skeptical` and `return_gap`, got "
@@ -267,6 +270,8 @@ def _decide_in_blocks(
 ) -> tuple[Labelsets, Floats]:
     """Decide for as many instances at a time as leave the work arrays small."""
     decide_block = RULES.get(metric, _decide_from_pairs)
+    if dist.sparse_rows:  # it cuts its rows itself, by what is listed of them
+        return decide_block(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
     for rows in cut_rows(len(dist), 8 * dist.n_labels**2, _limits.DECISION_BYTES):
@@ -297,25 +302,23 @@ def _take_majority(
 def _choose_by_size(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best(metric, empty=empty)
-    if best is None:
-        best = choose_f1(dist, empty)
-    return best, np.zeros(len(dist))
+    best = dist.best_with_gap(metric, empty=empty)
+    return (choose_f1(dist, empty), np.zeros(len(dist))) if best is None else best
 
 
 def _transform_or_search(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best(metric, empty=empty)
+    best = dist.best_with_gap(metric, empty=empty)
     if best is None and dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
         best = _best_of_dense_copy(dist, metric, empty)
-    return search_jaccard(dist, empty) if best is None else (best, np.zeros(len(dist)))
+    return search_jaccard(dist, empty) if best is None else best
 
 
 def _decide_from_pairs(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best(metric, empty=empty)
+    best = dist.best_with_gap(metric, empty=empty)
     if best is None and dist.n_labels <= _limits.ALL_PAIRS_LABELS:
         best = _best_of_dense_copy(dist, metric, empty)
     if best is None:
@@ -325,7 +328,7 @@ def _decide_from_pairs(
             f"{dist.n_labels}. Compare your own proposals with `expected_accuracy`, which works "
             "for any number."
         )
-    return best, np.zeros(len(dist))
+    return best
 
 
 RULES: dict[Metric, Rule] = {
@@ -339,15 +342,16 @@ RULES: dict[Metric, Rule] = {
 
 def _best_of_dense_copy(
     dist: LabelsetDistribution, metric: Metric, empty: float
-) -> Labelsets | None:
-    best = np.empty((len(dist), dist.n_labels), dtype=np.int8)
+) -> tuple[Labelsets, Floats] | None:
+    best = []
     for rows in cut_rows(len(dist), 8 * 2**dist.n_labels, _limits.DECISION_BYTES):
         dense = DenseDistribution.from_trusted(dist[rows].probabilities(), dist.label_names)
         found = dense.best(metric, empty=empty)
         if found is None:
             return None
-        best[rows] = found
-    return best
+        best.append(make_sparse(found) if dist.sparse_rows else found)
+    nothing = no_labels(dist[:0].mode())
+    return stack_rows([nothing, *best]), np.zeros(len(dist))
 
 
 # Decisions that go by a support: what the labelsets that were not seen add to the gap.

@@ -4,9 +4,9 @@ from labelsure._kernels.progress import watch_progress
 from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
-from labelsure.distributions._arrays import as_distribution, check_distribution
+from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._block_product import BlockProduct
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._confidence import confidence
@@ -26,6 +26,7 @@ from labelsure.distributions._probabilities import (
     make_random_state,
 )
 from labelsure.distributions._smoothed_table import SmoothedTable
+from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
 from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
@@ -46,6 +47,7 @@ __all__ = [
     "PrefixChain",
     "Profile",
     "SmoothedTable",
+    "SparseIndependentLabels",
     "Summary",
     "Support",
     "TemperedTrellis",
@@ -62,6 +64,7 @@ __all__ = [
     "make_random_state",
     "make_table",
     "open_labels",
+    "suggest_floor",
     "watch_progress",
     "with_flips",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.candidates import Profile
+from labelsure.labelset_rows import stack_rows
 from labelsure.metrics import EXACT, HAMMING, Metric
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "covariance_sums": ("_covariance_sums",),
     "probabilities": ("_probabilities",),
     "best": ("_best",),
+    "best_with_gap": ("_best_with_gap",),
     "support": ("_support",),
     "members": ("_members",),
     "member_weights": ("_member_weights",),
@@ -40,6 +42,7 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),
+    "with_dense_rows": ("_with_dense_rows",),
     "keep_top": ("_keep_top",),
 }
 """Each public question and the primitives that answer it. A new kind implements the abstract ones,
@@ -53,7 +56,8 @@ class TopLabelsets:
     Parameters
     ----------
     labelsets
-        (n, k, L) zeros and ones; of equally probable ones the lowest code comes first.
+        (n, k, L) zeros and ones; of equally probable ones the lowest code comes first. Those of
+        sparse labels are not an array, but also have those of one rank at `[:, rank]`.
     probabilities
         (n, k)
     high
@@ -236,7 +240,7 @@ class Summary:
         profiles = [summary.profile for summary in summaries]
         return cls(
             Profile.concatenate(profiles, profiles[0].n_labels)[order],
-            np.concatenate([summary.mode for summary in summaries])[order],
+            stack_rows([summary.mode for summary in summaries])[order],
             joined("expected"),
             joined("expected_low"),
             joined("expected_high"),

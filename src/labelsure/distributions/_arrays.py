@@ -15,7 +15,9 @@ from labelsure.distributions._probabilities import (
     check_unit_interval,
     clip_certain,
 )
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelset_rows import is_sparse
 from labelsure.labelsets import names_in
 
 PAIR_TOLERANCE = 1e-4  # float32 softmax outputs are rounded
@@ -35,6 +37,8 @@ def as_distribution(
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
+        - scipy sparse matrix of the marginals or logits of listed labels, out of very many: see
+          `SparseIndependentLabels`;
         - a `LabelsetDistribution`, returned as it is, with its own label names.
     kind
         "marginal", "joint" or "logit". It is never guessed from sums.
@@ -56,6 +60,8 @@ def as_distribution(
 
 
 def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
+    if is_sparse(source):
+        return SparseIndependentLabels(source, label_names=label_names)
     if isinstance(source, (list, tuple)) and source and as_floats(source[0], "source").ndim == 2:
         source = _stack_pairs(source)
     if label_names is None:
@@ -96,6 +102,8 @@ def _second_of_pairs(pairs: Any) -> Any:
 
 
 def _from_logits(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
+    if is_sparse(source):
+        return SparseIndependentLabels.from_logits(source, label_names=label_names)
     return IndependentLabels.from_logits(source, label_names)
 
 
@@ -104,13 +112,3 @@ _READERS: dict[str, Callable[[Any, Iterable[Any] | None], LabelsetDistribution]]
     "joint": DenseDistribution,
     "logit": _from_logits,
 }
-
-
-def check_distribution(dist: Any) -> LabelsetDistribution:
-    """Return the argument if it is a distribution over labelsets, or say how to make one."""
-    if not isinstance(dist, LabelsetDistribution):
-        raise InputError(
-            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
-            "Wrap probabilities with `as_distribution`."
-        )
-    return dist

@@ -24,6 +24,8 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
 from labelsure.distributions._open_labels import OpenLabelQuestions
+from labelsure.distributions._tempering import TemperingQuestions
+from labelsure.errors import InputError
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
+class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -53,11 +55,14 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         One for each label; y0, y1, ... where there are none.
     """
 
+    sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
+
     def __init__(
         self, n_samples: int, n_labels: int, label_names: Iterable[Any] | None = None
     ) -> None:
         self._n_samples = n_samples
         self._n_labels = n_labels
+        self.labelset_bytes = n_labels  # about how much memory one takes
         self._label_names = check_label_names(label_names, n_labels)
         self._index: pd.Index | None = None
 
@@ -108,13 +113,15 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         Parameters
         ----------
         Y, name
-            (n, L) zeros and ones, or label names for each instance; what the caller calls it. The
-            columns of a DataFrame are compared by name, its rows by index, an array by position.
+            (n, L) zeros and ones, also sparse, or label names for each instance; what the caller
+            calls it. The columns of a DataFrame are compared by name, its rows by index, an array
+            by position.
         """
         shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
-        if isinstance(Y, np.ndarray):
+        if isinstance(Y, np.ndarray) and not self.sparse_rows:
             return check_labelsets(Y, **shape)
         names = given_names(self.label_names)
+        shape["sparse"] = self.sparse_rows
         return align_labelsets(Y, **shape, label_names=names, index=self.index)
 
     def marginals(self) -> Floats:
@@ -148,13 +155,17 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         """Return the same distributions, computed in another way: settings as for `profile`."""
         return self._with_engine(settings)
 
+    def with_dense_rows(self) -> LabelsetDistribution:
+        """Return the same with arrays as labelsets, or refuse where these would be too large."""
+        return self._with_dense_rows()
+
     def keep_top(self, k: int) -> Self:
         """Return the same distributions, which keep what a table shows of them.
 
         Where every question makes all probabilities anew, as in a `ChainMixture` of few labels, the
         first one also finds the marginals and the k most probable labelsets.
         """
-        return self._keep_top(arguments.check_number_of_best(k, len(self), self.n_labels))
+        return self._keep_top(arguments.check_number_of_best(k, self))
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -164,7 +175,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         k
             From 1 to 2**L. Beyond the support of a distribution they have probability 0.
         """
-        return self._top(arguments.check_number_of_best(k, len(self), self.n_labels))
+        return self._top(arguments.check_number_of_best(k, self))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
         """Draw labelsets, shape (n, size, L).
@@ -175,7 +186,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
             How many for each instance; seed, generator or None. The same seed gives the same draws
             on any number of threads.
         """
-        size = arguments.check_number_of_draws(size, len(self), self.n_labels)
+        size = arguments.check_number_of_draws(size, self)
         return self._sample(size, arguments.make_generator(random_state))
 
     def expected(self, metric: MetricLike, Y_pred: Any, *, empty: float = 1.0) -> Expected:
@@ -198,9 +209,8 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         """
         metric, empty = get_metric(metric), check_empty(empty)
         if count_axes(Y_pred) == 3:
-            guesses = check_guesses(
-                Y_pred, name="Y_pred", n_samples=len(self), n_labels=self.n_labels
-            )
+            shape = {"n_samples": len(self), "n_labels": self.n_labels}
+            guesses = check_guesses(Y_pred, name="Y_pred", **shape, sparse=self.sparse_rows)
             return self._expected_of_guesses(metric, guesses, empty)
         return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
 
@@ -236,6 +246,12 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         (n, L) labelsets, on a tie the lowest code; None where there is no such way
         """
         return self._best(get_metric(metric), check_empty(empty))
+
+    def best_with_gap(
+        self, metric: MetricLike, *, empty: float = 1.0
+    ) -> tuple[Labelsets, Floats] | None:
+        """Return the same, and by how much each is below the best possible at most, (n,)."""
+        return self._best_with_gap(get_metric(metric), check_empty(empty))
 
     def support(self) -> Iterator[tuple[Indices, Support]] | None:
         """Return the labelsets that decisions have to go by, where this kind cannot see all.
@@ -276,28 +292,6 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         """
         chosen = check_metrics(metrics)
         return self.with_engine(**settings)._summary(chosen, check_empty(empty))
-
-    def temper(self, power: float, *, links: bool = False) -> LabelsetDistribution:
-        """Return distributions that are sharper (power above 1) or flatter (below 1) than these.
-
-        Parameters
-        ----------
-        power
-            Above 0; 1 changes nothing.
-        links
-            False raises the probability of every labelset to the power, and divides by the sum:
-            `labelsure.JointTemperature` fits it. True multiplies the log-odds of each label given
-            those before it: `labelsure.LinkTemperature` fits that.
-        """
-        power = arguments.check_power(power)
-        if power == 1:
-            return self
-        new = self._temper_links(power) if links else self._temper(power)
-        return new.with_index(self._index)
-
-    def link_logits(self, Y: Any) -> Floats:
-        """Return the log-odds of each label's value in Y, given those before: (n, n_chains, L)."""
-        return self._link_logits(self.align(Y, "Y"))
 
     def size_marginals(self) -> Floats:
         """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
@@ -369,6 +363,10 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
 
+    def _best_with_gap(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        best = self._best(metric, empty)
+        return None if best is None else (best, np.zeros(len(self)))
+
     def _covariance_sums(self) -> Floats | None:
         return None
 
@@ -381,21 +379,23 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def _member_weights(self) -> Floats | None:
         return None
 
-    def _temper(self, power: float) -> LabelsetDistribution:
-        from labelsure.distributions._dense import temper_all
-
-        return temper_all(self, power)
-
-    def _temper_links(self, power: float) -> LabelsetDistribution:
-        raise arguments.without_links(self)
-
-    def _link_logits(self, Y: Labelsets) -> Floats:
-        raise arguments.without_links(self)
-
     def _with_engine(self, settings: EngineSettings) -> Self:
         if settings:
             DEFAULT_ENGINE.replace(settings)  # wrong settings are wrong for all kinds
         return self
 
+    def _with_dense_rows(self) -> LabelsetDistribution:
+        return self
+
     def _keep_top(self, k: int) -> Self:
         return self
+
+
+def check_distribution(dist: Any) -> LabelsetDistribution:
+    """Return the argument if it is a distribution over labelsets, or say how to make one."""
+    if not isinstance(dist, LabelsetDistribution):
+        raise InputError(
+            f"`dist` must be a LabelsetDistribution, got {type(dist).__name__}. "
+            "Wrap probabilities with `as_distribution`."
+        )
+    return dist

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from labelsure.candidates import check_candidates, confidence_of_profile
-from labelsure.distributions._arrays import check_distribution
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._engines import EngineSettings
 
 if TYPE_CHECKING:

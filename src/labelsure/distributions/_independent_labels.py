@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -10,32 +9,20 @@ import numpy as np
 from scipy.special import expit, logit
 
 from labelsure import _limits
-from labelsure._kernels import independent_sums as kernels
-from labelsure._kernels import unit_interval
 from labelsure._kernels.partial_answers import partial_f1_rows, partial_jaccard_rows
-from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._limits import check_size, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
+from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._open_labels import open_labels
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
 from labelsure.labelsets import OPEN, fill_with_lowest, index_of, names_in
 from labelsure.metrics import EXACT, F1, JACCARD, Metric
-
-_EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
-    JACCARD: kernels.expected_jaccard_rows,
-    F1: kernels.expected_f1_rows,
-}
-
-_BY_SIZE_ROWS: dict[Metric, tuple[Callable[..., None], Callable[[int], int]]] = {
-    JACCARD: (kernels.jaccard_by_size_rows, lambda n_labels: n_labels - 1),
-    F1: (kernels.f1_by_size_rows, lambda n_labels: 2 * n_labels - 1),
-}
-"""For each metric the kernel and the degree of its integrand."""
 
 _PARTIAL_ROWS: dict[Metric, Callable[..., None]] = {
     JACCARD: partial_jaccard_rows,
@@ -149,9 +136,7 @@ class IndependentLabels(LabelsetDistribution):
         return log(p), log(1 - p)
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        values = np.empty((len(self), 4))
-        for_rows(independent_profile_rows, len(self), self._p, into=[values])
-        log_top, flip_odds, entropy, log_collision = values.T.copy()
+        log_top, flip_odds, entropy, log_collision = self.listed.profile()
         log_flip = log(flip_odds)
         if self._logits is not None:
             log_flip = -np.abs(self._logits).min(axis=1)
@@ -175,8 +160,8 @@ class IndependentLabels(LabelsetDistribution):
         # What flipping a label away from the mode costs, in units of log-probability.
         costs = np.abs(log_one - log_zero)
         for i, best in enumerate(labelsets):
-            codes = _cheapest_codes(costs[i], modes[i], k)
-            _write_codes(codes, best)
+            codes = cheapest_codes(costs[i], modes[i], k)
+            write_codes(codes, best)
             fill_with_lowest(best, len(codes))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
                 logs[i, rows] = _sum_logs(log_one[i], log_zero[i], best[rows])
@@ -192,27 +177,19 @@ class IndependentLabels(LabelsetDistribution):
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        expected = np.empty(len(self))
-        if metric in _EXPECTED_ROWS:
-            for_rows(_EXPECTED_ROWS[metric], len(self), self._p, Y_pred, empty, into=[expected])
-            return expected
-        hits, misses = (np.empty((len(self), self.n_labels + 1)) for _ in range(2))
-        for_rows(kernels.count_rows, len(self), self._p, Y_pred, into=[hits, misses])
-        n_predicted = Y_pred.sum(axis=1)
-        for k in np.unique(n_predicted):
-            rows = n_predicted == k
-            values = metric.table(self.n_labels, k, empty=empty)
-            by_misses = hits[rows, : values.shape[0]] @ values
-            expected[rows] = (by_misses * misses[rows, : values.shape[1]]).sum(axis=1)
-        return expected
+        return self.listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)
+
+    @property
+    def listed(self) -> ListedLabels:
+        """All labels, as their closed forms need them."""
+        return ListedLabels.of_matrix(self._p)
 
     def _size_marginals(self) -> Floats:
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        hits, misses = (np.empty((len(self), self.n_labels + 1)) for _ in range(2))
         for j in range(self.n_labels):  # the size is one more than that of the other labels
             only_j = np.zeros((len(self), self.n_labels), dtype=np.int8)
             only_j[:, j] = 1
-            for_rows(kernels.count_rows, len(self), self._p, only_j, into=[hits, misses])
+            hits, misses = self.listed.count_hits(only_j.reshape(-1), self.n_labels)
             by_size[:, j] = hits[:, 1:2] * misses[:, : self.n_labels]
         return by_size
 
@@ -242,16 +219,11 @@ class IndependentLabels(LabelsetDistribution):
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""
-        if metric not in _BY_SIZE_ROWS:
+        if not has_best_size(metric):
             return None
         order = np.argsort(-self._p, axis=1, kind="stable")
         descending = np.take_along_axis(self._p, order, axis=1).astype(np.float64, copy=False)
-        kernel, degree = _BY_SIZE_ROWS[metric]
-        nodes, weights = unit_interval(degree(self.n_labels))
-        values = np.empty((len(self), self.n_labels + 1))
-        for_rows(kernel, len(self), descending, empty, nodes, weights, into=[values])
-        # Of equally good sizes the smallest is a subset of the others: the lowest code.
-        n_chosen = (values >= values.max(axis=1, keepdims=True) - _limits.TIE).argmax(axis=1)
+        n_chosen, _ = best_sizes(metric, descending, self.listed.rest, empty)
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
@@ -296,41 +268,3 @@ class IndependentLabels(LabelsetDistribution):
 def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:
     """Return the log-probability of each labelset, (n,); logs for each of them or for all."""
     return np.where(Y == 1, log_one, log_zero).sum(axis=1)
-
-
-def _cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
-    """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
-
-    Fewer where there are fewer: a label that is certain is never flipped.
-
-    The order is that of (cost, code): a flip adds its cost to the first and plus or minus 2**j to
-    the second. Both are sums and each such pair is positive, so the usual heap works on pairs: the
-    sets of flips that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}. An entry
-    holds the pair of its flips, the last of them, and the pair without the last.
-    """
-    mode_code = sum(1 << j for j in np.flatnonzero(mode).tolist())
-    flips = [
-        (float(cost[j]), -(1 << j) if mode[j] else 1 << j)
-        for j in np.flatnonzero(np.isfinite(cost)).tolist()
-    ]
-    flips = heapq.nsmallest(k, flips)
-    codes = [mode_code]
-    heap = [(added, mode_code + change, 0, 0.0, mode_code) for added, change in flips[:1]]
-    while heap and len(codes) < k:
-        total, code, last, total_before, code_before = heapq.heappop(heap)
-        codes.append(code)
-        following = last + 1
-        if following < len(flips):
-            added, change = flips[following]
-            heapq.heappush(heap, (total + added, code + change, following, total, code))
-            exchanged = total_before + added, code_before + change
-            heapq.heappush(heap, (*exchanged, following, total_before, code_before))
-    return codes
-
-
-def _write_codes(codes: list[int], rows: Labelsets) -> None:
-    """Write the labelsets of codes of any length to the first rows."""
-    n_bytes = -(-rows.shape[1] // 8)
-    octets = np.frombuffer(b"".join(c.to_bytes(n_bytes, "little") for c in codes), dtype=np.uint8)
-    bits = np.unpackbits(octets.reshape(-1, n_bytes), axis=1, bitorder="little")
-    rows[: len(codes)] = bits[:, : rows.shape[1]]

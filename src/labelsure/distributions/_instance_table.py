@@ -116,8 +116,9 @@ def make_table(
     table = pd.DataFrame(columns).set_axis(index)
     if not probabilities:
         return table
+    marginals = dist.with_dense_rows().marginals()
     names = [f"probability_{name}" for name in dist.label_names]
-    return pd.concat([table, pd.DataFrame(dist.marginals(), index, names)], axis=1)
+    return pd.concat([table, pd.DataFrame(marginals, index, names)], axis=1)
 
 
 def check_shown(k: int, n_labels: int) -> int:
@@ -182,7 +183,7 @@ class ShownInstances:
         k: int = 3,
         *,
         candidates: str | Sequence[str] | None = None,
-        probabilities: bool = True,
+        probabilities: bool | None = None,
         sep: str | None = None,
     ) -> pd.DataFrame:
         """Return the mode and what is known of it as a table, see `docs/table.md`.
@@ -194,10 +195,12 @@ class ShownInstances:
         candidates
             As for `labelsure.confidence`; [] for none.
         probabilities
-            Whether to add a column for each label.
+            Whether to add a column for each label; None means yes, but for sparse labels.
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
         """
+        if probabilities is None:
+            probabilities = not self.sparse_rows
         return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
 
     def plot(self: Any, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from labelsure._typing import Indices
 from labelsure.distributions._answers import TopLabelsets
-from labelsure.distributions._dense import DenseDistribution
+
+if TYPE_CHECKING:
+    from labelsure.distributions._dense import DenseDistribution
 
 
 class KeptAnswers:
@@ -21,6 +25,7 @@ class KeptAnswers:
 
     Examples
     --------
+    >>> from labelsure import DenseDistribution
     >>> kept = KeptAnswers(2, 1, 1)
     >>> dense = DenseDistribution([[0.9, 0.1], [0.2, 0.8]])
     >>> kept.note(np.array([1]), dense[1])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure import _limits
-from labelsure._kernels import dense_sweeps, independent_sums
+from labelsure._kernels import dense_sweeps
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._listed_labels import ListedLabels
 from labelsure.errors import TooLargeError
 from labelsure.labelsets import OPEN, codes_of
 from labelsure.metrics import Metric
@@ -29,16 +29,18 @@ def count_overlaps(dist: LabelsetDistribution, answers: Labelsets) -> Floats:
 
     Examples
     --------
+    >>> from labelsure import IndependentLabels
     >>> count_overlaps(IndependentLabels([[0.9]]), np.array([[1]], dtype=np.int8))
     array([[[0.1, 0. ],
             [0.9, 0. ]]])
     """
+    from labelsure.distributions._independent_labels import IndependentLabels  # a kind is above
+
     is_open, predicted = answers == OPEN, (answers == 1).astype(np.int8)
     if isinstance(dist, IndependentLabels):
         # A label that is not counted is like one that never comes.
-        shown = np.where(is_open, 0.0, dist._marginals())
-        hits, misses = (np.empty((len(dist), dist.n_labels + 1)) for _ in range(2))
-        for_rows(independent_sums.count_rows, len(dist), shown, predicted, into=[hits, misses])
+        shown = ListedLabels.of_matrix(np.where(is_open, 0.0, dist._marginals()))
+        hits, misses = shown.count_hits(predicted.reshape(-1), dist.n_labels)
         return hits[:, :, np.newaxis] * misses[:, np.newaxis]
     overlap = np.zeros((len(dist), dist.n_labels + 1, dist.n_labels + 1))
     if dist.n_labels <= _limits.CHEAP_DENSE_LABELS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,10 @@ from labelsure import _limits
 from labelsure._limits import check_size
 from labelsure._typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
-from labelsure.labelsets import refuse_masked
+from labelsure.labelset_rows import refuse_masked
+
+if TYPE_CHECKING:
+    from labelsure.distributions._bridge import LabelsetDistribution
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
@@ -21,28 +24,28 @@ ROUNDING = 1e-6
 trees or folds lose one."""
 
 
-def check_number_of_best(k: Any, n_samples: int, n_labels: int) -> int:
+def check_number_of_best(k: Any, dist: LabelsetDistribution) -> int:
     """Return how many of the most probable labelsets are wanted, if there are so many."""
-    if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**n_labels:
+    if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**dist.n_labels:
         raise InputError(
-            f"`k` must be a whole number from 1 to 2**{n_labels}, got {k!r}. "
+            f"`k` must be a whole number from 1 to 2**{dist.n_labels}, got {k!r}. "
             "There are no more labelsets than that."
         )
     check_size(
-        n_samples * int(k) * (n_labels + 8),
-        f"The `k` most probable labelsets of {n_samples} instances",
+        len(dist) * int(k) * (dist.labelset_bytes + 8),
+        f"The `k` most probable labelsets of {len(dist)} instances",
         "Ask for fewer, or for fewer instances (`dist[:10]`).",
     )
     return int(k)
 
 
-def check_number_of_draws(size: Any, n_samples: int, n_labels: int) -> int:
+def check_number_of_draws(size: Any, dist: LabelsetDistribution) -> int:
     """Return how many draws of each instance are wanted, if they fit into memory."""
     if not isinstance(size, (int, np.integer)) or size < 0:
         raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
     check_size(
-        n_samples * int(size) * n_labels,
-        f"`size` draws of {n_samples} instances",
+        len(dist) * int(size) * dist.labelset_bytes,
+        f"`size` draws of {len(dist)} instances",
         "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
     )
     return int(size)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.estimation._design import Inputs
 from labelsure.estimation._shift_test import MAX_LABELS, View, label_column, sample_rows
+from labelsure.label_outcomes import largest_marginals
 from labelsure.saving import expect, is_array
 
 if TYPE_CHECKING:
@@ -65,14 +66,19 @@ class CalibrationSample:
         table
             All instances.
         outcomes
-            Their labels one by one; None for a table without them.
+            Their labels one by one; None for a table without them, and for sparse labels.
         accuracy, estimated
             (n,) of each.
         """
         rows = sample_rows(len(table))
         if outcomes is None:
             view = View.of_table(table, rows)
-            return cls(view, accuracy[rows], estimated[rows])
+            largest = [largest_marginals(dist) for dist, _ in table.compared if dist.sparse_rows]
+            if largest:
+                values = np.concatenate([values for _, values in largest])
+                view = view.with_columns(largest[0][0], values[rows])
+            one = len(table.compared) <= 1
+            return cls(view, accuracy[rows], estimated[rows], of_one_model=one)
         marginals = outcomes.marginals[rows]
         often = np.argsort(-outcomes.marginals.mean(axis=0), kind="stable")[:MAX_LABELS]
         kept = np.sort(often)

@@ -15,6 +15,7 @@ from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
+from labelsure.labelset_rows import differing_rows
 from labelsure.metrics import Metric, MetricLike, get_metric
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
@@ -131,9 +132,11 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
     rows = sample_rows(len(table))
     if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
         return View.of_table(table, rows, decisions=not isinstance(source, Profile))
-    from labelsure.label_outcomes import calibration_marginals
+    from labelsure.label_outcomes import calibration_marginals, largest_marginals
 
     some = source if len(rows) == len(source) else source[rows]
+    if some.sparse_rows:
+        return View.of_table(table, rows).with_columns(*largest_marginals(some))
     return View.of_table(table, rows, calibration_marginals(some), source.label_names)
 
 
@@ -183,7 +186,7 @@ def check_same_decisions(rule: str, source: Any, Y_pred: Any) -> Any:
             "`Y_pred` must be None with a Profile, because the estimator was fitted to the mode "
             "and a profile does not say whether this is it. Pass the distribution."
         )
-    n_others = int((source.align(Y_pred, "Y_pred") != source.mode()).any(axis=1).sum())
+    n_others = int(differing_rows(source.align(Y_pred, "Y_pred"), source.mode()).sum())
     if n_others:
         raise InputError(
             "`Y_pred` must be the most probable labelsets, to which the estimator was fitted, "
@@ -245,7 +248,7 @@ def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empt
     matrix = np.empty((len(table), len(names)), order="F")
     for j, name in enumerate(names):
         if name in CANDIDATES:
-            matrix[:, j] = table.candidate(name)
+            matrix[:, j] = table.spread_candidate(name)
         else:
             matrix[:, j] = _OTHER_FEATURES[name](table, metric, empty)
     finite = np.isfinite(matrix).all(axis=0)

@@ -116,6 +116,12 @@ def check_labels_are_known(
             "`dist` must be a LabelsetDistribution for measures of single labels, which nothing "
             f"else tells apart, got {type(dist).__name__}. Pass the distribution."
         )
+    if dist.sparse_rows:
+        raise InputError(
+            f"`dist` must not be sparse for measures of single labels, got {dist.n_labels} labels, "
+            "most of which occur too seldom to say anything of. Select some of them, or fit and "
+            "estimate with `dist.with_dense_rows()` where there are few."
+        )
     if calibration is None and learns:
         raise InputError(
             "The estimator must be fitted to a LabelsetDistribution, without groups, for measures "

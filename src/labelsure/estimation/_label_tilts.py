@@ -82,7 +82,7 @@ def weigh_by_labels(sample: CalibrationSample, batch: View) -> tuple[Weights, La
         raise InputError(
             "shift='labels' needs the probability of each label, for the labelled instances and "
             "for the batch, but they are not known. Fit and estimate with a LabelsetDistribution, "
-            "not with a table."
+            "not with a table or sparse labels."
         )
     truth = sample.true_labels().astype(np.float64)
     with one_blas_thread():

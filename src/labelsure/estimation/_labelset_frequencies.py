@@ -15,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._typing import Floats, Integers, Labelsets
+from labelsure._typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelsets import code_keys, given_names
+from labelsure.labelset_rows import given_names, is_sparse, row_keys
+from labelsure.labelsets import from_text
+from labelsure.named_rows import list_some
 from labelsure.saving import expect, is_array
 from labelsure.score_table import ScoreTable
+from labelsure.sparse_rows import make_sparse, sparse_ones
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,16 @@ class LabelsetFrequencies:
     Parameters
     ----------
     labelsets
-        (m, L) the distinct ones, in the order of their codes.
+        (m, L) the distinct ones, in the order of their codes; of sparse rows the labels of all, one
+        labelset after the other.
     counts
         (m,) instances with each.
     label_names
         One for each label; None where nobody named them.
+    starts
+        (m + 1,) where each labelset starts, of sparse rows; None for an array.
+    n_labels
+        L, of sparse rows.
 
     Examples
     --------
@@ -48,13 +56,27 @@ class LabelsetFrequencies:
     labelsets: Labelsets
     counts: Integers
     label_names: tuple[str, ...] | None = None
+    starts: Indices | None = None
+    n_labels: int | None = None
+
+    @property
+    def rows(self) -> Labelsets:
+        """The distinct labelsets."""
+        if self.starts is None or self.n_labels is None:
+            return self.labelsets
+        return sparse_ones(self.labelsets, self.starts, self.n_labels)
 
     @classmethod
     def of(cls, Y: Labelsets, label_names: tuple[str, ...] | None = None) -> LabelsetFrequencies:
         """Count (n, L) labelsets of at least one instance."""
-        _, first, counts = np.unique(code_keys(Y), return_index=True, return_counts=True)
+        _, first, counts = np.unique(row_keys(Y), return_index=True, return_counts=True)
+        counts = counts.astype(np.int64)
         names = None if label_names is None else given_names(label_names)
-        return cls(np.ascontiguousarray(Y[first]), counts.astype(np.int64), names)
+        if is_sparse(Y):  # plain arrays, which can be saved
+            rows: Any = Y[first]
+            labels, starts = (part.astype(np.int64) for part in (rows.indices, rows.indptr))
+            return cls(labels, counts, names, starts, Y.shape[1])
+        return cls(np.ascontiguousarray(Y[first]), counts, names)
 
     @classmethod
     def read(cls, Y_train: Any, dist: Any) -> LabelsetFrequencies:
@@ -75,23 +97,28 @@ class LabelsetFrequencies:
         if isinstance(dist, LabelsetDistribution):
             names = given_names(dist.label_names)
         is_frame = hasattr(Y_train, "columns")
-        read = read_labelsets(Y_train, None if is_frame else names, name="Y_train")
+        sparse = is_sparse(Y_train) or getattr(dist, "sparse_rows", False)
+        own = None if is_frame else names
+        read = read_labelsets(Y_train, own, name="Y_train", sparse=sparse)
         rows = read.rows
         if is_frame and names is not None and read.label_names is not None:
             rows = rows[:, match_labels(read.label_names, names, "Y_train", "the distribution")]
-        if len(rows) == 0:
+        if rows.shape[0] == 0:
             raise InputError("`Y_train` must hold at least one labelset, got none. Leave it out.")
         return cls.of(rows, names or read.label_names)
 
     def counts_of(self, Y: Labelsets) -> Integers:
         """Return how many instances had each of the (n, L) labelsets, 0 for what was not seen."""
-        n_labels = self.labelsets.shape[1]
+        known_rows = self.rows
+        n_labels = known_rows.shape[1]
         if Y.shape[1] != n_labels:
             raise InputError(
                 f"The predictions must have the {n_labels} labels of the training data, got "
                 f"{Y.shape[1]}. Pass what the same classifier predicted."
             )
-        known, keys = code_keys(self.labelsets), code_keys(Y)
+        if is_sparse(known_rows) != is_sparse(Y):
+            known_rows, Y = make_sparse(known_rows), make_sparse(Y)
+        known, keys = row_keys(known_rows), row_keys(Y)
         places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
         return np.where(known[places] == keys, self.counts[places], 0)
 
@@ -113,21 +140,23 @@ class LabelsetFrequencies:
         if names is not None and self.label_names is not None and names != self.label_names:
             raise InputError(
                 "`dist` must have the labels of the training data, in their order, got "
-                f"{', '.join(names)} instead of {', '.join(self.label_names)}."
+                f"{list_some(names)} instead of {list_some(self.label_names)}."
             )
         return table.with_frequencies(self.log_frequencies(read_decisions(table)))
 
     def check_loaded(self) -> None:
         """Raise an `InputError` if these cannot be counts of labelsets."""
         shape: tuple[int, ...] = getattr(self.labelsets, "shape", ())
+        if self.starts is not None:
+            shape = self._check_loaded_rows()
         expect(
             len(shape) == 2
             and min(shape) > 0
-            and self.labelsets.dtype == np.int8
-            and bool(np.isin(self.labelsets, (0, 1)).all()),
+            and (self.starts is not None or self.labelsets.dtype == np.int8)
+            and (self.starts is not None or bool(np.isin(self.labelsets, (0, 1)).all())),
             "the labelsets that were seen must be rows of zeros and ones",
         )
-        keys = code_keys(self.labelsets)
+        keys = row_keys(self.rows)
         expect(
             bool((keys[1:] > keys[:-1]).all()),
             "the labelsets that were seen must be distinct and in order",
@@ -142,18 +171,46 @@ class LabelsetFrequencies:
             "the labelsets that were seen must have a name for each label, or none",
         )
 
+    def _check_loaded_rows(self) -> tuple[int, int]:
+        """Raise an `InputError` if these cannot be sparse rows; return their shape."""
+        starts, labels, n_labels = self.starts, self.labelsets, self.n_labels
+        are_arrays = all(
+            isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype == np.int64
+            for part in (starts, labels)
+        )
+        expect(
+            are_arrays
+            and isinstance(n_labels, int)
+            and starts is not None
+            and len(starts) > 1
+            and starts[0] == 0
+            and starts[-1] == len(labels)
+            and bool((np.diff(starts) >= 0).all())
+            and bool(((labels >= 0) & (labels < n_labels)).all()),
+            "the labelsets that were seen must be rows of labels, one after the other",
+        )
+        steps = np.diff(labels)
+        begins = np.zeros(len(labels), dtype=bool)
+        begins[starts[:-1][starts[:-1] < len(labels)]] = True  # type: ignore[index]
+        expect(
+            bool(((steps > 0) | begins[1:]).all()),
+            "the labels of each labelset that was seen must be in order",
+        )
+        return len(starts) - 1, int(n_labels)  # type: ignore[arg-type]
+
 
 def read_decisions(table: ScoreTable) -> Labelsets:
-    """Return the predicted labelsets of a table, (n, L); a DataFrame has them as digits."""
+    """Return the predicted labelsets of a table, (n, L); a DataFrame has them as texts."""
     if table.decisions is not None:
         return table.decisions
-    digits = [str(text) for text in table.to_frame().get("decision", [])]
-    lengths = {len(text) for text in digits}
-    if len(lengths) != 1 or set("".join(digits)) - {"0", "1"}:
+    frame = table.to_frame()
+    sizes = set(frame.get("n_labels", []))
+    texts = [str(text) for text in frame.get("decision", [])]
+    decisions = from_text(texts, int(sizes.pop()) if len(sizes) == 1 else None)
+    if decisions is None:
         raise InputError(
             "The table must have a column 'decision' with the predicted labelsets, a digit for "
             "each of the same labels, or a column 'log_frequency', for an estimator that counts "
             "labelsets. `ScoreTable.from_distribution` makes it."
         )
-    bits = np.frombuffer("".join(digits).encode("ascii"), dtype=np.uint8) - ord("0")
-    return bits.reshape(len(digits), lengths.pop()).astype(np.int8)
+    return decisions

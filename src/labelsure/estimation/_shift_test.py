@@ -88,7 +88,7 @@ class View:
         decisions
             Whether the table says what was predicted; one of profiles does not.
         """
-        columns = [table.candidate(name)[rows] for name in CANDIDATE_COLUMNS]
+        columns = [table.spread_candidate(name)[rows] for name in CANDIDATE_COLUMNS]
         names = CANDIDATE_COLUMNS
         if decisions:
             names = (*names, N_PREDICTED)

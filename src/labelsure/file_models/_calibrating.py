@@ -11,8 +11,22 @@ from sklearn.pipeline import Pipeline
 from labelsure._typing import AnyPath
 from labelsure.classifiers import PrecomputedProbabilities
 from labelsure.datasets import ColumnChoice
-from labelsure.file_models._truth_tables import join_truth, read_truth
-from labelsure.input_columns import PredictionColumns, find_layout
+from labelsure.errors import InputError
+from labelsure.file_models._truth_tables import join_truth, names_in_truth, read_truth
+from labelsure.input_columns import (
+    CELLS,
+    LABELS,
+    LISTED,
+    LISTS,
+    SCORES,
+    Layout,
+    PredictionColumns,
+    all_listed_labels,
+    check_lists_labels,
+    find_layout,
+)
+from labelsure.labelsets import check_label_names, given_names
+from labelsure.named_rows import list_some
 from labelsure.table_files import read_table
 
 if TYPE_CHECKING:
@@ -33,6 +47,8 @@ def calibrate_model(
     sep: str | None = None,
     id_column: str | None = None,
     logits: bool = False,
+    sparse: bool = False,
+    floor: float | None = None,
     metric: str = "jaccard",
     target: float | None = None,
     coverage: float | None = None,
@@ -49,10 +65,12 @@ def calibrate_model(
     predictions
         A file that `labelsure.table_files.read_table` reads, or a DataFrame: a column of scores
         for each label; a cell with all scores, as pairs of label and score or in the order of the
-        labels; or a list of answers, which are votes. See `PredictionColumns`.
+        labels; a list of answers, which are votes; or the rows of a sparse matrix. See
+        `PredictionColumns`.
     truth
         A file or a DataFrame: a column of zeros and ones for each label, or one column with the
-        names of each row's labels, as lists or as text.
+        names of each row's labels, as lists or as text; beside sparse predictions also the rows of
+        a sparse matrix, or numbers of labels from 0 on where these have no names.
     labels
         The labels, in a list or with commas. None takes those that the tables name. They name the
         columns of an array.
@@ -65,6 +83,12 @@ def calibrate_model(
         are taken in their order.
     logits
         Whether scores are logits instead of probabilities.
+    sparse
+        Whether rows with pairs of label and score list some of very many labels only, so that the
+        others have a probability near 0. A sparse matrix says so by itself.
+    floor
+        How probable each label is that such a row does not list; None means 2**-24.
+        `labelsure.suggest_floor` finds one from labelled instances.
     metric, target, coverage, region, level, random_state
         As of `AccuracyAwareClassifier`.
 
@@ -90,24 +114,38 @@ def calibrate_model(
     if id_column is None and all(ID in table.columns for table in (said, known)):
         id_column = ID
     layout = find_layout(said, id_column)
+    is_sparse = sparse or layout.name == LISTED
+    if is_sparse:
+        check_lists_labels(layout.name)
+    else:
+        _check_all_listed(said, layout, names, floor, _describe(predictions, "the predictions"))
+    of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
+    if is_sparse and names is None:
+        names = _all_labels(said, layout, known, _describe(truth, "the truth"), of_truth)
     found = read_truth(
         known,
         _describe(truth, "the truth"),
         labels=names,
         predicted=layout,
         cells=None if layout.column is None else said[layout.column],
-        label_column=label_column,
-        sep=sep,
-        id_column=id_column,
+        sparse=is_sparse,
+        **of_truth,
     )
     columns = PredictionColumns(
-        found.label_names, layout.name, layout.column, id_column=id_column, logits=logits
+        given_names(found.label_names) or len(found.label_names),
+        layout.name,
+        layout.column,
+        id_column=id_column,
+        logits=logits,
+        sparse=sparse and layout.name != LISTED,
     )
     where = _describe(predictions, "the predictions")
     said, Y = join_truth(said, found, id_column, where)
     columns.fit(said).convert(said, where)  # which names the rows that cannot be read, and the file
     kind = "votes" if layout.name == "answers" else "logit" if logits else "marginal"
-    fitted = Pipeline([("columns", columns), ("predictions", PrecomputedProbabilities(kind))])
+    known_names = given_names(found.label_names) if is_sparse else None
+    wrapped = PrecomputedProbabilities(kind, known_names, floor if is_sparse else None)
+    fitted = Pipeline([("columns", columns), ("predictions", wrapped)])
     model = AccuracyAwareClassifier(
         FrozenEstimator(fitted.fit(said, Y)),
         metric,
@@ -118,6 +156,41 @@ def calibrate_model(
         random_state=random_state,
     )
     return model.fit(said, Y)
+
+
+def _check_all_listed(
+    said: pd.DataFrame, layout: Layout, names: Any, floor: float | None, where: str
+) -> None:
+    """Refuse rows that list different labels, where nobody has said that they list some only."""
+    if floor is not None:
+        raise InputError(
+            "`floor` (`--floor`) is about labels that are not listed, these predictions list all. "
+            "Leave it out, or say that rows list some labels by `sparse` (`--sparse`)."
+        )
+    if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
+        return
+    first = set(layout.label_names)
+    others = [label for label in _listed_labels(said, layout) if label not in first]
+    if others:
+        raise InputError(
+            f"The rows of {where} list different labels: {list_some(others)} are not in row 0. If "
+            "rows list some labels of many, say so by `sparse` (`--sparse`); otherwise let the "
+            "other system print the scores of all labels, e.g. by top_k=None."
+        )
+
+
+def _listed_labels(said: pd.DataFrame, layout: Layout) -> list[str]:
+    cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
+    return all_listed_labels([said[name] for name in cells])
+
+
+def _all_labels(
+    said: pd.DataFrame, layout: Layout, known: pd.DataFrame, where: str, of_truth: dict[str, Any]
+) -> Any:
+    """Return the labels of sparse predictions: all of a matrix, or all that both tables name."""
+    if layout.n_labels is not None:
+        return check_label_names(None, layout.n_labels)
+    return sorted({*_listed_labels(said, layout), *names_in_truth(known, where, **of_truth)})
 
 
 def _split_names(labels: Any) -> list[str] | None:

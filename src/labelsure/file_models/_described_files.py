@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labelsure._notebook import join_names
 from labelsure._storage import expand_path
 from labelsure._typing import AnyPath
+from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.saving import damaged, read_description
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class DescribedFile:
         if self.card is not None:
             lines.append(str(self.card))
         elif self.label_names is not None:
-            lines.append(f"labels: {len(self.label_names)} ({', '.join(self.label_names)})")
+            names = join_names(self.label_names, MAX_NAMES_LISTED)
+            lines.append(f"labels: {len(self.label_names)} ({names})")
         return "\n".join(lines)
 
 

@@ -54,6 +54,11 @@ class InputTable:
         self._id_is_wanted = id_column is not None
         self.id_column = self._reader.id_column if id_column is None else id_column
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows list some of very many labels, so that labelsets are sparse."""
+        return bool(getattr(self._reader, "is_sparse", False))
+
     def read(self, frame: pd.DataFrame, where: str = "the table") -> tuple[Any, pd.Index | None]:
         """Return what the model takes for these rows, with their index, and their names.
 

@@ -11,9 +11,17 @@ import numpy as np
 from labelsure._typing import Labelsets
 from labelsure.datasets import read_index, read_labels
 from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.file_models._sparse_truth import (
+    holds_sparse_rows,
+    read_label_lists,
+    read_sparse_rows,
+    split_cell,
+)
 from labelsure.input_columns import ANSWERS, Layout, all_labels_in_answers
+from labelsure.labelset_rows import is_sparse
 from labelsure.labelsets import check_label_names
 from labelsure.named_labelsets import match_labels, read_labelsets
+from labelsure.sparse_rows import make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +36,7 @@ class TrueLabels:
     Parameters
     ----------
     labelsets
-        (n, L) zeros and ones.
+        (n, L) zeros and ones, or sparse rows of ones.
     label_names
         One for each label.
     ids
@@ -53,6 +61,7 @@ def read_truth(
     label_column: str | None = None,
     sep: str | None = None,
     id_column: str | None = None,
+    sparse: bool = False,
 ) -> TrueLabels:
     """Return the truth in a table, with the labels in one order for truth and predictions.
 
@@ -71,6 +80,8 @@ def read_truth(
         The column of answers, from which labels follow where nothing else names them.
     label_column, sep, id_column
         As of `calibrate_model`.
+    sparse
+        Whether labelsets are to be sparse; then all labels are given.
     """
     columns = [name for name in frame.columns if str(name) != id_column]
     if id_column is not None and id_column not in frame.columns:
@@ -78,6 +89,9 @@ def read_truth(
     ids = None if id_column is None else read_index(frame[id_column], where, "the id")
     if not len(frame) or not columns:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
+    if sparse and labels is not None:
+        rows = _read_sparse(frame[columns], where, labels, label_column, sep)
+        return TrueLabels(rows, check_label_names(labels, len(labels)), ids, where)
     own = None if predicted is None else predicted.label_names
     if predicted is not None and predicted.name == ANSWERS and labels is None:
         own = all_labels_in_answers(cells)
@@ -100,6 +114,56 @@ def read_truth(
         beside = "the predictions (say which with `labels`, `--labels`)"
         chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
     return TrueLabels(_read_bits(frame[list(chosen)], where), tuple(chosen), ids, where)
+
+
+def _read_sparse(
+    frame: pd.DataFrame,
+    where: str,
+    labels: Sequence[str],
+    label_column: str | None,
+    sep: str | None,
+) -> Labelsets:
+    """Return the truth as sparse rows, whatever it stands in the table as."""
+    names = check_label_names(labels, len(labels))
+    if holds_sparse_rows(frame.iloc[:, 0]) and frame.shape[1] == 1:
+        return read_sparse_rows(frame.iloc[:, 0], names, where)
+    holder = _column_of_names(frame, label_column, sep, where)
+    if holder is not None:
+        return read_label_lists(_name_lists(frame[holder], where), names, where, sep=sep)
+    chosen = match_labels(
+        tuple(str(name) for name in frame.columns), names, where.strip("'"), "the predictions"
+    )
+    return make_sparse(_read_bits(frame.iloc[:, chosen], where))
+
+
+def names_in_truth(
+    frame: pd.DataFrame,
+    where: str,
+    *,
+    label_column: str | None,
+    sep: str | None,
+    id_column: str | None,
+) -> set[str]:
+    """Return the labels that a table of true labels names.
+
+    Parameters
+    ----------
+    frame, where
+        The table, and what it is, for messages.
+    label_column, sep, id_column
+        As of `calibrate_model`.
+    """
+    columns = [name for name in frame.columns if str(name) != id_column]
+    if len(columns) == 1 and holds_sparse_rows(frame[columns[0]]):
+        raise InputError(
+            f"The truth in {where} counts its labels, the predictions name theirs: which is which "
+            "must be said. Name all labels in the order of its columns, e.g. by `--labels-from`."
+        )
+    holder = _column_of_names(frame[columns], label_column, sep, where)
+    if holder is None:
+        return {str(name) for name in columns}
+    cells = _name_lists(frame[holder], where)
+    return {str(label) for cell in cells for label in split_cell(cell, sep)}
 
 
 def _read_bits(columns: pd.DataFrame, where: str) -> Labelsets:
@@ -143,8 +207,10 @@ def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
 
 def join_truth(
     predictions: pd.DataFrame, truth: TrueLabels, id_column: str | None, where: str
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> tuple[pd.DataFrame, Any]:
     """Return the predictions that have a truth, and this with the same rows.
+
+    The truth is a DataFrame, or sparse rows.
 
     Parameters
     ----------
@@ -159,13 +225,15 @@ def join_truth(
     """
     import pandas as pd
 
-    Y = pd.DataFrame(truth.labelsets.astype(np.int64), columns=list(truth.label_names))
+    Y: Any = truth.labelsets
+    if not is_sparse(Y):
+        Y = pd.DataFrame(Y.astype(np.int64), columns=list(truth.label_names))
     if id_column is None or truth.ids is None:
-        if len(predictions) != len(Y):
+        if len(predictions) != Y.shape[0]:
             raise InputError(
                 f"Predictions and truth must have the same rows where no column names them, got "
-                f"{len(predictions)} in {where} and {len(Y)} in {truth.where}. Name a column of "
-                "ids with `id_column` (`--id`)."
+                f"{len(predictions)} in {where} and {Y.shape[0]} in {truth.where}. Name a column "
+                "of ids with `id_column` (`--id`)."
             )
         return predictions.reset_index(drop=True), Y
     if id_column not in predictions.columns:

@@ -17,27 +17,43 @@ from labelsure.input_columns._column_values import (
     refuse_missing_columns,
 )
 from labelsure.input_columns._inferred_roles import ID, PROBABILITY, ColumnRole
+from labelsure.input_columns._listed_predictions import (
+    LabelPlaces,
+    read_listed_lists,
+    read_listed_pairs,
+    read_listed_row,
+)
 from labelsure.input_columns._prediction_layouts import (
     ANSWERS,
     CELLS,
     COLUMNS,
     LABELS,
     LAYOUTS,
+    LISTED,
     LISTS,
     POSITIONS,
     SCORES,
+    SPARSE_LAYOUTS,
+    check_lists_labels,
     read_answers,
     read_cell,
     read_lists,
 )
 from labelsure.labelsets import check_label_names
-from labelsure.saving import Savable, expect
+from labelsure.listed_cells import ListedCell, stack_cells
+from labelsure.saving import Savable, are_counted, expect
 
 if TYPE_CHECKING:
     import pandas as pd
 
+HELD_IN_COLUMN = (CELLS, ANSWERS, LISTED)
+"""Layouts that need the name of a column."""
+
 VOTES = "answers as zeros and ones"
 """What `convert` calls the column of arrays that it makes of answers."""
+
+LISTED_SCORES = "scores of the labels that are listed"
+"""What `convert` calls the column of cells that it makes of sparse rows."""
 
 
 class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[misc]
@@ -48,7 +64,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     Parameters
     ----------
     label_names
-        The labels, in the order in which the model has them.
+        The labels, in the order in which the model has them; how many, where they are y0, y1, ...
     layout
         How predictions stand in the table:
 
@@ -56,13 +72,17 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         - "positions": the same without names, as in an array;
         - "cells": a cell with all scores: numbers, pairs of label and score, or scores by label;
         - "lists": a list of labels in "labels", and one of their scores in "scores";
-        - "answers": a cell with a list of answers, each of which is a list of labels.
+        - "answers": a cell with a list of answers, each of which is a list of labels;
+        - "listed": a row of a sparse matrix, which lists some labels by number.
     column
         The column of the cells.
     id_column
         The column that names the rows.
     logits
         Whether scores are logits. Otherwise they must lie in [0, 1].
+    sparse
+        Whether "cells" and "lists" list some labels only. The others have a probability near 0,
+        and what is returned is a sparse array of scores, as for "listed".
 
     Attributes
     ----------
@@ -86,12 +106,14 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         *,
         id_column: str | None = None,
         logits: bool = False,
+        sparse: bool = False,
     ) -> None:
         self.label_names = label_names
         self.layout = layout
         self.column = column
         self.id_column = id_column
         self.logits = logits
+        self.sparse = sparse
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; nothing is learned.
@@ -103,14 +125,26 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         if self.layout not in LAYOUTS:
             raise unknown_name("layout", self.layout, LAYOUTS)
-        if self.layout in (CELLS, ANSWERS) and self.column is None:
+        if self.layout in HELD_IN_COLUMN and self.column is None:
             raise InputError(f"`column` must name the column of the {self.layout}, got None.")
-        names = list(self.label_names)
-        self.label_names_ = check_label_names(names, len(names))
+        if self.sparse:
+            check_lists_labels(self.layout)
+        if isinstance(self.label_names, (int, np.integer)):
+            self.label_names_ = check_label_names(None, int(self.label_names))
+        else:
+            names = list(self.label_names)
+            self.label_names_ = check_label_names(names, len(names))
         return self
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows list some labels only."""
+        return self.sparse or self.layout == LISTED
 
     def transform(self, X: Any) -> Any:
         """Return scores as a DataFrame with a column for each label, or votes as an array.
+
+        Of rows that list some labels, a sparse array of their scores.
 
         Parameters
         ----------
@@ -118,6 +152,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             A DataFrame.
         """
         converted = self.convert(X)
+        if self.is_sparse:
+            return stack_cells(list(converted[LISTED_SCORES]), len(self.label_names_))
         if self.layout != ANSWERS:
             return converted
         cells = list(converted[VOTES])
@@ -129,7 +165,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return votes
 
     def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
-        """Return scores with a column for each label, or a column with the votes of each row.
+        """Return scores with a column for each label, or a column with what each row has.
 
         What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
         that cannot be read.
@@ -148,6 +184,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         if self._is_converted(frame):
             return frame
         reasons: dict[Any, str] = {}
+        if self.is_sparse:
+            return self._read_listed(frame, reasons, where)
         if self.layout == POSITIONS:
             frame = self._name_positions(frame, where)
         else:
@@ -162,7 +200,34 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(scores, frame.index, list(self.label_names_))
 
+    def _read_listed(
+        self, frame: pd.DataFrame, reasons: dict[Any, str], where: str
+    ) -> pd.DataFrame:
+        """Return a column of cells that list labels by place."""
+        import pandas as pd
+
+        refuse_missing_columns(self.columns_read, list(frame.columns), where)
+        if self.layout == LISTED:
+            self._check_width(frame[str(self.column)], where)
+        places = LabelPlaces(self.label_names_, logits=self.logits)
+        read = {CELLS: read_listed_pairs, LISTS: read_listed_lists, LISTED: read_listed_row}
+        cells = _read_rows(frame, reasons, read[self.layout], self.columns_read, places)
+        raise_bad_rows(reasons, where)
+        return pd.DataFrame({LISTED_SCORES: pd.Series(cells, frame.index, dtype=object)})
+
+    def _check_width(self, cells: Any, where: str) -> None:
+        """Refuse a sparse matrix of other labels: all its rows have the same number."""
+        n_labels = len(self.label_names_)
+        widths = {cell.n_columns for cell in cells if isinstance(cell, ListedCell)}
+        if widths - {n_labels}:
+            raise InputError(
+                f"The sparse matrix in {where} must have {n_labels} columns, one for each label, "
+                f"got {max(widths - {n_labels})}."
+            )
+
     def _is_converted(self, frame: pd.DataFrame) -> bool:
+        if self.is_sparse:
+            return list(frame.columns) == [LISTED_SCORES]
         if self.layout == ANSWERS:
             return list(frame.columns) == [VOTES]
         return (
@@ -194,11 +259,9 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     @property
     def columns_read(self) -> list[str]:
         """The columns that a table must have; for an array none has a name."""
-        of_layout: dict[str, list[str]] = {
-            COLUMNS: list(self.label_names_),
-            POSITIONS: [],
-            LISTS: [LABELS, SCORES],
-        }
+        if self.layout == COLUMNS:
+            return list(self.label_names_)
+        of_layout: dict[str, list[str]] = {POSITIONS: [], LISTS: [LABELS, SCORES]}
         return of_layout.get(self.layout, [str(self.column)])
 
     def describe_columns(self) -> list[dict[str, str]]:
@@ -221,18 +284,25 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         names = self.label_names_
         expect(self.layout in LAYOUTS, "`layout` must be one that is known")
         expect(
-            isinstance(names, tuple)
-            and len(set(names)) == len(names) > 0
-            and all(isinstance(name, str) for name in names),
+            are_counted(names)
+            or (
+                isinstance(names, tuple)
+                and len(set(names)) == len(names) > 0
+                and all(isinstance(name, str) for name in names)
+            ),
             "`label_names_` must be distinct names",
         )
         texts = (self.column, self.id_column)
         expect(
             all(text is None or isinstance(text, str) for text in texts)
-            and (self.column is not None or self.layout not in (CELLS, ANSWERS)),
+            and (self.column is not None or self.layout not in HELD_IN_COLUMN),
             "`column` and `id_column` must be names of columns",
         )
         expect(self.logits in (True, False), "`logits` must be true or false")
+        expect(
+            self.sparse in (False, self.layout in SPARSE_LAYOUTS),
+            "`sparse` must be true or false, and suit the layout",
+        )
 
 
 def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:

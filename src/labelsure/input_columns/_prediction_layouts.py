@@ -16,19 +16,25 @@ import numpy as np
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
+from labelsure.listed_cells import ListedCell
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS, POSITIONS, CELLS, LISTS, ANSWERS = "columns", "positions", "cells", "lists", "answers"
+LISTED = "listed"
 LAYOUTS = {
     COLUMNS: "a column of scores for each label",
     POSITIONS: "an array with a column of scores for each label, in their order",
     CELLS: "a cell with the scores of all labels",
     LISTS: "a list of labels and a list of their scores",
     ANSWERS: "a list of answers, each of which is a list of labels",
+    LISTED: "a row of a sparse matrix, which lists some labels by number, with their scores",
 }
 """What stands in a row."""
+
+SPARSE_LAYOUTS = (CELLS, LISTS, LISTED)
+"""Those in which rows may list some labels only."""
 
 ANSWER_NAMES = ("answers", "votes", "samples")
 SCORE_NAMES = ("scores", "predictions", "probabilities", "logits", "value")
@@ -50,11 +56,14 @@ class Layout:
         The column that holds them, where it is one.
     label_names
         The labels that the table names; None where it counts them.
+    n_labels
+        How many a sparse matrix has; None for others.
     """
 
     name: str
     column: str | None = None
     label_names: tuple[str, ...] | None = None
+    n_labels: int | None = None
 
 
 def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
@@ -81,7 +90,10 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
         )
     if all(isinstance(name, (int, np.integer)) for name in others):
         return Layout(POSITIONS)
-    first = {str(name): _parse(frame[name].iloc[0]) for name in others}
+    first = {str(name): parse_cell(frame[name].iloc[0]) for name in others}
+    for name, value in first.items():
+        if isinstance(value, ListedCell):
+            return Layout(LISTED, name, n_labels=value.n_columns)
     if isinstance(first.get(LABELS), list) and isinstance(first.get(SCORES), list):
         return Layout(LISTS, label_names=tuple(map(str, first[LABELS])))
     named = [name for name in (*ANSWER_NAMES, *SCORE_NAMES) if name in first]
@@ -94,17 +106,33 @@ def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
     return Layout(COLUMNS, label_names=tuple(first))
 
 
-def _parse(value: Any) -> Any:
+def check_lists_labels(layout: str) -> None:
+    """Refuse a layout in which a row cannot list some labels only.
+
+    Parameters
+    ----------
+    layout
+        One of `LAYOUTS`.
+    """
+    if layout not in SPARSE_LAYOUTS:
+        raise InputError(
+            "Rows that list some labels must have pairs of label and score, or be those of a "
+            f"sparse matrix, got {LAYOUTS[layout]}. Leave out `sparse` (`--sparse`), or write "
+            "labels with their scores."
+        )
+
+
+def parse_cell(value: Any) -> Any:
     """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
     if isinstance(value, np.ndarray):
-        return [_parse(part) for part in value] if value.dtype == object else value.tolist()
+        return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
             return value
     if isinstance(value, (list, tuple)):
-        return [_parse(part) if isinstance(part, np.ndarray) else part for part in value]
+        return [parse_cell(part) if isinstance(part, np.ndarray) else part for part in value]
     return value
 
 
@@ -120,7 +148,7 @@ def _are_answers(value: Any) -> bool:
 
 def _names_in_cell(value: Any) -> tuple[str, ...] | None:
     try:
-        pairs = _pairs_of(_parse(value))
+        pairs = find_pairs(parse_cell(value))
     except ValueError:
         return None
     return None if pairs is None else tuple(label for label, _ in pairs)
@@ -137,21 +165,27 @@ def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
     label_names
         The labels.
     """
-    parsed = _parse(value)
-    pairs = _pairs_of(parsed)
+    parsed = parse_cell(value)
+    pairs = find_pairs(parsed)
     if pairs is not None:
         return _scores_by_name(pairs, label_names)
     if not isinstance(parsed, list):
-        raise ValueError(f"its scores must be a list, got {_shown(value)}")
+        raise ValueError(f"its scores must be a list, got {show_value(value)}")
     if len(parsed) != len(label_names):
         raise ValueError(f"it must have {len(label_names)} scores, got {len(parsed)}")
     return np.array(
-        [_read_score(score, label) for score, label in zip(parsed, label_names, strict=True)]
+        [read_score(score, label) for score, label in zip(parsed, label_names, strict=True)]
     )
 
 
-def _pairs_of(value: Any) -> list[tuple[str, Any]] | None:
-    """Return labels with their scores, None where a cell is no such thing."""
+def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
+    """Return labels with their scores, None where a cell is no such thing.
+
+    Parameters
+    ----------
+    value
+        As `parse_cell` returns it.
+    """
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # as for a batch of one text
     if isinstance(value, dict):
@@ -164,7 +198,7 @@ def _pairs_of(value: Any) -> list[tuple[str, Any]] | None:
         return None
     for pair in value:
         if not isinstance(pair, dict) or not {LABEL, SCORE} <= set(pair):
-            raise ValueError(f"each entry must have a label and a score, got {_shown(pair)}")
+            raise ValueError(f"each entry must have a label and a score, got {show_value(pair)}")
     return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
 
 
@@ -176,9 +210,11 @@ def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
     labels, scores
         Lists of the same length, or JSON text of these.
     """
-    labels, scores = _parse(labels), _parse(scores)
+    labels, scores = parse_cell(labels), parse_cell(scores)
     if not isinstance(labels, list) or not isinstance(scores, list):
-        raise ValueError(f"labels and scores must be lists, got {_shown(labels)}, {_shown(scores)}")
+        raise ValueError(
+            f"labels and scores must be lists, got {show_value(labels)}, {show_value(scores)}"
+        )
     if len(labels) != len(scores):
         raise ValueError(f"it must have a score for each label, got {len(labels)}, {len(scores)}")
     return [(str(label), score) for label, score in zip(labels, scores, strict=True)]
@@ -200,14 +236,15 @@ def _scores_by_name(pairs: list[tuple[str, Any]], label_names: Sequence[str]) ->
     if missing is not None:
         raise ValueError(
             f"the label {missing!r} has no score; let the other system print the scores of all "
-            "labels, e.g. by top_k=None"
+            "labels, e.g. by top_k=None, or say that rows list some of them by `--sparse`"
         )
-    return np.array([_read_score(found[label], label) for label in label_names])
+    return np.array([read_score(found[label], label) for label in label_names])
 
 
-def _read_score(score: Any, label: str) -> float:
+def read_score(score: Any, label: str) -> float:
+    """Return a score as a number, or raise a ValueError; the label is for the message."""
     if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
-        raise ValueError(f"the score of {label!r} must be a finite number, got {_shown(score)}")
+        raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
     return float(score)
 
 
@@ -221,21 +258,21 @@ def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
     label_names
         The labels.
     """
-    parsed = _parse(value)
+    parsed = parse_cell(value)
     if not isinstance(parsed, list) or not parsed:
-        raise ValueError(f"it must have at least one answer, got {_shown(value)}")
+        raise ValueError(f"it must have at least one answer, got {show_value(value)}")
     return np.array([_read_answer(answer, label_names) for answer in parsed])
 
 
 def _read_answer(answer: Any, label_names: Sequence[str]) -> list[float]:
-    answer = answer.get(LABELS) if isinstance(answer, dict) else _parse(answer)
+    answer = answer.get(LABELS) if isinstance(answer, dict) else parse_cell(answer)
     if not isinstance(answer, list):
-        raise ValueError(f"an answer must be a list of labels, got {_shown(answer)}")
+        raise ValueError(f"an answer must be a list of labels, got {show_value(answer)}")
     if answer and all(isinstance(bit, (int, float)) for bit in answer):
         if len(answer) != len(label_names) or not set(answer) <= {0, 1}:
             raise ValueError(
                 f"an answer of numbers must have {len(label_names)} zeros and ones, got "
-                f"{_shown(answer)}"
+                f"{show_value(answer)}"
             )
         return [float(bit) for bit in answer]
     unknown = next((label for label in answer if str(label) not in label_names), None)
@@ -255,8 +292,8 @@ def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
     """
     found: set[str] = set()
     for value in values:
-        for answer in _parse(value) if isinstance(_parse(value), list) else []:
-            labels = answer.get(LABELS) if isinstance(answer, dict) else _parse(answer)
+        for answer in parse_cell(value) if isinstance(parse_cell(value), list) else []:
+            labels = answer.get(LABELS) if isinstance(answer, dict) else parse_cell(answer)
             if isinstance(labels, list):
                 if any(not isinstance(label, str) for label in labels):
                     return None
@@ -264,6 +301,7 @@ def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
     return tuple(sorted(found)) or None
 
 
-def _shown(value: Any) -> str:
+def show_value(value: Any) -> str:
+    """Return a value as messages show it, not too long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

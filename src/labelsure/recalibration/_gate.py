@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names
+from labelsure.labelset_rows import check_label_names, stack_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, expect, is_count, is_number
+from labelsure.saving import Savable, are_counted, expect, is_count, is_number
 
 N_FOLDS = 5
 LEVEL = 0.95
@@ -44,7 +44,7 @@ class Part(NamedTuple):
 def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
     """Return the truth of all instances, one part after the other, and their weights."""
     weights = [part.weights for part in parts if part.weights is not None]
-    truth = np.concatenate([part.truth for part in parts])
+    truth = stack_rows([part.truth for part in parts])
     return truth, np.concatenate(weights) if weights else None
 
 
@@ -106,7 +106,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             parts = _weigh(parts, sample_weights)
         plain = [part.log_prob() for part in parts]
         parts = [part.take(np.isfinite(logs)) for part, logs in zip(parts, plain, strict=True)]
-        self.n_samples_ = sum(len(part.truth) for part in parts)
+        self.n_samples_ = sum(len(part.dist) for part in parts)
         self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
         self._check_sizes()
         learned = self._learn(parts)
@@ -178,7 +178,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _measure_gain(self, parts: list[Part]) -> None:
         """Set the mean gain of log P(truth) on instances not learned from, and its interval."""
         fold = np.random.default_rng(0).permutation(np.arange(self.n_samples_) % N_FOLDS)
-        folds = np.split(fold, np.cumsum([len(part.truth) for part in parts])[:-1])
+        folds = np.split(fold, np.cumsum([len(part.dist) for part in parts])[:-1])
         gains, judged = [], []
         for k in range(N_FOLDS):
             learned = self._learn([p.take(f != k) for p, f in zip(parts, folds, strict=True)])
@@ -209,7 +209,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _check_loaded(self) -> None:
         self._check_parameters()
         names = self.label_names_
-        is_named = isinstance(names, tuple) and len(names) > 0
+        is_named = are_counted(names) or (isinstance(names, tuple) and len(names) > 0)
         expect(
             is_named and check_label_names(names, len(names)) == names,
             "`label_names_` must be names of labels",
@@ -259,7 +259,7 @@ def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:
     """Return the parts with their weights, without instances that have none."""
     checked = []
     for part, given in zip(parts, sample_weights, strict=True):
-        weights = check_weights(given, len(part.truth))
+        weights = check_weights(given, len(part.dist))
         checked.append(part._replace(weights=weights).take(weights > 0))
     return checked
 

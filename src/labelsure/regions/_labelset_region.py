@@ -132,7 +132,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             what is stated holds in each group by itself.
         """
         self.check_parameters()
-        source = self._source(check_distribution(dist))
+        dist = check_distribution(dist).with_dense_rows()
+        source = self._source(dist)
         truth = dist.align(Y)
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled instance, got none.")
@@ -164,7 +165,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             (n,) the group of each, if it was fitted with groups.
         """
         check_is_fitted(self)
-        source = self._source(check_distribution(dist))
+        dist = check_distribution(dist).with_dense_rows()
+        source = self._source(dist)
         known, here = given_names(self.label_names_), given_names(dist.label_names)
         if dist.n_labels != len(self.label_names_) or (known and here and known != here):
             raise InputError(

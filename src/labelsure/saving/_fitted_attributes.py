@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from labelsure.errors import InputError
+from labelsure.sparse_rows import CountedNames
 
 
 def expect(holds: bool, rule: str) -> None:
@@ -53,6 +54,17 @@ def is_count(value: Any, least: int = 1) -> bool:
     """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     return whole and bool(value >= least)
+
+
+def are_counted(names: Any) -> bool:
+    """Whether these are the names y0, y1, ... of very many labels, and how many is a number.
+
+    Parameters
+    ----------
+    names
+        Anything.
+    """
+    return isinstance(names, CountedNames) and is_count(vars(names).get("_n_labels"))
 
 
 def is_number(value: Any, least: float = -np.inf, largest: float = np.inf) -> bool:

@@ -36,6 +36,7 @@ from labelsure.saving._schema import (
     find_untrusted,
     make_entries,
 )
+from labelsure.sparse_rows import list_names
 
 LIBRARY = "scikit-learn"
 
@@ -133,7 +134,7 @@ def _describe(model: Savable) -> dict[str, Any]:
     return {
         "kind": type(model).__name__,
         "metric": getattr(model, "metric", None),
-        "label_names": None if names is None else list(names),
+        "label_names": None if names is None else list_names(names),
         "card": None if card is None else card.to_dict(),
     }
 

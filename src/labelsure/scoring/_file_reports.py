@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from labelsure._storage import expand_path
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
+from labelsure.labelset_rows import is_sparse
 from labelsure.scoring._unit_scores import ModelFile
 from labelsure.table_files import UNIT_ROWS, list_units, read_table, read_unit
 
@@ -105,14 +106,15 @@ def _predict_with_truth(
     found = read_truth(
         known,
         repr(Path(truth).name),
-        labels=list(model.label_names_),
+        labels=model.label_names_,
         label_column=label_column,
         sep=sep,
         id_column=by,
+        sparse=inputs.is_sparse,
     )
     where = repr(Path(path).name)
     frame, Y = join_truth(frame, found, by, where)
     X, ids = inputs.read(frame, where)
     dist, Y_pred = model.predict_all(X)
-    Y_true = dist.align(Y.to_numpy(), "truth")
+    Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
     yield dist if ids is None else dist.with_index(ids), Y_pred, Y_true

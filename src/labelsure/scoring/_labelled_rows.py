@@ -74,7 +74,8 @@ class LabelledRows:
         from labelsure.file_models import InputTable, read_truth
 
         frame, where = read_table(expand_path(path)), repr(Path(path).name)
-        own = InputTable(model, id_column).id_column
+        inputs = InputTable(model, id_column)
+        own = inputs.id_column
         named_by = own if id_column is not None or own in frame.columns else None
         if named_by is None and ROW not in frame.columns:
             raise InputError(
@@ -82,19 +83,21 @@ class LabelledRows:
                 "the input has as well (name it with `id_column`, `--id`), or by a column "
                 f"{ROW!r} with positions in the file from 0, as `labelsure score` writes it."
             )
+        by_row = named_by is None
+        places = [ROW, FILE] if by_row and inputs.is_sparse else []
         found = read_truth(
-            frame,
+            frame.drop(columns=places, errors="ignore"),
             where,
-            labels=[str(name) for name in model.label_names_],
+            labels=model.label_names_,
             label_column=label_column,
             sep=sep,
             id_column=named_by,
+            sparse=inputs.is_sparse,
         )
-        by_row = named_by is None
         names = _read_positions(frame[ROW], where) if by_row else found.ids
         assert names is not None  # ids are read where their column is named
         files = tuple(map(str, frame[FILE])) if by_row and FILE in frame.columns else None
-        entries = np.arange(len(found.labelsets))
+        entries = np.arange(found.labelsets.shape[0])
         return cls(found.labelsets, entries, names, named_by, files, where)
 
     def check_files(self, paths: list[Any]) -> None:

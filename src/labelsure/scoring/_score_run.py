@@ -98,7 +98,7 @@ def score_files(
     *,
     id_column: str | None = None,
     top: int = 3,
-    probabilities: bool = True,
+    probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     open_cost: float | None = None,
     tool: str | None = None,

@@ -98,7 +98,7 @@ class TableSettings:
     top
         How many of the most probable labelsets.
     probabilities
-        Whether each label has a column with its probability.
+        Whether each label has a column with its probability; None: yes, but for sparse labels.
     sep
         Between names of labels in CSV.
     tool
@@ -110,7 +110,7 @@ class TableSettings:
     """
 
     top: int = 3
-    probabilities: bool = True
+    probabilities: bool | None = None
     sep: str = NAME_SEPARATOR
     tool: str | None = None
     id_column: str | None = None
@@ -272,7 +272,8 @@ def _make_table(
     settings: dict[str, Any],
 ) -> pd.DataFrame:
     X, ids = inputs.read(frame, where)
-    n_shown = settings["k"] or int(settings["probabilities"])  # labels without labelsets: 1 will do
+    wants_labels = settings["probabilities"] is not False
+    n_shown = settings["k"] or int(wants_labels)  # labels without labelsets: 1 will do
     with one_thread():
         table = model.assess(X, k=n_shown).to_frame(**settings)
     table.index = frame.index
@@ -298,7 +299,7 @@ def score_frame(
     *,
     id_column: str | None = None,
     top: int = 3,
-    probabilities: bool = True,
+    probabilities: bool | None = None,
     sep: str | None = None,
     open_cost: float | None = None,
 ) -> pd.DataFrame:

@@ -39,7 +39,8 @@ def rank_labels(dist: LabelsetDistribution) -> Integers:
     >>> rank_labels(IndependentLabels([[0.2, 0.9, 0.5]]))
     array([[3, 1, 2]])
     """
-    order = np.argsort(-check_distribution(dist).marginals(), axis=1, kind="stable")
+    marginals = check_distribution(dist).with_dense_rows().marginals()
+    order = np.argsort(-marginals, axis=1, kind="stable")
     ranks = np.empty(order.shape, dtype=np.int64)
     np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[np.newaxis], axis=1)
     return ranks
@@ -69,7 +70,7 @@ def ranking_measures(dist: LabelsetDistribution, Y_true: Any) -> dict[str, float
     >>> ranking_measures(IndependentLabels([[0.2, 0.9, 0.5]]), [[0, 0, 1]])
     {'ranking_loss': 0.5, 'coverage_error': 2.0, 'average_precision': 0.5}
     """
-    dist = check_distribution(dist)
+    dist = check_distribution(dist).with_dense_rows()
     true = dist.align(Y_true, "Y_true")
     if dist.n_labels < 2 or len(dist) == 0:
         raise InputError(

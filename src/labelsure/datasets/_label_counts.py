@@ -1,0 +1,36 @@
+"""What the labelsets of a data set count, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelsure._typing import Integers
+from labelsure.labelset_rows import is_sparse, row_keys
+from labelsure.labelsets import check_labelsets, check_sparse_labelsets
+
+
+def check_either_form(Y: Any, **shape: Any) -> Any:
+    """Return checked labelsets: sparse ones stay sparse, others become an array.
+
+    Parameters
+    ----------
+    Y
+        As for `check_labelsets`.
+    shape
+        Its other arguments.
+    """
+    return (check_sparse_labelsets if is_sparse(Y) else check_labelsets)(Y, **shape)
+
+
+def count_instances(Y: Any) -> Integers:
+    """Return how many instances have each label, (L,)."""
+    if is_sparse(Y):
+        return np.bincount(Y.indices, minlength=Y.shape[1])
+    return np.asarray(Y.sum(axis=0, dtype=np.int64))
+
+
+def count_labelsets(Y: Any) -> int:
+    """Return how many different labelsets there are."""
+    return len(np.unique(row_keys(Y)))

@@ -1,0 +1,298 @@
+"""Independent labels as their closed forms need them: listed ones, and a rest that is counted.
+
+Every question about independent labels becomes one about the listed labels of each instance and a
+rest: further labels of one small probability each, whose number of ones is binomial. Dense
+marginals list all labels and have no rest. So a million labels cost what the listed ones cost.
+Section 2 of `docs/algorithms.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure import _limits
+from labelsure._kernels import independent_sums as kernels
+from labelsure._kernels import unit_interval
+from labelsure._kernels.profile_sums import independent_profile_rows
+from labelsure._kernels.threads import for_rows
+from labelsure._limits import cut_rows
+from labelsure._typing import Floats, Indices, Integers, Mask
+from labelsure.metrics import F1, JACCARD, Metric
+
+NEGLIGIBLE = 1e-19
+"""Numbers of ones in a rest that are less probable than this, beside the likeliest, are left out:
+what all of them add is below the last digit of any answer."""
+
+_EXPECTED_ROWS: dict[Metric, Callable[..., None]] = {
+    JACCARD: kernels.expected_jaccard_rows,
+    F1: kernels.expected_f1_rows,
+}
+
+_BEST_SIZES: dict[Metric, tuple[Callable[..., None], int]] = {
+    JACCARD: (kernels.best_jaccard_sizes, 1),
+    F1: (kernels.best_f1_sizes, 2),
+}
+"""For each metric the kernel, and how often the labels count for the degree of its integrand."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """How many further labels each instance has, all of one probability.
+
+    Parameters
+    ----------
+    sizes
+        (n,) how many.
+    floor
+        How probable each is, less than 1/2.
+    """
+
+    sizes: Integers
+    floor: float = 0.0
+
+    @cached_property
+    def kinds(self) -> tuple[Integers, Integers]:
+        """The different sizes, and which of them each instance has."""
+        if self.floor == 0:  # nothing to count, whatever the size
+            return np.zeros(1, dtype=np.int64), np.zeros(len(self.sizes), dtype=np.int64)
+        sizes, which = np.unique(self.sizes, return_inverse=True)
+        return sizes, which.astype(np.int64)
+
+    @cached_property
+    def counts(self) -> tuple[Integers, Integers, Floats]:
+        """Which of the rests each instance has; of each the first number of ones, and P(number)."""
+        sizes, which = self.kinds
+        found = [_count_binomial(int(size), self.floor) for size in sizes]
+        probabilities = np.zeros((len(found), max((len(p) for _, p in found), default=1)))
+        for row, (_, p) in zip(probabilities, found, strict=True):
+            row[: len(p)] = p
+        return which, np.array([first for first, _ in found], dtype=np.int64), probabilities
+
+    @property
+    def most(self) -> int:
+        """The largest number of ones that is not negligible."""
+        _, firsts, probabilities = self.counts
+        return int(firsts.max(initial=0)) + probabilities.shape[1] - 1
+
+    def factors(self, nodes: Floats) -> tuple[Integers, Floats, Floats]:
+        """Return which rests there are, and E[t**ones] of each at nodes t, and at 0."""
+        sizes, which = self.kinds
+        logs = np.log1p(-self.floor * np.append(1 - nodes, 1.0))
+        values = np.exp(sizes[:, np.newaxis] * logs)
+        return which, values[:, :-1], values[:, -1]
+
+    def take(self, rows: Indices) -> Rest:
+        """Return the rests of some instances."""
+        return replace(self, sizes=self.sizes[rows])
+
+
+def _count_binomial(size: int, floor: float) -> tuple[int, Floats]:
+    """Return P(number of ones) of so many labels, from the first number that is not negligible.
+
+    From the likeliest number on, each probability follows from its neighbour: no factorials, whose
+    logarithms would lose half of the digits.
+    """
+    if size == 0 or floor == 0:
+        return 0, np.ones(1)
+    odds = floor / (1 - floor)
+    likeliest = min(size, int((size + 1) * floor))
+    reach = int(10 * np.sqrt(size * floor * (1 - floor))) + 40
+    up = np.arange(likeliest, min(size, likeliest + reach))
+    down = np.arange(likeliest, max(0, likeliest - reach), -1)
+    above = np.cumprod((size - up) / (up + 1) * odds)
+    below = np.cumprod(down / (size - down + 1) / odds)
+    above, below = above[above > NEGLIGIBLE], below[below > NEGLIGIBLE]
+    weights = np.concatenate([below[::-1], [1.0], above])
+    return likeliest - len(below), weights / weights.sum()
+
+
+@dataclass(frozen=True)
+class ListedLabels:
+    """The marginals of listed labels, row after row, and the rest beside them.
+
+    Parameters
+    ----------
+    marginals
+        Those of all rows, one after the other.
+    starts
+        (n + 1,) where each row starts, and where the last one ends.
+    rest
+        What is not listed.
+
+    Examples
+    --------
+    >>> listed = ListedLabels.of_matrix(np.array([[0.9, 0.2]]))
+    >>> listed.expected(JACCARD, np.array([1, 0]), 1.0, 2)
+    array([0.81])
+    """
+
+    marginals: NDArray[np.floating]
+    starts: Indices
+    rest: Rest
+
+    @classmethod
+    def of_matrix(cls, marginals: NDArray[np.floating]) -> ListedLabels:
+        """List all labels of an (n, L) array: there is no rest."""
+        n_samples, n_labels = marginals.shape
+        starts = np.arange(n_samples + 1) * n_labels
+        return cls(marginals.reshape(-1), starts, Rest(np.zeros(n_samples, dtype=np.int64)))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> Indices:
+        """How many labels are listed of each instance, (n,)."""
+        return np.diff(self.starts)
+
+    def profile(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return log of the largest probability, odds of a flip, entropy, log collision: (n,)."""
+        values = np.empty((len(self), 4))
+        for_rows(independent_profile_rows, len(self), self.marginals, self.starts, into=[values])
+        log_top, flip_odds, entropy, log_collision = values.T.copy()
+        if self.rest.floor > 0:
+            f, m = self.rest.floor, self.rest.sizes
+            log_top += m * np.log1p(-f)
+            flip_odds[m > 0] = np.maximum(flip_odds[m > 0], f / (1 - f))
+            entropy -= m * (f * np.log(f) + (1 - f) * np.log1p(-f))
+            log_collision += m * np.log1p(-2 * f * (1 - f))
+        return log_top, flip_odds, entropy, log_collision
+
+    def expected(
+        self, metric: Metric, predicted: NDArray[np.int8], empty: float, n_labels: int
+    ) -> Floats:
+        """Return the expectation of a function of (tp, fp, fn, tn), (n,).
+
+        Parameters
+        ----------
+        metric, empty
+            The function; what two empty labelsets are worth.
+        predicted
+            For each listed label whether it is predicted; no label of the rest is.
+        n_labels
+            L, of the listed and the rest together.
+        """
+        expected = np.empty(len(self))
+        rows = self.marginals, predicted, self.starts, self.rest.counts
+        if metric in _EXPECTED_ROWS:
+            for_rows(_EXPECTED_ROWS[metric], len(self), *rows, empty, into=[expected])
+            return expected
+        n_predicted = sum_rows(predicted, self.starts).astype(np.int64)
+        most = min(n_labels, int(self.lengths.max(initial=0)) + self.rest.most)
+        for some in cut_rows(len(self), 16 * (most + 1), _limits.DECISION_BYTES):
+            part, chosen = self._cut(some, predicted)
+            hits, misses = part.count_hits(chosen, most)
+            sizes = n_predicted[some]
+            for k in np.unique(sizes):
+                own = sizes == k
+                values = metric.table(n_labels, k, empty=empty, n_missed=most)
+                by_misses = hits[own, : values.shape[0]] @ values
+                worth = (by_misses * misses[own, : values.shape[1]]).sum(axis=1)
+                expected[some][own] = worth
+        return expected
+
+    def count_hits(self, predicted: NDArray[np.int8], most: int) -> tuple[Floats, Floats]:
+        """Return P(so many predicted labels are true), and P(so many others are), (n, most + 1)."""
+        hits, misses = (np.empty((len(self), most + 1)) for _ in range(2))
+        rows = self.marginals, predicted, self.starts, self.rest.counts
+        for_rows(kernels.count_rows, len(self), *rows, into=[hits, misses])
+        return hits, misses
+
+    def _cut(
+        self, rows: slice, predicted: NDArray[np.int8]
+    ) -> tuple[ListedLabels, NDArray[np.int8]]:
+        """Return some rows that follow each other, with what is predicted of them."""
+        starts = self.starts[rows.start : rows.stop + 1]
+        own = slice(int(starts[0]), int(starts[-1]))
+        rest = replace(self.rest, sizes=self.rest.sizes[rows])
+        return ListedLabels(self.marginals[own], starts - starts[0], rest), predicted[own]
+
+    def choose(self, metric: Metric, empty: float) -> tuple[Mask, Floats]:
+        """Return which listed labels to predict for the highest expected accuracy, and that.
+
+        It is best to predict the most probable labels, as many as are worth most. Those of the
+        rest are never predicted.
+        """
+        chosen = np.zeros(len(self.marginals), dtype=bool)
+        worth = np.empty(len(self))
+        for rows, width in self._rows_by_width():
+            for some in cut_rows(len(rows), 40 * width, _limits.DECISION_BYTES):
+                own = rows[some]
+                places, found = self._choose_rows(own, width, metric, empty)
+                chosen[places] = True
+                worth[own] = found
+        return chosen, worth
+
+    def _rows_by_width(self) -> list[tuple[Indices, int]]:
+        """Return rows of about one length together, so that a long one does not widen all."""
+        lengths = self.lengths
+        classes = np.ceil(4 * np.log2(np.maximum(lengths, 1)))  # at most 1.19 times as long
+        return [
+            (rows, max(1, int(lengths[rows].max())))
+            for rows in (np.flatnonzero(classes == c) for c in np.unique(classes))
+        ]
+
+    def _choose_rows(
+        self, rows: Indices, width: int, metric: Metric, empty: float
+    ) -> tuple[Indices, Floats]:
+        """Return the places of the labels to predict, and what they are worth."""
+        is_listed = np.arange(width) < self.lengths[rows][:, np.newaxis]
+        places = np.where(is_listed, self.starts[rows][:, np.newaxis] + np.arange(width), 0)
+        p = np.zeros(places.shape)  # labels of probability 0 add nothing
+        p[is_listed] = self.marginals[places[is_listed]]
+        order = np.argsort(-p, axis=1, kind="stable")
+        descending = np.take_along_axis(p, order, axis=1)
+        sizes, worth = best_sizes(metric, descending, self.rest.take(rows), empty)
+        is_chosen = np.arange(width) < sizes[:, np.newaxis]
+        return np.take_along_axis(places, order, axis=1)[is_chosen], worth
+
+
+def sum_rows(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
+    """Return the sum of each row of values that stand one after the other, 0 for empty rows.
+
+    Examples
+    --------
+    >>> sum_rows(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
+    array([3., 0., 3.])
+    """
+    sums = np.zeros(len(starts) - 1)
+    is_filled = np.diff(starts) > 0
+    if is_filled.any():  # an empty row would get the first value of the next one
+        sums[is_filled] = np.add.reduceat(values, starts[:-1][is_filled], dtype=np.float64)
+    return sums
+
+
+def has_best_size(metric: Metric) -> bool:
+    """Whether it is known that the most probable labels are the best to predict."""
+    return metric in _BEST_SIZES
+
+
+def best_sizes(
+    metric: Metric, descending: Floats, rest: Rest, empty: float
+) -> tuple[Integers, Floats]:
+    """Return how many of the most probable labels to predict, and what they are worth, (n,).
+
+    Of equally good numbers it is the smallest, whose labels are among those of the others: the
+    lowest code.
+
+    Parameters
+    ----------
+    metric, empty
+        One that `has_best_size`; what two empty labelsets are worth.
+    descending
+        (n, K) marginals, the largest first; of at least one label.
+    rest
+        Of further labels, which are not predicted.
+    """
+    kernel, times = _BEST_SIZES[metric]
+    nodes, weights = unit_interval(times * descending.shape[1] + rest.most - 1)
+    sizes, worth = np.empty(len(descending), dtype=np.int64), np.empty(len(descending))
+    inputs = descending, empty, nodes, weights, rest.factors(nodes)
+    for_rows(kernel, len(descending), *inputs, into=[sizes, worth])
+    return sizes, worth

@@ -1,0 +1,131 @@
+"""True labels of very many, from tables: rows of a sparse matrix, names, or numbers of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._typing import Labelsets
+from labelsure.errors import InputError, RowsError
+from labelsure.input_columns import LabelPlaces
+from labelsure.labelsets import given_names
+from labelsure.listed_cells import ListedCell
+from labelsure.sparse_rows import sparse_ones
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def holds_sparse_rows(column: pd.Series[Any]) -> bool:
+    """Whether a column of a table holds rows of a sparse matrix.
+
+    Parameters
+    ----------
+    column
+        Of the truth.
+    """
+    return len(column) > 0 and isinstance(column.iloc[0], ListedCell)
+
+
+def read_sparse_rows(column: pd.Series[Any], label_names: Sequence[str], where: str) -> Labelsets:
+    """Return rows of a sparse matrix of ones as sparse labelsets.
+
+    Parameters
+    ----------
+    column
+        Of a table, see `holds_sparse_rows`.
+    label_names
+        The labels, in the order of the columns of the matrix.
+    where
+        What the table is, for messages.
+    """
+    cells: list[ListedCell] = list(column)
+    if cells[0].n_columns != len(label_names):
+        raise InputError(
+            f"The sparse matrix in {where} must have {len(label_names)} columns, one for each "
+            f"label, got {cells[0].n_columns}."
+        )
+    reasons = {}
+    for row, cell in zip(column.index, cells, strict=True):
+        is_bad = (cell.values != 1) & (cell.values != 0)
+        if is_bad.any():
+            at = int(np.flatnonzero(is_bad)[0])
+            label = label_names[int(cell.columns[at])]
+            reasons[row] = f"the label {label!r} must be 0 or 1, got {cell.values[at]:g}"
+    _refuse_rows(reasons, where)
+    return _stack([cell.columns[cell.values == 1] for cell in cells], len(label_names))
+
+
+def read_label_lists(
+    cells: Sequence[Any], label_names: tuple[str, ...], where: str, *, sep: str | None
+) -> Labelsets:
+    """Return names or numbers of labels as sparse labelsets.
+
+    Parameters
+    ----------
+    cells
+        A list for each row, or text with `sep` between the entries.
+    label_names
+        The labels. Where they are y0, y1, ..., whole numbers count them from 0.
+    where
+        What the table is, for messages.
+    sep
+        What stands between entries of a text.
+    """
+    places = LabelPlaces(label_names, logits=False)
+    counted = given_names(label_names) is None
+    rows, reasons = [], {}
+    for row, cell in enumerate(cells):
+        try:
+            rows.append(
+                np.unique([_find_place(entry, places, counted) for entry in split_cell(cell, sep)])
+            )
+        except ValueError as error:
+            reasons[row] = str(error)
+    _refuse_rows(reasons, where)
+    return _stack(rows, len(label_names))
+
+
+def split_cell(cell: Any, sep: str | None) -> list[Any]:
+    """Return the entries of a cell, or raise a ValueError where it is no list.
+
+    Parameters
+    ----------
+    cell
+        A list, or text.
+    sep
+        What stands between entries of a text.
+    """
+    if not isinstance(cell, str):
+        return list(cell)
+    if sep is None:
+        raise ValueError(
+            f"it must be a list of labels, got the text {cell!r}; say what stands between labels, "
+            "e.g. by `--sep`"
+        )
+    return [part.strip() for part in cell.split(sep) if part.strip()]
+
+
+def _find_place(entry: Any, places: LabelPlaces, counted: bool) -> int:
+    """Return the place of a label by its name, or by its number where labels are counted."""
+    text = str(entry)
+    if counted and text.isascii() and text.isdigit():
+        if int(text) >= len(places):
+            raise ValueError(
+                f"the label {text} must be a number from 0 to {len(places) - 1}, the last label"
+            )
+        return int(text)
+    return places.find(text)
+
+
+def _stack(rows: list[Any], n_labels: int) -> Labelsets:
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)])
+    joined = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int32)
+    return sparse_ones(joined, starts.astype(np.int32), n_labels)
+
+
+def _refuse_rows(reasons: dict[Any, str], where: str) -> None:
+    if reasons:
+        raise RowsError(reasons, where)

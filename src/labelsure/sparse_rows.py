@@ -1,0 +1,171 @@
+"""Very many labels: sparse rows, as `scipy.sparse.csr_array` has them, and names that are counted.
+
+Rows hold ones only, their indices in order and none twice. `labelset_rows` has what is asked of
+labelsets in this form and in that of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from labelsure._typing import Labelsets
+
+__all__ = [
+    "CountedNames",
+    "StackedLabelsets",
+    "key_sparse_rows",
+    "list_names",
+    "make_sparse",
+    "sparse_ones",
+]
+
+
+def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
+    """Return sparse rows from the labels of all rows, in order, and where each row starts."""
+    ones = np.ones(len(indices), dtype=np.int8)
+    rows = csr_array((ones, indices, starts), shape=(len(starts) - 1, n_labels))
+    rows.has_canonical_format = True
+    return rows
+
+
+def make_sparse(Y: Any) -> Labelsets:
+    """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
+
+    Parameters
+    ----------
+    Y
+        Zeros and ones: an array, or sparse in any format. It is not changed.
+
+    Examples
+    --------
+    >>> make_sparse(np.array([[0, 1, 1], [0, 0, 0]], dtype=np.int8)).indices
+    array([1, 2], dtype=int32)
+    """
+    rows = csr_array(Y)
+    is_ones = rows.dtype == np.int8 and bool((rows.data == 1).all())
+    if is_ones and rows.has_canonical_format:
+        return rows
+    rows = csr_array(Y, dtype=np.int8, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return sparse_ones(rows.indices, rows.indptr, rows.shape[1])
+
+
+class CountedNames(Sequence[str]):
+    """The names y0, y1, ... of very many labels, each made when it is looked at.
+
+    Equal to the tuple of these names.
+
+    Examples
+    --------
+    >>> names = CountedNames(1_000_000)
+    >>> names[-1], names[:2], names.index("y7"), names == tuple(names)
+    ('y999999', ('y0', 'y1'), 7, True)
+    """
+
+    def __init__(self, n_labels: int) -> None:
+        self._n_labels = n_labels
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
+        numbers = range(self._n_labels)
+        if isinstance(place, slice):
+            return tuple(f"y{j}" for j in numbers[place])
+        return f"y{numbers[place]}"
+
+    def __len__(self) -> int:
+        return self._n_labels
+
+    def __contains__(self, name: object) -> bool:
+        digits = name[1:] if isinstance(name, str) and name[:1] == "y" else ""
+        is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
+        return is_number and f"y{int(digits)}" == name and int(digits) < self._n_labels
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of a name, which its number is."""
+        place = int(value[1:]) if value in self else -1
+        if place not in range(self._n_labels)[start:stop]:
+            raise ValueError(f"{value!r} is no name of these labels")
+        return place
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, CountedNames):
+            return len(self) == len(other)
+        if not isinstance(other, tuple) or len(other) != len(self):
+            return False
+        return all(name == f"y{j}" for j, name in enumerate(other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"CountedNames({self._n_labels})"
+
+
+def list_names(names: Sequence[str]) -> list[str]:
+    """Return all names; of names that only count very many labels the first and the last.
+
+    Examples
+    --------
+    >>> list_names(("cat", "dog")), list_names(CountedNames(1_000_000))
+    (['cat', 'dog'], ['y0', '...', 'y999999'])
+    """
+    return [names[0], "...", names[-1]] if isinstance(names, CountedNames) else list(names)
+
+
+class StackedLabelsets:
+    """Several sparse labelsets for each instance: what an (n, g, L) array is of dense ones.
+
+    Parameters
+    ----------
+    rows
+        (n * g, L) sparse rows, those of an instance one after the other.
+    n_each
+        g, how many each instance has.
+
+    Examples
+    --------
+    >>> rows = make_sparse(np.eye(4, dtype=np.int8))
+    >>> stacked = StackedLabelsets(rows, 2)
+    >>> stacked.shape, stacked[:, 1].indices, stacked[1].indices
+    ((2, 2, 4), array([1, 3], dtype=int32), array([2, 3], dtype=int32))
+    """
+
+    ndim = 3
+
+    def __init__(self, rows: Labelsets, n_each: int) -> None:
+        self.rows = rows
+        self.n_each = n_each
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Instances, labelsets of each, labels."""
+        n_rows, n_labels = self.rows.shape
+        return n_rows // max(1, self.n_each), self.n_each, n_labels
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: int | tuple[slice, int]) -> Labelsets:
+        """Return all labelsets of an instance, `[i]`, or one of each instance, `[:, rank]`."""
+        numbers = np.arange(self.rows.shape[0]).reshape(self.shape[:2])
+        return self.rows[numbers[at]]
+
+
+def key_sparse_rows(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts like its code: its labels, the last one first."""
+    starts: Any = Y.indptr  # type: ignore[attr-defined]
+    labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
+    keys = np.empty(Y.shape[0], dtype=object)
+    for i in range(len(keys)):
+        keys[i] = labels[starts[i] : starts[i + 1]][::-1].tobytes()
+    return keys
