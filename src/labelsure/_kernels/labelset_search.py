@@ -209,12 +209,9 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     if all_at_once:
         _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
     key, work = np.zeros(keys.shape[1], dtype=np.uint64), np.empty(n_labels)
-    members = np.empty(n_labels + 1, dtype=np.int64)
-    position = np.zeros(n_labels + 1, dtype=np.int64)
+    members, position = np.zeros((2, n_labels + 1), dtype=np.int64)
     prefix = np.ones(n_labels + 1)
-    depth = 0  # how many labels are set
-    left_alone = 0.0
-    n_operations = 0
+    depth, left_alone, n_operations = 0, 0.0, 0  # depth: how many labels are set
     while depth >= 0:
         j = position[depth]
         if j < n_labels:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES
-from labelsure._typing import Floats, Indices, Integers, Labelsets, RandomState, Rows
+from labelsure._typing import Floats, Indices, Integers, Labelsets, Names, RandomState, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
@@ -57,9 +57,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
 
     sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
 
-    def __init__(
-        self, n_samples: int, n_labels: int, label_names: Iterable[Any] | None = None
-    ) -> None:
+    def __init__(self, n_samples: int, n_labels: int, label_names: Names = None) -> None:
         self._n_samples = n_samples
         self._n_labels = n_labels
         self.labelset_bytes = n_labels  # about how much memory one takes
