@@ -127,6 +127,14 @@ def test_a_product_of_many_odds_does_not_overflow():
     assert_allclose(found, truth, rtol=1e-12, atol=1e-12)
 
 
+def test_a_probability_that_is_too_small_for_a_number_has_a_log():
+    """Of 1,100 fair labels each labelset has 2**-1100."""
+    chain = ls.LinearChain(np.arange(1100), np.zeros((1, 1100)), np.zeros((1100, 1100)))
+    Y = (np.arange(1100) % 2).astype(np.int8)[np.newaxis, np.newaxis]
+    found = log_mean_prob(WeightedChains([chain] * 2), Y, with_squared=True)
+    assert_allclose(found, -1100 * math.log(2), rtol=1e-12)
+
+
 def test_squared_draws_come_from_the_chains_with_squared_odds():
     chains = linear_chains(4)
     drawn = draw_every_labelset(chains, squared=True)

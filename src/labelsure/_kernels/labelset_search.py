@@ -200,9 +200,10 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     now; the largest probability of a prefix that was left alone: what was not found has no more
     than that in this chain, -1 when the search was cut short; how many visits are left; and how
     many multiplications the probabilities of the new ones took.
+
+    New ones are appended here, not by a function: handing over arrays takes as long as that.
     """
-    odds, factors, shares = links
-    keys, P, slots = found
+    (odds, factors, shares), (keys, P, slots) = links, found
     stack_odds, stack_shares = stack
     n_labels = order.size
     all_at_once = n_labels <= STACK_LABELS
@@ -212,9 +213,8 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     members = np.empty(n_labels + 1, dtype=np.int64)
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
-    depth = 0  # how many labels are set
+    depth = n_operations = 0  # depth is how many labels are set
     left_alone = 0.0
-    n_operations = 0
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
@@ -251,7 +251,6 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
             if slots[at] < 0:
                 if n_found == P.size:
                     return n_found, -1.0, n_visits, n_operations
-                # Here, not in a function of its own: handing over arrays costs as much as this.
                 slots[at] = n_found
                 for w in range(key.size):
                     keys[n_found, w] = key[w]
