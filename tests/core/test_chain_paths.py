@@ -127,6 +127,19 @@ def test_a_product_of_many_odds_does_not_overflow():
     assert_allclose(found, truth, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.jit_only
+@pytest.mark.parametrize(("logit", "n_labels"), [(0.0, 1100), (-20.0, 60)])
+def test_a_probability_that_is_too_small_for_a_number_has_a_log(logit, n_labels):
+    """The product of all odds plus 1 is too large for one; that of the odds set is too small."""
+    base = np.full((1, n_labels), logit)
+    chain = ls.LinearChain(np.arange(n_labels), base, np.zeros((n_labels, n_labels)))
+    Y = np.ones((1, 1, n_labels), dtype=np.int8)
+    found = log_mean_prob(WeightedChains([chain] * 2), Y, with_squared=True)[0, 0]
+    assert_allclose(found[0], -n_labels * math.log1p(math.exp(-logit)), rtol=1e-12)
+    assert_allclose(found[1], -n_labels * math.log1p(math.exp(-2 * logit)), rtol=1e-12)
+    assert_array_equal(log_mean_prob(WeightedChains([chain] * 2), Y)[0, 0], found[:1])
+
+
 def test_squared_draws_come_from_the_chains_with_squared_odds():
     chains = linear_chains(4)
     drawn = draw_every_labelset(chains, squared=True)

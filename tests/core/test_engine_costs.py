@@ -145,6 +145,7 @@ def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
         assert_array_equal(found[4.0, small][0].seen.weights, found[4.0, 0.0][0].seen.weights)
 
 
+@pytest.mark.jit_only
 def test_labelsets_of_large_odds_are_found_with_their_probabilities():
     """Sixty labels of odds e**200 or e**-200, and one in doubt: their product is no number."""
     base = np.where(np.arange(61) % 3 == 0, -200.0, 200.0)[np.newaxis]

@@ -200,18 +200,21 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     now; the largest probability of a prefix that was left alone: what was not found has no more
     than that in this chain, -1 when the search was cut short; how many visits are left; and how
     many multiplications the probabilities of the new ones took.
+
+    New ones are appended here, not by a function: handing over arrays takes as long as that.
     """
-    odds, factors, shares = links
-    keys, P, slots = found
+    (odds, factors, shares), (keys, P, slots) = links, found
     stack_odds, stack_shares = stack
     n_labels = order.size
     all_at_once = n_labels <= STACK_LABELS
     if all_at_once:
         _set_label(odds[m], np.ones(n_labels), stack_odds[0], stack_shares[0])
     key, work = np.zeros(keys.shape[1], dtype=np.uint64), np.empty(n_labels)
-    members, position = np.zeros((2, n_labels + 1), dtype=np.int64)
+    members = np.empty(n_labels + 1, dtype=np.int64)
+    position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
-    depth, left_alone, n_operations = 0, 0.0, 0  # depth: how many labels are set
+    depth = n_operations = 0  # depth is how many labels are set
+    left_alone = 0.0
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
@@ -248,7 +251,6 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
             if slots[at] < 0:
                 if n_found == P.size:
                     return n_found, -1.0, n_visits, n_operations
-                # Here, not in a function of its own: handing over arrays costs as much as this.
                 slots[at] = n_found
                 for w in range(key.size):
                     keys[n_found, w] = key[w]
