@@ -132,6 +132,7 @@ def test_decisions_of_blocks_say_how_far_below_the_best_they_can_be(metric):
     assert_allclose(gap, expected, atol=1e-12)
 
 
+@pytest.mark.jit_only  # minutes of plain Python; fewer labels are in test_open_labels.py
 def test_answers_with_open_labels_of_many_labels_in_blocks():
     """Beyond what can be written out: blocks without dependence are independent labels."""
     rng = np.random.default_rng(7)
