@@ -112,6 +112,7 @@ def random_rows(rng, n_samples, n_labels, n_listed):
     return csr_array(rows)
 
 
+@pytest.mark.jit_only  # half an hour of plain loops
 @pytest.mark.parametrize("floor", [2.0**-24, 1e-3, 0.3, 0.0])
 def test_equal_to_all_labels_written_out(floor):
     rng = np.random.default_rng(0)
@@ -260,6 +261,7 @@ class TestDraws:
 
 
 class TestMemory:
+    @pytest.mark.jit_only  # of plain loops numbers are counted as well
     def test_it_grows_with_what_is_listed(self):
         rng = np.random.default_rng(0)
         indices = np.sort(rng.integers(0, MILLION // 50, size=(400, 50)) + 20_000 * np.arange(50))
