@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, issparse, vstack
 
 from labelsure._typing import Integers, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.sparse_rows import CountedNames, key_sparse_rows, make_sparse
+from labelsure.sparse_rows import MAX_WRITTEN_NAMES, CountedNames, key_sparse_rows, make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +49,6 @@ __all__ = [
 
 MAX_INTEGER_LABELS = 63
 """Up to this many labels a code is an int64; beyond, a row of packed bytes."""
-
-MAX_WRITTEN_NAMES = 10_000
-"""More names than this that only count the labels are made when somebody looks at one."""
 
 
 def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple[str, ...]:

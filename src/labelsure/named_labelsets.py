@@ -291,7 +291,8 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     """
     position = {label: j for j, label in enumerate(own)}
     missing = [label for label in wanted if label not in position]
-    unknown = [label for label in own if label not in set(wanted)]
+    known = set(wanted)
+    unknown = [label for label in own if label not in known]
     if missing or unknown:
         parts = [
             f"{what} {list_some(labels)}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from labelsure._typing import Labelsets
 
 __all__ = [
+    "MAX_WRITTEN_NAMES",
     "CountedNames",
     "StackedLabelsets",
     "key_sparse_rows",
@@ -24,6 +25,10 @@ __all__ = [
     "make_sparse",
     "sparse_ones",
 ]
+
+MAX_WRITTEN_NAMES = 10_000
+"""More names than this that only count the labels are made when somebody looks at one, and cards
+and files have them in short."""
 
 
 def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
@@ -112,14 +117,15 @@ class CountedNames(Sequence[str]):
 
 
 def list_names(names: Sequence[str]) -> list[str]:
-    """Return all names; of names that only count very many labels the first and the last.
+    """Return all names; of very many labels the first and the last.
 
     Examples
     --------
     >>> list_names(("cat", "dog")), list_names(CountedNames(1_000_000))
     (['cat', 'dog'], ['y0', '...', 'y999999'])
     """
-    return [names[0], "...", names[-1]] if isinstance(names, CountedNames) else list(names)
+    is_long = isinstance(names, CountedNames) or len(names) > MAX_WRITTEN_NAMES
+    return [names[0], "...", names[-1]] if is_long else list(names)
 
 
 class StackedLabelsets:

@@ -76,7 +76,7 @@ def test_clones_frozen_pickles_and_pipelines(kind):
     model, X = fitted(kind), X_OF_KIND[kind]
     expected = model.predict_proba(X)
     assert is_classifier(model)
-    assert clone(model).get_params() == {"kind": kind}
+    assert clone(model).get_params() == {"kind": kind, "label_names": None, "floor": None}
     with pytest.raises(NotFittedError):
         clone(model).predict(X)
     frozen = FrozenEstimator(model).fit(X, 1 - Y)
@@ -272,3 +272,28 @@ def test_a_softmax_is_noticed():
         model = ls.PrecomputedProbabilities().fit(softmax, Y)
     with pytest.warns(ls.ProbabilityWarning, match="softmax"):
         model.predict(softmax)
+
+
+def test_sparse_scores_with_names_and_a_floor():
+    P = sp.csr_array([[0.9, 0, 0.2], [0, 0.75, 0]])
+    Y = sp.csr_array([[1, 0, 0], [0, 1, 1]])
+    names = ["cat", "dog", "owl"]
+    model = ls.PrecomputedProbabilities("marginal", names, floor=0.01).fit(P, Y)
+    dist = model.predict_distribution(P)
+    assert (model.label_names_, dist.label_names, dist.floor) == (tuple(names),) * 2 + (0.01,)
+    logits = P.copy()
+    logits.data = np.log(P.data / (1 - P.data))
+    same = ls.PrecomputedProbabilities("logit", names, floor=0.01).fit(logits, Y)
+    np.testing.assert_allclose(
+        same.predict_distribution(logits).log_prob(Y), dist.log_prob(Y), rtol=1e-12
+    )
+    default = ls.PrecomputedProbabilities().fit(P, Y).predict_distribution(P)
+    assert (default.floor, default.label_names) == (2.0**-24, ("y0", "y1", "y2"))
+    with pytest.raises(ls.InputError, match="one name for each of the 3 labels, got 2"):
+        ls.PrecomputedProbabilities("marginal", names[:2]).fit(P, Y)
+
+
+def test_names_of_frames_count_more_than_given_ones():
+    P = pd.DataFrame([[0.9, 0.2], [0.1, 0.8]], columns=["cat", "dog"])
+    model = ls.PrecomputedProbabilities("marginal", ["a", "b"]).fit(P, [[1, 0], [0, 1]])
+    assert model.label_names_ == ("cat", "dog")

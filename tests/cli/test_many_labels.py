@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -122,6 +123,24 @@ def test_the_page_has_the_labels_that_occur(files, tmp_path, with_truth):
     assert data["labels"]["n_absent"] == N_LABELS - N_USED
     assert "99,600 labels of the model are neither predicted nor listed nor true" in page
     assert "The 200 most predicted labels; 200 more are not shown." in page
+
+
+def test_nothing_has_a_number_for_each_row_and_label(files, tmp_path):
+    """600 rows of 100,000 labels are 60 MB of single bytes."""
+    words = [str(files / "tags.labelsure"), str(files / "new.npz")]
+    commands = [
+        ["calibrate", str(files / "new.npz"), "--truth", str(files / "new_truth.npz"), "--quiet"],
+        ["score", *words, "--jobs", "1", "--quiet"],
+        ["report", *words, "--truth", str(files / "new_truth.npz")],
+    ]
+    for i, command in enumerate(commands):
+        suffix = (".labelsure", ".csv", ".html")[i]
+        assert main([*command, "--out", str(tmp_path / f"before{suffix}")]) == 0
+        tracemalloc.start()
+        assert main([*command, "--out", str(tmp_path / f"out{suffix}")]) == 0
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20e6, command[0]
 
 
 def test_names_and_ids_from_json_lines(tmp_path, capsys):

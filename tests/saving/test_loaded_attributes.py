@@ -318,6 +318,10 @@ CHANGES = [
     ("PredictionColumns", "label_names_", ["a"], "`label_names_` must be distinct names"),
     ("PredictionColumns", "label_names_", ("a", 1), "`label_names_` must be distinct names"),
     ("PredictionColumns", "logits", "no", "`logits` must be true or false"),
+    ("PredictionColumns", "sparse", "no", "`sparse` must be true or false, and suit the layout"),
+    ("PredictionColumns", "sparse", True, "`sparse` must be true or false, and suit the layout"),
+    ("PrecomputedProbabilities", "floor", 0.5, "`floor` must be a probability below a half"),
+    ("PrecomputedProbabilities", "floor", -0.1, "`floor` must be a probability below a half"),
     ("of folds", "guaranteed_", True, "`guaranteed_` must not be claimed without a policy"),
 ]
 

@@ -21,7 +21,7 @@ from labelsure.metrics import get_metric
 from labelsure.saving import expect, is_count
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
-from labelsure.sparse_rows import CountedNames, list_names
+from labelsure.sparse_rows import MAX_WRITTEN_NAMES, list_names
 
 N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
@@ -50,7 +50,7 @@ class ModelCard:
     n_features
         Columns of X, None where the model does not say.
     label_names
-        One for each label; of very many that are only counted, the first and the last.
+        One for each label; of very many, the first and the last.
     metric, empty, decision
         What accuracy means, and what is predicted.
     recalibration
@@ -344,7 +344,7 @@ def _check_recalibration(model: Any) -> None:
 
 def _count_labels(model: Any) -> int | None:
     names = model.label_names_
-    return len(names) if isinstance(names, CountedNames) else None
+    return len(names) if len(names) > MAX_WRITTEN_NAMES else None
 
 
 def _facts(model: Any) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def read_truth(
             "estimator, e.g. by its MultiLabelBinarizer."
         )
     rows, names = read.rows, read.label_names
-    if known is not None and names is not None:
+    if known is not None and names is not None and names != known:
         rows = rows[:, match_labels(names, known, "y", "the frozen estimator")]
         names = known
     kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)

@@ -86,6 +86,17 @@ Level = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of everything that is random.")
 ]
+LabelFile = Annotated[
+    str | None, typer.Option("--labels-from", help="A text file with a label in each line.")
+]
+Sparse = Annotated[
+    bool,
+    typer.Option("--sparse", help="Rows list some of very many labels; a sparse .npz says so."),
+]
+Floor = Annotated[
+    float | None,
+    typer.Option("--floor", help="The probability of a label that is not listed; 2**-24."),
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The file of the model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the card as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
@@ -159,20 +170,12 @@ def calibrate(
     label_column: LabelColumn = None,
     sep: Separator = None,
     id_column: IdColumn = None,
-    labels_from: Annotated[
-        str | None, typer.Option("--labels-from", help="A text file with a label in each line.")
-    ] = None,
+    labels_from: LabelFile = None,
     logits: Annotated[
         bool, typer.Option("--logits", help="Scores are logits, not probabilities.")
     ] = False,
-    sparse: Annotated[
-        bool,
-        typer.Option("--sparse", help="Rows list some of very many labels; a sparse .npz says so."),
-    ] = False,
-    floor: Annotated[
-        float | None,
-        typer.Option("--floor", help="The probability of a label that is not listed; 2**-24."),
-    ] = None,
+    sparse: Sparse = False,
+    floor: Floor = None,
     metric: MetricName = "jaccard",
     target: Target = None,
     coverage: Coverage = None,

@@ -14,6 +14,7 @@ from labelsure.datasets import ColumnChoice
 from labelsure.errors import InputError
 from labelsure.file_models._truth_tables import join_truth, names_in_truth, read_truth
 from labelsure.input_columns import (
+    ANSWERS,
     CELLS,
     LABELS,
     LISTED,
@@ -131,23 +132,13 @@ def calibrate_model(
         sparse=is_sparse,
         **of_truth,
     )
-    columns = PredictionColumns(
-        given_names(found.label_names) or len(found.label_names),
-        layout.name,
-        layout.column,
-        id_column=id_column,
-        logits=logits,
-        sparse=sparse and layout.name != LISTED,
-    )
     where = _describe(predictions, "the predictions")
     said, Y = join_truth(said, found, id_column, where)
-    columns.fit(said).convert(said, where)  # which names the rows that cannot be read, and the file
-    kind = "votes" if layout.name == "answers" else "logit" if logits else "marginal"
-    known_names = given_names(found.label_names) if is_sparse else None
-    wrapped = PrecomputedProbabilities(kind, known_names, floor if is_sparse else None)
-    fitted = Pipeline([("columns", columns), ("predictions", wrapped)])
+    pipeline = _make_pipeline(found.label_names, layout, id_column, logits, is_sparse, floor)
+    # Which names the rows that cannot be read, and the file.
+    pipeline[0].fit(said).convert(said, where)
     model = AccuracyAwareClassifier(
-        FrozenEstimator(fitted.fit(said, Y)),
+        FrozenEstimator(pipeline.fit(said, Y)),
         metric,
         target,
         level,
@@ -156,6 +147,29 @@ def calibrate_model(
         random_state=random_state,
     )
     return model.fit(said, Y)
+
+
+def _make_pipeline(
+    label_names: tuple[str, ...],
+    layout: Layout,
+    id_column: str | None,
+    logits: bool,
+    is_sparse: bool,
+    floor: float | None,
+) -> Pipeline:
+    """Return what makes distributions of a table of predictions."""
+    names = given_names(label_names)
+    columns = PredictionColumns(
+        names or len(label_names),
+        layout.name,
+        layout.column,
+        id_column=id_column,
+        logits=logits,
+        sparse=is_sparse and layout.name != LISTED,
+    )
+    kind = "votes" if layout.name == ANSWERS else "logit" if logits else "marginal"
+    predictions = PrecomputedProbabilities(kind, names if is_sparse else None, floor)
+    return Pipeline([("columns", columns), ("predictions", predictions)])
 
 
 def _check_all_listed(

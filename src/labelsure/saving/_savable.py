@@ -36,9 +36,12 @@ from labelsure.saving._schema import (
     find_untrusted,
     make_entries,
 )
-from labelsure.sparse_rows import list_names
+from labelsure.sparse_rows import MAX_WRITTEN_NAMES, list_names
 
 LIBRARY = "scikit-learn"
+
+JOINED_NAMES = "names in one text"
+"""The key under which very many names stand in a file."""
 
 
 class Savable:
@@ -68,6 +71,14 @@ class Savable:
                 "there and yours."
             ) from error
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, very many names as one text: a file has an entry for each part."""
+        return {name: _join_names(value) for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` returned."""
+        vars(self).update({name: _split_names(value) for name, value in state.items()})
+
     def _check_loaded(self) -> None:
         """Raise an `InputError` if what a file held cannot have come out of `fit`."""
 
@@ -82,6 +93,20 @@ class Savable:
         model = copy(self)
         vars(model).update(changed)
         return model
+
+
+def _join_names(value: Any) -> Any:
+    """Return very many texts as one, in a dictionary that says so; anything else as it is."""
+    is_long = isinstance(value, tuple) and len(value) > MAX_WRITTEN_NAMES
+    if is_long and all(isinstance(name, str) for name in value):
+        return {JOINED_NAMES: json.dumps(value)}
+    return value
+
+
+def _split_names(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {JOINED_NAMES}:
+        return tuple(json.loads(value[JOINED_NAMES]))
+    return value
 
 
 def _name_metric(metric: Any) -> str:
