@@ -52,6 +52,8 @@ class RunningStudy:
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,
+                # Also where the tests themselves were started by `nohup`.
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
             )
 
     def wait_for_cells(self, n_cells):
