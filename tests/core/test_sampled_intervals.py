@@ -201,6 +201,7 @@ def test_draws_that_are_all_alike_are_not_sure():
     assert (high >= ls.expected_accuracy(truth, Y, metric="jaccard")).all()
 
 
+@pytest.mark.jit_only  # plain numbers warn where a product is beyond them
 def test_weights_too_small_for_a_number_have_a_logarithm():
     """2,000 fair labels: their collision is 2**-2000."""
     chain = ls.LinearChain(np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000)))
