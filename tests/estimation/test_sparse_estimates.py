@@ -38,7 +38,7 @@ def simulate(n_samples, seed, n_labels=N_LABELS, harder=1.0):
 
 
 DIST, TRUTH = simulate(700, 0)
-# An ordinary batch. Of 160 such batches 3 were taken for others (level 1 %), and of 250 the interval
+# An ordinary batch. Of 160 such batches 3 were taken for others (level 1 %), of 250 the interval
 # from 100 labels held 97 %; seeds 1, 3 and 4 are among the rest.
 NEW, NEW_TRUTH = simulate(700, 5)
 
