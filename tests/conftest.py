@@ -6,6 +6,9 @@ import os
 # by counting, take eight times as long for a matrix product.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Batches of tests are small: starting threads for each takes longer than they save. Tests that are
+# about threads say how many they want.
+os.environ.setdefault("LABELSURE_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings

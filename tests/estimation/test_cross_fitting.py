@@ -95,9 +95,10 @@ def count_covered(n_samples, n_features, n_labels, metric, n_repeats):
         batch = ls.ScoreTable.from_distribution(dist, Y, metrics=[metric])
         mean = batch.accuracy(metric, 1.0).mean()
         for name in ("without", "with"):
+            if name == "with":
+                add_training_gain(estimator, table, halves)
             found = estimator.estimate(batch, shift="ignore")
             covered[name] += found.low <= mean <= found.high
-            add_training_gain(estimator, table, halves)
     return covered
 
 
