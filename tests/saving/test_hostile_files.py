@@ -36,7 +36,7 @@ def no_process_is_started(monkeypatch):
         monkeypatch.setattr(os, name, lambda *_, **__: pytest.fail("a process was started"))
 
 
-def refuses(path, message, **settings):
+def assert_refused(path, message, **settings):
     with pytest.raises(ls.DataError, match=message) as caught:
         ls.load(path, **settings)
     assert "\n" not in str(caught.value)
@@ -61,7 +61,7 @@ def test_the_file_that_ran_a_command_runs_none(tmp_path, path):
     marker = tmp_path / "marker"
     content = insert(tmp_path, command(marker))
     path.write_bytes(content)
-    refuses(path, TRUSTED + CHECK_OUTPUT)
+    assert_refused(path, TRUSTED + CHECK_OUTPUT)
     assert not marker.exists()
     # The file is what it is said to be: where the function is trusted, it is called.
     own = [name for name in trusted_types()["ObjectNode"] if name.startswith("labelsure")]
@@ -180,7 +180,7 @@ def test_nothing_is_run(kind, tmp_path, path):
     hostile, message = kinds_of_harm(marker)[kind]
     path.write_bytes(insert(tmp_path, hostile))
     before = sorted(entry.name for entry in tmp_path.iterdir())
-    refuses(path, message)
+    assert_refused(path, message)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == before
     assert not marker.exists()
 
@@ -196,7 +196,7 @@ def test_a_number_is_no_array(tmp_path, path):
         if is_number:
             assert ls.load(path).extra == 1.0
         else:
-            refuses(path, "a number in it is no numpy.float64")
+            assert_refused(path, "a number in it is no numpy.float64")
 
 
 def test_every_loader_of_skops_is_known_or_refused():
@@ -219,7 +219,7 @@ def test_a_module_that_is_not_trusted_is_not_imported(tmp_path, path, monkeypatc
     )
     monkeypatch.syspath_prepend(tmp_path)
     path.write_bytes(insert(tmp_path, node("ObjectNode", "hostile_module.A")))
-    refuses(path, TRUSTED + "hostile_module.A")
+    assert_refused(path, TRUSTED + "hostile_module.A")
     assert "hostile_module" not in sys.modules
     assert not marker.exists()
     # Whoever trusts it has it imported.
@@ -237,7 +237,7 @@ def test_two_nodes_with_one_number(tmp_path, path):
                 part["__id__"] = 1
 
     path.write_bytes(sf.change_json(sf.content_of("ridge", tmp_path), "schema.json", change))
-    refuses(path, "is damaged or was changed")
+    assert_refused(path, "is damaged or was changed")
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 3, 99, -1, True, None, "2", 2.0])
@@ -246,7 +246,7 @@ def test_other_protocols(protocol, tmp_path, path):
         schema["protocol"] = protocol
 
     path.write_bytes(sf.change_json(sf.content_of("ridge", tmp_path), "schema.json", change))
-    refuses(path, "is damaged or was changed")
+    assert_refused(path, "is damaged or was changed")
 
 
 def test_parts_that_lie_deep_in_each_other(tmp_path, path):
@@ -255,7 +255,7 @@ def test_parts_that_lie_deep_in_each_other(tmp_path, path):
         entries = sf.split(sf.content_of("ridge", tmp_path))
         entries["schema.json"] = entries["schema.json"][:-1] + b',"deep":' + text.encode() + b"}"
         path.write_bytes(sf.join(entries))
-        refuses(path, "its objects lie too deep in each other|recursion")
+        assert_refused(path, "its objects lie too deep in each other|recursion")
 
 
 # Files of another kind
@@ -285,23 +285,25 @@ def zipped(**entries):
 )
 def test_files_of_another_kind(content, what, path):
     path.write_bytes(content)
-    refuses(
+    assert_refused(
         path, f"The file 'model.labelsure' must be one that `save` of labelsure wrote, got {what}"
     )
 
 
 def test_where_there_is_no_file(tmp_path, path):
     sf.fitted("AcceptPolicy").save(path)
-    refuses(tmp_path / "modle.labelsure", "There is no file .* Did you mean 'model.labelsure'")
-    refuses(tmp_path, "cannot be read: Is a directory")
-    refuses("x\0y", "cannot be read")
+    assert_refused(
+        tmp_path / "modle.labelsure", "There is no file .* Did you mean 'model.labelsure'"
+    )
+    assert_refused(tmp_path, "cannot be read: Is a directory")
+    assert_refused("x\0y", "cannot be read")
 
 
 def test_a_large_file_of_another_kind_is_not_read(tmp_path):
     path = tmp_path / "large"
     with open(path, "wb") as file:
         file.truncate(2**42)
-    refuses(path, "got something else")
+    assert_refused(path, "got something else")
 
 
 # Versions
@@ -314,7 +316,7 @@ def test_a_newer_format(tmp_path, path):
 
     content = sf.change_json(sf.content_of("ridge", tmp_path), "labelsure.json", change)
     path.write_bytes(content)
-    refuses(
+    assert_refused(
         path,
         "must have format 1 or an older one, got 2: it was written by labelsure 9.9, this is "
         f"{ls.__version__}. Upgrade labelsure to load it.",
@@ -363,7 +365,7 @@ def test_a_header_that_says_nothing(change, tmp_path, path):
 
     content = sf.change_json(sf.content_of("ridge", tmp_path), "labelsure.json", apply)
     path.write_bytes(content)
-    refuses(path, "'labelsure.json' does not say which")
+    assert_refused(path, "'labelsure.json' does not say which")
 
 
 @pytest.mark.parametrize(
@@ -383,7 +385,7 @@ def test_a_header_of_another_model(key, value, tmp_path, path):
 
     content = sf.content_of("AccuracyAwareClassifier", tmp_path)
     path.write_bytes(sf.change_json(content, "labelsure.json", change))
-    refuses(path, "'labelsure.json' must describe the model that is in the file")
+    assert_refused(path, "'labelsure.json' must describe the model that is in the file")
 
 
 @pytest.mark.parametrize("name", ["card_", "label_names_", "metric"])
@@ -394,7 +396,7 @@ def test_attributes_that_belong_to_others(name, tmp_path, path):
         attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))
 
     path.write_bytes(sf.change_json(sf.content_of("AcceptPolicy", tmp_path), "schema.json", change))
-    refuses(path, "is damaged or was changed")
+    assert_refused(path, "is damaged or was changed")
 
 
 # Sizes
@@ -403,12 +405,12 @@ def test_attributes_that_belong_to_others(name, tmp_path, path):
 def test_entries_that_are_compressed(tmp_path, path):
     entries = sf.split(sf.content_of("ridge", tmp_path))
     path.write_bytes(sf.join(entries, zipfile.ZIP_DEFLATED))
-    refuses(path, "an entry is compressed, which no entry of a saved model is")
+    assert_refused(path, "an entry is compressed, which no entry of a saved model is")
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("data.npy", bytes(10**7))
     path.write_bytes(sf.join({**entries, "99.npz": bomb.getvalue()}))
-    refuses(path, "an entry is compressed")
+    assert_refused(path, "an entry is compressed")
 
 
 def test_an_array_that_states_another_length(tmp_path, path):
@@ -420,29 +422,29 @@ def test_an_array_that_states_another_length(tmp_path, path):
             buffer, {"descr": "<f8", "fortran_order": False, "shape": shape}
         )
         path.write_bytes(sf.join({**entries, name: buffer.getvalue() + bytes(64)}))
-        refuses(path, "an array does not have the length that it states")
+        assert_refused(path, "an array does not have the length that it states")
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.array([os.getcwd], dtype=object), allow_pickle=True)
     path.write_bytes(sf.join({**entries, name: buffer.getvalue()}))
-    refuses(path, "an array holds objects")
+    assert_refused(path, "an array holds objects")
     path.write_bytes(sf.join({**entries, name: b"\x93NUMPY\x03\x00" + bytes(64)}))
-    refuses(path, "an array is in a format that is not known")
+    assert_refused(path, "an array is in a format that is not known")
 
 
 def test_entries_that_do_not_belong(tmp_path, path):
     entries = sf.split(sf.content_of("ridge", tmp_path))
     for name in ("../../1.npy", "1.npy.exe", "outside.npy"):
         path.write_bytes(sf.join({**entries, name: b"1"}))
-        refuses(path, f"no saved model has an entry '{name}'")
+        assert_refused(path, f"no saved model has an entry '{name}'")
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = sf.join([*entries.items(), ("schema.json", entries["schema.json"])])
     path.write_bytes(twice)
-    refuses(path, "the entry 'schema.json' is there twice")
+    assert_refused(path, "the entry 'schema.json' is there twice")
     del entries["schema.json"]
     path.write_bytes(sf.join(entries))
-    refuses(path, "'schema.json'")
+    assert_refused(path, "'schema.json'")
     path.write_bytes(sf.join({**entries, "schema.json": b"[]"}))
-    refuses(path, "the entry 'schema.json' holds no names and values")
+    assert_refused(path, "the entry 'schema.json' holds no names and values")
 
 
 def test_entries_that_overlap(tmp_path, path):
@@ -464,7 +466,7 @@ def test_entries_that_overlap(tmp_path, path):
     end[12:16] = (len(directory) + len(copies)).to_bytes(4, "little")
     body = bytes(content[:start]) + directory + copies + bytes(end)
     path.write_bytes(body + b"sha256:" + sha256(body).hexdigest().encode())
-    refuses(path, "its entries are longer than the file|overlap")
+    assert_refused(path, "its entries are longer than the file|overlap")
 
 
 @pytest.mark.parametrize("name", ["_check_loaded", "predict", "check_loaded", "learns", "save"])
@@ -480,7 +482,7 @@ def test_an_attribute_cannot_stand_in_for_a_method(name, kind, tmp_path, path):
         attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))
 
     path.write_bytes(sf.change_json(sf.content_of("ridge", tmp_path), "schema.json", change))
-    refuses(path, f"`{name}` must be what .* has under that name")
+    assert_refused(path, f"`{name}` must be what .* has under that name")
 
 
 # What a user trusts
@@ -500,19 +502,19 @@ def test_trust_must_hold_exact_names(name, path):
 
 def test_trust_is_no_prefix(tmp_path, path):
     path.write_bytes(insert(tmp_path, command(tmp_path / "marker")))
-    refuses(path, TRUSTED + CHECK_OUTPUT, trust=["sklearn.utils", "sklearn.utils._testing"])
+    assert_refused(path, TRUSTED + CHECK_OUTPUT, trust=["sklearn.utils", "sklearn.utils._testing"])
     assert not (tmp_path / "marker").exists()
 
 
 def test_many_names_are_not_all_shown(tmp_path, path):
     many = list_node(*(node("ObjectNode", f"some.Type{k:02}") for k in range(15)))
     path.write_bytes(insert(tmp_path, many))
-    refuses(path, r"some\.Type11 and 3 more\. They could")
+    assert_refused(path, r"some\.Type11 and 3 more\. They could")
 
 
 def test_a_library_that_is_not_installed(tmp_path, path):
     path.write_bytes(insert(tmp_path, node("ObjectNode", "not_installed.Model")))
-    refuses(
+    assert_refused(
         path,
         "needs a library that is not installed: No module named 'not_installed'. Install it",
         trust=["not_installed.Model"],
@@ -528,7 +530,7 @@ def test_what_has_no_save_is_not_loaded(tmp_path, path):
     ):
         root = {**root, "protocol": 2}
         path.write_bytes(sf.join({**entries, "schema.json": json.dumps(root).encode()}))
-        refuses(path, f"it holds a {what}, which has no `save`")
+        assert_refused(path, f"it holds a {what}, which has no `save`")
 
 
 def test_loading_starts_no_process(tmp_path, path):

@@ -256,7 +256,7 @@ def place_value(place, value):
     return settings
 
 
-def sentence_or(call):
+def assert_sentence_or_result(call):
     """Return what a call returns, or the one sentence with which it refuses."""
     try:
         return call()
@@ -273,8 +273,8 @@ def test_whatever_stands_at_any_place_gets_a_sentence_or_works(tmp_path, place):
     path = tmp_path / "mine.toml"
     for value in STRANGE:
         path.write_text(tomli_w.dumps(place_value(place, value)), encoding="utf-8")
-        plan = sentence_or(lambda: load_plan(path))
+        plan = assert_sentence_or_result(lambda: load_plan(path))
         if isinstance(plan, Plan):
             changed = [source for source in plan.datasets if source.key in place]
             for source in changed or plan.datasets[:1]:
-                sentence_or(lambda source=source: source.load(tmp_path))
+                assert_sentence_or_result(lambda source=source: source.load(tmp_path))
