@@ -286,7 +286,7 @@ def alone(world):
     That is the study which runs where no plan is named, and its report.
     """
     unreachable = mock.Mock(side_effect=URLError("no network"))
-    settings = {"LABELSURE_NUM_THREADS": "1", "LABELSURE_CACHE": str(world.out / "cache")}
+    settings = {"LABELSURE_NUM_THREADS": "1", "SCIKIT_LEARN_DATA": str(world.out / "home")}
     here = Path.cwd()
     os.chdir(world.out)
     try:

@@ -1,4 +1,4 @@
-"""Files of runs, of the data cache and of models, damaged at random, and what reading them gives.
+"""Files of runs and of models, damaged at random, and what reading them gives.
 
 `python tests/abuse/damaged_files.py 100000` damages as many and prints a row of a table for each
 kind of file. Whatever happened to a file, it is refused, counts as absent, or gives what was
@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 import labelsure as ls
-from labelsure.datasets._cache import CacheFolder
 from labelsure.errors import InputError
 from labelsure.study import Plan, RunFolder, load_plan, run_study
 from labelsure.study._kept_frames import read_frame, read_kept
@@ -169,28 +168,6 @@ class PlanFile:
         return isinstance(plan, Plan) and "read"
 
 
-class CachedDataset:
-    """A data set in the cache, which is read again from its source where it is not whole."""
-
-    name = "data cache"
-
-    def __init__(self, path):
-        self.path = path
-        self.data = self.load()
-
-    def load(self):
-        return CacheFolder(self.path.parent, "argument").load(self.path.stem)
-
-    def judge(self):
-        found = self.load()
-        if found is None:
-            return "absent"
-        same = same_frames(found.X, self.data.X) and np.array_equal(found.Y, self.data.Y)
-        names = ("label_names", "feature_names", "name", "source", "checksum")
-        same = same and all(getattr(found, name) == getattr(self.data, name) for name in names)
-        return same and "as written"
-
-
 class SavedModel:
     """A model on disk, which is as it was written or refused."""
 
@@ -221,7 +198,7 @@ def make_model(path):
 
 
 def make_files(folder):
-    """Run a study, keep a data set and save a model; return the files that are read back.
+    """Run a study and save a model; return the files that are read back.
 
     Parameters
     ----------
@@ -232,15 +209,9 @@ def make_files(folder):
     cells = [KeptFrame(path) for path in sorted((run.folder / "cells").iterdir())]
     tables = [Table(run.folder / f"{name}.parquet") for name in ("scores", "features")]
     notes = [Notes(run.folder / f"{name}.json") for name in ("manifest", "failures")]
-    X = pd.DataFrame(
-        {"u": np.arange(20) / 7, "text": ["a", None] * 10}, index=list("abcdefghij" * 2)
-    )
-    data = ls.Dataset(X, np.eye(20, 3, dtype=int), label_names=("p", "q", "r"), checksum="0" * 64)
-    CacheFolder(folder / "cache", "argument").save("kept", data)
-    cached = CachedDataset(folder / "cache" / "kept.npz")
     make_model(folder / "model.labelsure")
     saved = SavedModel(folder / "model.labelsure")
-    return [*cells, *tables, *notes, PlanFile(run.folder / "plan.toml"), cached, saved]
+    return [*cells, *tables, *notes, PlanFile(run.folder / "plan.toml"), saved]
 
 
 def damage(path, generator):
