@@ -92,11 +92,8 @@ if TYPE_CHECKING:
     from labelsure.thresholds import (
         LabelThresholds,
         expected_precision_at_k,
-        ndcg_at_k,
         precision_at_k,
         rank_labels,
-        ranking_measures,
-        ranking_table,
     )
 
 __version__ = "0.1.0"
@@ -184,11 +181,8 @@ _HOMES = {
     "thresholds": [
         "LabelThresholds",
         "expected_precision_at_k",
-        "ndcg_at_k",
         "precision_at_k",
         "rank_labels",
-        "ranking_measures",
-        "ranking_table",
     ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -262,12 +256,9 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "monitor",
-    "ndcg_at_k",
     "plan_labels",
     "precision_at_k",
     "rank_labels",
-    "ranking_measures",
-    "ranking_table",
     "read_dataset",
     "read_labelsets",
     "reliability",
