@@ -97,7 +97,6 @@ def test_a_few_labels_correct_the_estimate(estimator):
     [
         {"features": "mix"},
         {"features": "full", "decision": "best"},
-        {"model": "isotonic"},
         {"model": "plugin"},
         {"response": "rates"},
     ],

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import saved_files as sf
-from sklearn.isotonic import IsotonicRegression
 
 import labelsure as ls
 from labelsure.input_columns import ColumnRole
@@ -14,7 +13,6 @@ from labelsure.saving import expect, is_array, is_count, is_number
 NAN = np.full((1, 3), np.nan)
 CLASSES = "`classes_` must be 0 and 1 for each label"
 LEARNERS = "`estimators_` must hold a learner with `predict_proba` for each label"
-CURVE = "a curve must rise within"
 CHAINS = "`chains_` must hold `n_chains` chains of the ensemble's labels"
 ESTIMATE = "an estimate must lie within its interval, and that in"
 PARENTS = "`parents_` must hold earlier places for each place"
@@ -36,12 +34,6 @@ NAMES = "the names of `slope_groups` must be distinct and in order"
 
 def linear_weights():
     return sf.fitted("ProbabilisticClassifierChain")._linear_weights
-
-
-def curve(**changed):
-    model = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit([0, 1], [0.2, 0.8])
-    vars(model).update(changed)
-    return model
 
 
 def estimate(**changed):
@@ -150,7 +142,7 @@ CHANGES = [
     ("ridge", "decision", "worst", "Unknown decision 'worst'"),
     ("ridge", "response", "other", "Unknown response 'other'"),
     ("ridge", "response", "rates", "the ridge must have the response of its metric"),
-    ("ridge", "model", "isotonic", "`model_` must be a IsotonicModel"),
+    ("ridge", "model", "plugin", "`model_` must be a PluginModel"),
     ("ridge", "features_", ("HP",), "`features_` must be those that `features` names"),
     ("ridge", "features", ["HP"], "`features_` must be those that `features` names"),
     ("ridge", "penalty_", 5.0, "`penalty_` must be that of the model"),
@@ -206,15 +198,6 @@ CHANGES = [
     ("ridge with groups", "slope_levels_.names", [], NAMES),
     ("ridge with groups", "slope_levels_.argument", "x", "groups must belong to their argument"),
     ("ridge with groups", "slope_levels_.names", ["a", "b", "c"], "the layout of the ridge must"),
-    ("isotonic", "model_.curves", [], "there must be a curve for each slope group"),
-    ("isotonic", "model_.levels", [], "there must be a curve for each slope group"),
-    ("isotonic", "model_.curves", [5], "a curve must be isotonic"),
-    ("isotonic", "model_.curves", [curve(y_thresholds_=np.array([0.8, 0.2]))], CURVE),
-    ("isotonic", "model_.curves", [curve(y_thresholds_=np.array([-0.1, 0.2]))], CURVE),
-    ("isotonic", "model_.curves", [curve(y_thresholds_=np.array([0.8, 1.2]))], CURVE),
-    ("isotonic", "model_.levels", [np.array([0.2, np.nan])], CURVE),
-    ("isotonic", "model_.levels", [np.array([])], CURVE),
-    ("isotonic", "model_.sizes", [np.array([0])], "each level of a curve must rest on some"),
     ("JointTemperature", "gate", "yes", "`gate` must be True or False, got 'yes'"),
     ("JointTemperature", "label_names_", (), "`label_names_` must be names of labels"),
     ("JointTemperature", "label_names_", ["a"], "`label_names_` must be names of labels"),

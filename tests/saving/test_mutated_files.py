@@ -18,7 +18,6 @@ import labelsure as ls
 KINDS = [
     "AcceptPolicy",
     "ridge",
-    "isotonic",
     "EnsembleOfClassifierChains",
     "AccuracyAwareClassifier",
 ]
