@@ -73,7 +73,6 @@ if TYPE_CHECKING:
         shift_test,
     )
     from labelsure.input_columns import PredictionColumns, TableColumns
-    from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
@@ -162,7 +161,6 @@ _HOMES = {
         "shift_test",
     ],
     "input_columns": ["PredictionColumns", "TableColumns"],
-    "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
@@ -248,8 +246,6 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
-    "expected_batch_metrics",
-    "expected_label_metrics",
     "expected_precision_at_k",
     "list_datasets",
     "load",

@@ -208,7 +208,6 @@ class TestRefusals:
         [
             lambda d, Y: ls.LabelThresholds().fit(d, Y),
             lambda d, Y: ls.rank_labels(d),
-            lambda d, Y: ls.expected_label_metrics(d),
             lambda d, Y: ls.LabelsetRegion(coverage=0.9).fit(d, Y),
             lambda d, Y: ls.LinkTemperature().fit(d, Y),
         ],

@@ -66,7 +66,9 @@ def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
     if isinstance(scores, LabelsetDistribution):
         Y_true = scores.align(Y_true, "Y_true")
     n_samples, n_labels = ranked.shape
-    true = check_sparse_labelsets(Y_true, name="Y_true", n_samples=n_samples, n_labels=n_labels)
+    true: Any = check_sparse_labelsets(
+        Y_true, name="Y_true", n_samples=n_samples, n_labels=n_labels
+    )
     is_true = true[np.arange(n_samples)[:, np.newaxis], labels].toarray()
     return np.asarray((is_true * (labels != NOT_LISTED)).sum(axis=1) / k)
 
