@@ -65,10 +65,8 @@ if TYPE_CHECKING:
     from labelsure.estimation import (
         AccuracyEstimator,
         Estimate,
-        LabelPlan,
         Reliability,
         ShiftTest,
-        plan_labels,
         reliability,
         shift_test,
     )
@@ -153,10 +151,8 @@ _HOMES = {
     "estimation": [
         "AccuracyEstimator",
         "Estimate",
-        "LabelPlan",
         "Reliability",
         "ShiftTest",
-        "plan_labels",
         "reliability",
         "shift_test",
     ],
@@ -207,7 +203,6 @@ __all__ = [
     "IndependentMixture",
     "InputError",
     "JointTemperature",
-    "LabelPlan",
     "LabelPowerset",
     "LabelThresholds",
     "LabelsetDistribution",
@@ -252,7 +247,6 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "monitor",
-    "plan_labels",
     "precision_at_k",
     "rank_labels",
     "read_dataset",

@@ -76,9 +76,6 @@ FewLabelsOption = Annotated[
 PopulationOption = Annotated[
     bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
 ]
-WidthOption = Annotated[
-    float | None, typer.Option("--width", help="Say how many labels bring the interval to it.")
-]
 RowNamesOption = Annotated[
     str | None, typer.Option("--id", help="The column that names rows, here and in --truth.")
 ]
