@@ -223,17 +223,6 @@ def nodes(part):
             yield from nodes(value)
 
 
-def with_attribute(kind, name, value):
-    """A copy of a fitted model with another attribute; `a.b` is attribute b of attribute a."""
-    model = copy.deepcopy(fitted(kind))
-    *owners, last = name.split(".")
-    owner = model
-    for step in owners:
-        owner = owner[int(step)] if step.isdigit() else getattr(owner, step)
-    vars(owner)[last] = value  # also where a dataclass is frozen
-    return model
-
-
 def text_node(value):
     """A text or number as skops has it."""
     return {
