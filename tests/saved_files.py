@@ -3,7 +3,6 @@
 Nothing here uses the package's own code for files: `join` writes the format as its page has it.
 """
 
-import copy
 import io
 import json
 import zipfile
