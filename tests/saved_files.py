@@ -109,7 +109,6 @@ MAKERS = {
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
         ls.IndependentLabels(0.5 + P / 2), TRUTH
     ),
-    "isotonic": lambda: fit_estimator("isotonic"),
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,

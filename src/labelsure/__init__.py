@@ -73,7 +73,6 @@ if TYPE_CHECKING:
         shift_test,
     )
     from labelsure.input_columns import PredictionColumns, TableColumns
-    from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
@@ -92,11 +91,8 @@ if TYPE_CHECKING:
     from labelsure.thresholds import (
         LabelThresholds,
         expected_precision_at_k,
-        ndcg_at_k,
         precision_at_k,
         rank_labels,
-        ranking_measures,
-        ranking_table,
     )
 
 __version__ = "0.1.0"
@@ -165,7 +161,6 @@ _HOMES = {
         "shift_test",
     ],
     "input_columns": ["PredictionColumns", "TableColumns"],
-    "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
@@ -184,11 +179,8 @@ _HOMES = {
     "thresholds": [
         "LabelThresholds",
         "expected_precision_at_k",
-        "ndcg_at_k",
         "precision_at_k",
         "rank_labels",
-        "ranking_measures",
-        "ranking_table",
     ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -254,20 +246,15 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
-    "expected_batch_metrics",
-    "expected_label_metrics",
     "expected_precision_at_k",
     "list_datasets",
     "load",
     "load_dataset",
     "make_labelsets",
     "monitor",
-    "ndcg_at_k",
     "plan_labels",
     "precision_at_k",
     "rank_labels",
-    "ranking_measures",
-    "ranking_table",
     "read_dataset",
     "read_labelsets",
     "reliability",

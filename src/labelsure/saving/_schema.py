@@ -53,7 +53,6 @@ OWN_TYPES = (
     "labelsure.estimation.CalibrationSample",
     "labelsure.estimation.Dispersion",
     "labelsure.estimation.GroupLevels",
-    "labelsure.estimation.IsotonicModel",
     "labelsure.estimation.LabelCalibration",
     "labelsure.estimation.LabelsetFrequencies",
     "labelsure.estimation.Layout",
