@@ -96,8 +96,6 @@ MAKERS = {
         n_chains=2, random_state=0
     ).fit(X, Y),
     "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
-    "RakelD": lambda: ls.RakelD(block_size=2, share=0.1, random_state=0).fit(X, Y),
-    "RakelO": lambda: ls.RakelO(block_size=2, share=0.1, random_state=0).fit(X, Y),
     "ConditionalBernoulliMixture": lambda: ls.ConditionalBernoulliMixture(
         2, n_restarts=2, max_iter=3, random_state=0
     ).fit(X, Y),
