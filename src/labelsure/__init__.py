@@ -20,8 +20,6 @@ if TYPE_CHECKING:
         PrecomputedProbabilities,
         ProbabilisticClassifierChain,
         ProbabilityWarning,
-        RakelD,
-        RakelO,
         as_distribution,
     )
     from labelsure.datasets import (
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from labelsure.decisions import decide, expected_accuracy
     from labelsure.dependence import DependenceLayer
     from labelsure.distributions import (
-        BlockProduct,
         ChainMixture,
         DenseDistribution,
         IndependentLabels,
@@ -106,8 +103,6 @@ _HOMES = {
         "PrecomputedProbabilities",
         "ProbabilisticClassifierChain",
         "ProbabilityWarning",
-        "RakelD",
-        "RakelO",
         "as_distribution",
     ],
     "datasets": [
@@ -121,7 +116,6 @@ _HOMES = {
     "decisions": ["decide", "expected_accuracy"],
     "dependence": ["DependenceLayer"],
     "distributions": [
-        "BlockProduct",
         "ChainMixture",
         "DenseDistribution",
         "IndependentLabels",
@@ -187,7 +181,6 @@ __all__ = [
     "AccuracyAwareClassifier",
     "AccuracyEstimator",
     "BinaryRelevance",
-    "BlockProduct",
     "ChainDependence",
     "ChainMixture",
     "ClassifierTrellis",
@@ -221,8 +214,6 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Profile",
-    "RakelD",
-    "RakelO",
     "Reliability",
     "RowsError",
     "ScoreTable",

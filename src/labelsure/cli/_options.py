@@ -61,10 +61,6 @@ OpenCostOption = Annotated[
         help="Say which labels are better left open, if leaving all open costs this much accuracy.",
     ),
 ]
-ToolOption = Annotated[
-    str | None,
-    typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
-]
 ShiftOption = Annotated[
     str,
     typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),

@@ -46,8 +46,6 @@ OWN_TYPES = (
     "labelsure.PrecomputedProbabilities",
     "labelsure.PredictionColumns",
     "labelsure.ProbabilisticClassifierChain",
-    "labelsure.RakelD",
-    "labelsure.RakelO",
     "labelsure.TableColumns",
     "labelsure.accuracy_aware.ModelCard",
     "labelsure.estimation.CalibrationSample",
