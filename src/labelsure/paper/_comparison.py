@@ -35,8 +35,8 @@ from labelsure.paper._published import (
     compare_numbers,
     published_table,
 )
-from labelsure.report._formats import PrintedTable
 from labelsure.report._plan_settings import flatten_settings
+from labelsure.report._printed_table import PrintedTable
 from labelsure.study import open_run
 
 RULE_NAMES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
@@ -209,6 +209,10 @@ def _shown(value: Any) -> str:
     return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
 
 
+def _texts(rows: list[list[str]], columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns, dtype=str)
+
+
 def _range(low: Any, high: Any) -> str:
     return f"{_shown(low)} to {_shown(high)}"
 
@@ -223,7 +227,7 @@ def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
         "sets that are not the paper's, or none of the numbers."
     )
     columns = ["verdict", "the paper says", "rule", "name"]
-    return PrintedTable("conclusions", "Conclusions", columns, rows, note, n_text=4)
+    return PrintedTable("conclusions", "Conclusions", _texts(rows, columns), note, n_text=4)
 
 
 def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
@@ -246,7 +250,8 @@ def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
         "what stands out by the interval need not by the regression."
     )
     columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
-    return PrintedTable("claims", "The numbers behind them", columns, rows, note, n_text=3)
+    frame = _texts(rows, columns)
+    return PrintedTable("claims", "The numbers behind them", frame, note, n_text=3)
 
 
 def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
@@ -267,7 +272,7 @@ def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
         "always; no effect at all. Two of our repeats: mean over all pairs."
     )
     columns = ["", "ours with the paper", "one repeat", "trivial", "two of our repeats"]
-    return PrintedTable("summaries", "Agreement with the paper", columns, rows, note)
+    return PrintedTable("summaries", "Agreement with the paper", _texts(rows, columns), note)
 
 
 _JUDGED: dict[Any, str] = {True: "miss", False: "within"}
@@ -293,5 +298,5 @@ def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
             f"{int(judged.sum())} of {len(judged)} outside the 95% prediction interval for one "
             "more split, listed first; blank where there is no spread to judge by."
         )
-    columns = ["", "published", "ours", "spread", "difference", ""]
-    return PrintedTable("numbers", title, columns, rows, note)
+    columns = ["", "published", "ours", "spread", "difference", "verdict"]
+    return PrintedTable("numbers", title, _texts(rows, columns), note)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from labelsure.analyses._beyond_paper import optimal_decisions, true_accuracy
-from labelsure.report._formats import PrintedTable, print_number
+from labelsure.report._printed_table import PrintedTable, print_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,9 +53,6 @@ def tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
 
 
 def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
-    rows = [
-        [value if isinstance(value, str) else print_number(value, 4) for value in row]
-        for row in frame.itertuples(index=False)
-    ]
+    shown = frame.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
     n_text = sum(isinstance(value, str) for value in frame.iloc[0])
-    return PrintedTable(name, title, list(frame.columns), rows, note, n_text=n_text)
+    return PrintedTable(name, title, shown, note, n_text=n_text)
