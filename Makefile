@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study browser test lint types layers unit nojit bench docs clean
+.PHONY: study browser test test-slow lint types layers unit nojit bench docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study embedded --out runs/embedded
@@ -24,11 +24,16 @@ layers: .venv/develop.stamp
 
 # The tests, on both cores. Examples in docstrings and on pages are tests/documentation.
 unit: .venv/develop.stamp
-	$(BIN)/pytest -n 2 tests
+	$(BIN)/pytest -n 2 -m "not slow" tests
+
+# What `make test` leaves out: kills of runs and clusters, long statistical repeats.
+test-slow: .venv/develop.stamp
+	$(BIN)/pytest -n 2 -m slow tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "slow and not jit_only" tests/core
 
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only" tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only and not slow" tests/core
 
 # What tests of pages need beside Python's packages: a browser, and rules that its pages must keep.
 # Without them these tests are skipped. As root on Debian; elsewhere install Chromium by other means.

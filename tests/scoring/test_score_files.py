@@ -203,6 +203,7 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 @pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.slow
 def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
