@@ -75,7 +75,7 @@ def test_blocks_know_their_rows_names_and_engines():
         "z",
     )
     unnamed = ls.IndependentLabels([[0.5], [0.5]])
-    assert ls.BlockProduct([([0], right), ([1], unnamed)]).label_names == ("y0", "y1")
+    assert ls.BlockProduct([([0], right), ([1], unnamed)]).label_names is None
 
 
 def test_a_block_of_chains_keeps_its_bounds():

@@ -55,7 +55,7 @@ class _Rakel(LabelsetClassifier):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        n_labels = len(self.label_names_)
+        n_labels = self.n_labels_
         known = all(
             isinstance(labels, list) and all(label in range(n_labels) for label in labels)
             for labels in self.blocks_
@@ -64,7 +64,7 @@ class _Rakel(LabelsetClassifier):
         expect(
             len(self.classifiers_) == len(self.blocks_)
             and all(
-                isinstance(each, LabelPowerset) and len(each.label_names_) == len(labels)
+                isinstance(each, LabelPowerset) and each.n_labels_ == len(labels)
                 for each, labels in zip(self.classifiers_, self.blocks_, strict=False)
             ),
             "`classifiers_` must hold a powerset for each block, of as many labels",
@@ -239,8 +239,8 @@ class RakelO(_Rakel):
 
     def distribution_of_checked(self, X: Features) -> IndependentLabels:
         """Return P(Y|x) of each row of features that are checked already."""
-        votes = np.zeros((X.shape[0], len(self.label_names_)))
-        n_votes = np.zeros(len(self.label_names_))
+        votes = np.zeros((X.shape[0], self.n_labels_))
+        n_votes = np.zeros(self.n_labels_)
         for labels, classifier in zip(self.blocks_, self.classifiers_, strict=True):
             dist = classifier.distribution_of_checked(X)
             votes[:, labels] += dist.marginals() if self.voting == "soft" else dist.mode()
@@ -259,7 +259,8 @@ def _fit_block(
     sample_weight: Floats | None,
     seed: int,
 ) -> LabelPowerset:
-    names = [owner.label_names_[label] for label in labels]
+    known = owner.label_names_
+    names = None if known is None else [known[label] for label in labels]
     powerset = LabelPowerset(learner, share=owner.share, random_state=seed)
     return powerset.fit_checked(X, Y, names, sample_weight)
 

@@ -181,7 +181,8 @@ def _make_arrays(data: Dataset) -> Arrays:
 
 def _make_dataset(arrays: Arrays) -> Dataset:
     fields = json.loads(arrays["fields"].tobytes())
-    fields["label_names"] = tuple(fields["label_names"])
+    names = fields["label_names"]
+    fields["label_names"] = None if names is None else tuple(names)
     fields["feature_names"] = tuple(fields["feature_names"])
     if "indptr" in arrays:
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])

@@ -18,7 +18,6 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._engines import EngineSettings
 from labelsure.distributions._overlap_tables import add_independent, count_overlaps
 from labelsure.errors import InputError
-from labelsure.labelsets import given_names
 from labelsure.metrics import Metric
 from labelsure.weighted_labelsets import WeightedLabelsets
 
@@ -269,10 +268,9 @@ def _join_names(
     """Return the names that the blocks were given for their labels; None unless all were."""
     names = [""] * n_labels
     for labels, dist in blocks:
-        given = given_names(dist.label_names)
-        if given is None:
+        if dist.label_names is None:
             return None
-        for place, name in zip(labels.tolist(), given, strict=True):
+        for place, name in zip(labels.tolist(), dist.label_names, strict=True):
             names[place] = name
     return names
 

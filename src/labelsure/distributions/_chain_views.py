@@ -11,7 +11,7 @@ from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import n_threads
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions import _engine_costs as costs
 from labelsure.distributions._answers import View
 from labelsure.distributions._dense import DenseDistribution
@@ -95,7 +95,7 @@ class ChainViews:
 
     chains: WeightedChains
     engine: Engine
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     random_state: int
     is_affordable: bool
     dense_views: Callable[[Indices], Iterator[tuple[Indices, DenseDistribution]]]

@@ -15,6 +15,7 @@ from labelsure import _limits
 from labelsure._limits import TIE, cut_rows
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.errors import InputError, TooLargeError
+from labelsure.labelset_rows import refuse_other_labels
 from labelsure.labelsets import OPEN, from_codes
 from labelsure.metrics import (
     EXACT,
@@ -97,11 +98,13 @@ def read_answers(dist: LabelsetDistribution, answers: Any) -> Labelsets:
     from labelsure.partial_labelsets import PartialLabelsets
 
     if isinstance(answers, PartialLabelsets):
-        if tuple(answers.label_names) != dist.label_names:
-            raise InputError(
-                "The answers must have the labels of the distribution, in their order, "
-                f"{', '.join(dist.label_names[:5])}, got {', '.join(answers.label_names[:5])}."
-            )
+        refuse_other_labels(
+            answers.label_names,
+            answers.n_labels,
+            dist.label_names,
+            dist.n_labels,
+            "the distribution",
+        )
         index, own = answers.index, dist.index
         if index is not None and own is not None and not index.equals(own):
             raise InputError(

@@ -15,7 +15,7 @@ from labelsure.distributions import LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
-from labelsure.labelset_rows import differing_rows
+from labelsure.labelset_rows import differing_rows, show_names
 from labelsure.metrics import Metric, MetricLike, get_metric
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
@@ -137,7 +137,8 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
     some = source if len(rows) == len(source) else source[rows]
     if some.sparse_rows:
         return View.of_table(table, rows).with_columns(*largest_marginals(some))
-    return View.of_table(table, rows, calibration_marginals(some), source.label_names)
+    names = show_names(source.label_names, source.n_labels)
+    return View.of_table(table, rows, calibration_marginals(some), names)
 
 
 N_PREDICTED = "n_predicted"

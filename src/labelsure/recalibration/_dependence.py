@@ -130,7 +130,7 @@ class CopulaDependence(Dependence):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         expect(
-            is_array(self.loadings_, (len(self.label_names_),))
+            is_array(self.loadings_, (self.n_labels_,))
             and bool((np.abs(self.loadings_) <= LARGEST_LOADING).all()),
             f"`loadings_` must lie within [-{LARGEST_LOADING}, {LARGEST_LOADING}], one for each "
             "label",
@@ -257,7 +257,7 @@ class ChainDependence(Dependence):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        n_labels = len(self.label_names_)
+        n_labels = self.n_labels_
         for name, shape in (
             ("slopes_", (n_labels,)),
             ("intercepts_", (n_labels,)),
