@@ -25,7 +25,8 @@ from labelsure.distributions import (
     clip_rounding,
 )
 from labelsure.errors import InputError
-from labelsure.labelset_rows import is_sparse, names_in, show_names
+from labelsure.labelset_rows import as_table, is_sparse, names_in, show_names
+from labelsure.named_labelsets import order_columns
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
@@ -63,8 +64,10 @@ def wrap_probabilities(
         return source
     if is_sparse(source) and kind in LISTED_KINDS:
         return distributions.as_distribution(source, kind=kind, label_names=label_names)
-    if label_names is None and kind != "joint":
-        label_names = names_in(source)
+    if kind == "joint":
+        source = as_table(source)
+    else:
+        source, label_names = order_columns(source, label_names, name.strip("`"))
     cleaned = _clean(source, kind, name)
     dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
     if isinstance(dist, IndependentLabels):
@@ -85,8 +88,11 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
         One for each label; a DataFrame of marginals brings its own.
     """
     probabilities = model.predict_proba(X)
-    if label_names is None:
-        label_names = names_in(probabilities)
+    label_names = None if label_names is None else tuple(label_names)
+    columns = names_in(probabilities)  # which may be classes of one label
+    if label_names is None or (columns is not None and len(columns) == len(label_names)):
+        name = "predict_proba(X)"
+        probabilities, label_names = order_columns(probabilities, label_names, name)
     columns, classes = _split_into_labels(model, X, probabilities)
     if classes is None:
         marginals = columns
