@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_consistent_length, indexable
+from sklearn.utils import check_consistent_length, get_tags, indexable
 from sklearn.utils.validation import _num_samples
 
 from labelsure._typing import LabelNames, Labelsets
@@ -117,6 +117,12 @@ def read_instances(X: Any, y: Any, estimator: Any, owner: str) -> tuple[Any, Tar
         names = inner.label_names_of(X if inner is estimator else None)
     sparse = lists_labels(estimator, X)
     truth = read_truth(y, X, label_names=names, settled=settled, frozen=frozen, sparse=sparse)
+    has_tags = hasattr(inner, "__sklearn_tags__")
+    if truth.is_vector and has_tags and not get_tags(inner).target_tags.single_output:
+        raise InputError(
+            f"`y` must have a column for each label for {type(inner).__name__}, which does not "
+            "take a vector of classes. Pass zeros and ones of shape (n_samples, 1)."
+        )
     if isinstance(estimator, LabelsetClassifier):  # which checks X itself
         return X, truth
     (X,) = indexable(X)

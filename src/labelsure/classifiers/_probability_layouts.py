@@ -339,13 +339,26 @@ def read_array(source: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(_without_gradient(source))
     except ValueError as error:
-        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in source]
-        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
         raise InputError(
             f"{name} must be a rectangular array of numbers, got rows of different lengths. "
-            f"Row 0 has {lengths[0]} entries, row {odd} has {lengths[odd]}: give each row a "
-            "probability for every label."
+            f"{_find_ragged(source)}: give each row as many entries."
         ) from error
+
+
+def _find_ragged(source: Any, within: str = "") -> str:
+    """Say which two rows differ in length, or which entries of a row do."""
+    lengths = [len(part) if hasattr(part, "__len__") else 0 for part in source]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is not None:
+        what = "Entry" if within else "Row"
+        return f"{what} 0{within} has {lengths[0]} entries, {what.lower()} {odd} has {lengths[odd]}"
+    for row, part in enumerate(source):
+        inner = {len(entry) if hasattr(entry, "__len__") else 0 for entry in part}
+        if len(inner) > 1:
+            return _find_ragged(part, f" of row {row}")
+    sizes = [len(part[0]) for part in source]
+    odd = next(i for i, size in enumerate(sizes) if size != sizes[0])
+    return f"Entries of row 0 have {sizes[0]} numbers, those of row {odd} {sizes[odd]}"
 
 
 def _without_gradient(source: Any) -> Any:
