@@ -140,9 +140,9 @@ BESIDE = {
     "expected_accuracy": lambda Y, named: ls.expected_accuracy(dist_of(named), Y, metric="f1"),
     "precision_at_k": lambda Y, named: ls.precision_at_k(dist_of(named), Y, 2),
     "suggest_floor": lambda Y, named: ls.suggest_floor(
-        ls.SparseIndependentLabels(sp.csr_array(np.where(P > 0.2, P, 0)), label_names=NAMES)
-        if named
-        else ls.SparseIndependentLabels(sp.csr_array(np.where(P > 0.2, P, 0))),
+        ls.SparseIndependentLabels(
+            sp.csr_array(np.where(P > 0.2, P, 0)), label_names=named_parts(named)[0]
+        ).with_index(named_parts(named)[1]),
         Y,
     ),
     "shift_test": lambda Y, named: ls.shift_test(dist_of(named), dist_of(named), Y_pred=Y).auc,
