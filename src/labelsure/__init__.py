@@ -81,9 +81,8 @@ if TYPE_CHECKING:
     from labelsure.recalibration import (
         ChainDependence,
         CopulaDependence,
-        JointTemperature,
         LabelwiseCalibration,
-        LinkTemperature,
+        TemperatureScaling,
     )
     from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
@@ -173,9 +172,8 @@ _HOMES = {
     "recalibration": [
         "ChainDependence",
         "CopulaDependence",
-        "JointTemperature",
         "LabelwiseCalibration",
-        "LinkTemperature",
+        "TemperatureScaling",
     ],
     "regions": ["LabelsetRegion"],
     "saving": ["load"],
@@ -214,7 +212,6 @@ __all__ = [
     "IndependentLabels",
     "IndependentMixture",
     "InputError",
-    "JointTemperature",
     "LabelPlan",
     "LabelPowerset",
     "LabelThresholds",
@@ -224,7 +221,6 @@ __all__ = [
     "LabelsureError",
     "LabelwiseCalibration",
     "LinearChain",
-    "LinkTemperature",
     "NamedLabelsets",
     "NotEstimableError",
     "PartialLabelsets",
@@ -245,6 +241,7 @@ __all__ = [
     "SparseIndependentLabels",
     "TableColumns",
     "TargetWarning",
+    "TemperatureScaling",
     "TooLargeError",
     "TrellisDistribution",
     "UnknownNameError",

@@ -9,7 +9,7 @@ import oracles_joints
 import oracles_recalibration
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import as_table, many
+from strategies import many
 
 import labelsure as ls
 from labelsure.distributions._overlap_tables import count_overlaps
@@ -161,7 +161,7 @@ def test_answers_with_open_labels_of_many_labels_in_blocks():
         assert (worth[1] - worth[0] <= found.gap + 1e-9).all()
 
 
-def test_a_product_to_a_power_is_the_product_of_powers():
+def test_a_product_tempers_its_blocks():
     P = np.random.default_rng(3).dirichlet(np.ones(4), size=(2, 2))
     blocks = [([0, 3], P[0]), ([1, 2], P[1])]
     dist = ls.BlockProduct([(labels, ls.DenseDistribution(some)) for labels, some in blocks])
@@ -171,37 +171,6 @@ def test_a_product_to_a_power_is_the_product_of_powers():
         )
         expected = oracles_recalibration.temper(joint, 1.7)
         assert_allclose(dist.temper(1.7).probabilities()[row], expected, rtol=1e-12)
-    trellis = many("trellis", 2, 3)
-    chain = ls.BlockProduct([([0, 2, 3], trellis), ([1], ls.IndependentLabels([[0.2], [0.9]]))])
-    Y = np.array([[1, 0, 1, 1], [0, 1, 0, 0]])
-    logits = chain.link_logits(Y)
-    assert_allclose(logits[:, 0, [0, 2, 3]], trellis.link_logits(Y[:, [0, 2, 3]])[:, 0])
-    assert_allclose(logits[:, 0, 1], np.log([4, 9]))
-    tempered = chain.temper(2.0, links=True).log_prob(Y)
-    alone = trellis.temper(2.0, links=True).log_prob(Y[:, [0, 2, 3]])
-    assert_allclose(tempered - alone, np.log([0.64 / 0.68, 0.81 / 0.82]))
-    mixed = ls.BlockProduct(
-        [([0, 1], many("mixture", 2, 2)), ([2], ls.IndependentLabels([[0.2]] * 2))]
-    )
-    with pytest.raises(ls.InputError, match="has no links"):
-        mixed.link_logits(Y[:, :3])
-
-
-@pytest.mark.parametrize("power", [0.3, 1.7, 40.0])
-def test_a_smoothed_table_to_a_power(power):
-    rng = np.random.default_rng(4)
-    table = np.where(rng.random((3, 8)) < 0.4, rng.random((3, 8)), 0)
-    table[:, 0] += 0.1
-    table /= table.sum(axis=1, keepdims=True)
-    p, shares = rng.random((3, 3)), np.array([0.3, 1.0, 0.9])
-    dist = ls.SmoothedTable(as_table(table, 3), ls.IndependentLabels(p), shares)
-    raised = dist.temper(power)
-    assert isinstance(raised, ls.SmoothedTable)
-    for row in range(3):
-        P = oracles_joints.joint_of_smoothed(table[row], p[row].tolist(), shares[row])
-        expected = oracles_recalibration.temper(P, power)
-        assert_allclose(raised.probabilities()[row], expected, rtol=1e-11, atol=1e-14)
-    assert raised.sample(5, random_state=0).shape == (3, 5, 3)
 
 
 def test_many_labels_over_a_rest_are_exact():

@@ -212,7 +212,6 @@ class TestRefusals:
             lambda d, Y: ls.ranking_measures(d, Y),
             lambda d, Y: ls.expected_label_metrics(d),
             lambda d, Y: ls.LabelsetRegion(coverage=0.9).fit(d, Y),
-            lambda d, Y: ls.LinkTemperature().fit(d, Y),
         ],
     )
     def test_what_is_about_each_label(self, ask):
@@ -254,10 +253,10 @@ class TestAwareClassifiers:
     def test_a_frozen_one_with_a_temperature(self):
         inner = ls.PrecomputedProbabilities().fit(self.LISTED, TRUTH)
         model = ls.AccuracyAwareClassifier(
-            FrozenEstimator(inner), recalibration="joint", decision="predict", random_state=0
+            FrozenEstimator(inner), recalibration="temperature", decision="predict", random_state=0
         ).fit(self.LISTED, TRUTH)
         assert model.recalibration_.is_kept_
-        assert model.recalibration_.power_ < 0.85  # the system is too sure of itself
+        assert model.recalibration_.temperature_ > 1.15  # the system is overconfident
         assert model.predict(NEW.marginals()).indices.tolist() == NEW.mode().indices.tolist()
         assert is_sparse(model.predict_proba(NEW.marginals()))
 

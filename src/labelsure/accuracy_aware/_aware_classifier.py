@@ -96,9 +96,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         As of `AccuracyEstimator`.
     recalibration
         Nothing, or what brings the distributions closer to what was seen of the instances of the
-        accuracy estimator: "joint" (`JointTemperature`), "links" (`LinkTemperature`, for chains),
-        "labels" (`LabelwiseCalibration`), or one of these objects, not fitted. Everything is then
-        of the recalibrated distributions, unless its gate finds that it does not help.
+        accuracy estimator: "temperature" (`TemperatureScaling`), "labels" (`LabelwiseCalibration`),
+        or one of these objects, not fitted. Everything is then of the recalibrated distributions,
+        unless its gate finds that it does not help.
     region
         Nothing, a coverage such as 0.9, or a `LabelsetRegion`: `assess` then also says which labels
         are certain or possible. Instances must be held out, as for a guaranteed target.

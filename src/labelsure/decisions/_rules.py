@@ -95,8 +95,8 @@ def expected_accuracy(
     empty
         The Jaccard and F1 of two empty labelsets.
     recalibration
-        A fitted `JointTemperature`, `LinkTemperature` or `LabelwiseCalibration`, by which the
-        distribution is recalibrated first.
+        A fitted `TemperatureScaling` or `LabelwiseCalibration`, by which the distribution is
+        recalibrated first.
     return_bounds
         Also return lower and upper bounds: the values themselves where the engine is exact.
     **settings
@@ -126,7 +126,7 @@ def _recalibrate(
         return dist
     if not hasattr(recalibration, "transform"):
         raise InputError(
-            "`recalibration` must be fitted, e.g. `JointTemperature().fit(dist, Y)`, got "
+            "`recalibration` must be fitted, e.g. `TemperatureScaling().fit(dist, Y)`, got "
             f"{recalibration!r}."
         )
     return recalibration.transform(dist)

@@ -37,8 +37,8 @@ from labelsure.named_rows import align_rows
 from labelsure.recalibration import (
     ChainDependence,
     CopulaDependence,
-    JointTemperature,
     Recalibration,
+    TemperatureScaling,
 )
 from labelsure.sample_weights import check_weights
 from labelsure.saving import expect, is_number
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 LAYERS: dict[str, type[Recalibration]] = {
     "copula": CopulaDependence,
     "chain": ChainDependence,
-    "temperature": JointTemperature,
+    "temperature": TemperatureScaling,
 }
 """What can be learned, by name; "independent" stands for nothing."""
 
@@ -81,7 +81,7 @@ class DependenceLayer(LabelsetPredictor):
         - "auto": the one with the largest gain of those that pass the gate;
         - "copula": `CopulaDependence`, which keeps the marginals;
         - "chain": `ChainDependence`, which recalibrates them;
-        - "temperature": `JointTemperature`, which makes all flatter or sharper;
+        - "temperature": `TemperatureScaling`, which makes all flatter or sharper;
         - "independent": none.
     gate
         Whether it has to pass. Without, the kind that is named is used whatever it gains, and
@@ -329,7 +329,7 @@ class DependenceLayer(LabelsetPredictor):
         self.mean_log_prob_ = float(np.average(logs, weights=of_all))
         with warnings.catch_warnings(), one_blas_thread():
             # A power at its limit is told by `str(layers_["temperature"])`.
-            warnings.filterwarnings("ignore", message="The power of the", category=UserWarning)
+            warnings.filterwarnings("ignore", message="The temperature is", category=UserWarning)
             self.layers_ = {
                 kind: layer(gate=self.gate).fit_parts(dists, truths, given)
                 for kind, layer in LAYERS.items()

@@ -27,7 +27,6 @@ from labelsure.distributions._probabilities import (
 )
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
-from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
@@ -50,7 +49,6 @@ __all__ = [
     "SparseIndependentLabels",
     "Summary",
     "Support",
-    "TemperedTrellis",
     "TopLabelsets",
     "TrellisDistribution",
     "as_distribution",

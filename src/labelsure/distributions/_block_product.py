@@ -12,7 +12,6 @@ from labelsure import _limits
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile
-from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._engines import EngineSettings
@@ -86,17 +85,8 @@ class BlockProduct(LabelsetDistribution):
         new._index = self._index
         return new
 
-    def _temper(self, power: float) -> LabelsetDistribution:
-        return self._replace(dist._temper(power) for _, dist in self._blocks)
-
-    def _temper_links(self, power: float) -> LabelsetDistribution:
-        return self._replace(dist._temper_links(power) for _, dist in self._blocks)
-
-    def _link_logits(self, Y: Labelsets) -> Floats:
-        found = [dist._link_logits(Y[:, labels]) for labels, dist in self._blocks]
-        if any(logits.shape[1] != 1 for logits in found):
-            raise arguments.without_links(self)  # a product of mixtures is none of chains
-        return self._place(logits[:, 0] for logits in found)[:, np.newaxis]
+    def _temper(self, temperature: float) -> LabelsetDistribution:
+        return self._replace(dist._temper(temperature) for _, dist in self._blocks)
 
     def _marginals(self) -> Floats:
         return self._marginal_bounds().value

@@ -15,7 +15,7 @@ from labelsure._limits import check_size, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._open_labels import open_labels
@@ -202,15 +202,13 @@ class IndependentLabels(LabelsetDistribution):
             P[:, :half] *= 1 - p
         return P
 
-    def _temper(self, power: float) -> Self:
-        return type(self).from_logits(power * self._marginal_logits(), self.label_names)
+    def _temper(self, temperature: float) -> Self:
+        return type(self).from_logits(self._marginal_logits() / temperature, self.label_names)
 
-    def _temper_links(self, power: float) -> Self:
-        return self._temper(power)  # a product to a power is the product of powers
-
-    def _link_logits(self, Y: Labelsets) -> Floats:
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
         logits = self._marginal_logits()
-        return np.where(Y == 1, logits, -logits)[:, np.newaxis]
+        logits = np.where(Y == 1, logits, -logits)
+        return lambda temperature: log_prob_of_logits(logits / temperature)
 
     def _marginal_logits(self) -> Floats:
         if self._logits is not None:

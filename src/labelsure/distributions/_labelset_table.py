@@ -248,13 +248,26 @@ class LabelsetTable(LabelsetDistribution):
         np.add.at(by_size, (instance, np.arange(self.n_labels), last), added)
         return by_size
 
-    def _temper(self, power: float) -> Self:
-        """Raise the shares; what was drawn how often, and so its entropy's estimator, is gone."""
+    def _temper(self, temperature: float) -> Self:
+        """Temper the shares; what was drawn how often, and so its entropy's estimator, is gone."""
         seen = self._seen
-        largest = seen.weights[np.minimum(seen.starts[:-1], len(seen.weights) - 1)]
-        raised = (seen.weights / largest[seen.instance]) ** power
+        raised = np.exp(self._logs_below_largest() / temperature)
         merged = WeightedLabelsets.merge(seen.rows, raised, seen.instance, len(seen))
         return self.from_weighted(merged.normalise(), self.label_names)
+
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        logs = self._logs_below_largest()
+        of_truth = self._log_prob(Y) - self._log_largest()
+        return lambda temperature: (
+            of_truth / temperature - np.log(self._seen.sum(np.exp(logs / temperature)))
+        )
+
+    def _log_largest(self) -> Floats:
+        weights = self._seen.weights
+        return np.log(weights[np.minimum(self._seen.starts[:-1], len(weights) - 1)])
+
+    def _logs_below_largest(self) -> Floats:
+        return np.log(self._seen.weights) - self._log_largest()[self._seen.instance]
 
     def _probabilities(self) -> Floats:
         P = np.zeros((len(self), 2**self.n_labels))

@@ -71,14 +71,14 @@ class CopulaDependence(Dependence):
     Parameters
     ----------
     gate
-        As for `JointTemperature`: without a gain on instances held out labels stay independent.
+        As for `TemperatureScaling`: without a gain on instances held out labels stay independent.
 
     Attributes
     ----------
     loadings_
         (L,) within [-0.8, 0.8]; their sum is not negative.
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `JointTemperature`.
+        As of `TemperatureScaling`.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class ChainDependence(Dependence):
     C
         Of the logistic regressions: smaller means smaller weights.
     gate
-        As for `JointTemperature`: without a gain on instances held out labels stay independent.
+        As for `TemperatureScaling`: without a gain on instances held out labels stay independent.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class ChainDependence(Dependence):
     weights_
         (L, L) weights_[j, k] is what label k < j, set, adds to the log-odds of label j.
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `JointTemperature`.
+        As of `TemperatureScaling`.
 
     Examples
     --------
