@@ -120,7 +120,6 @@ MAKERS = {
     "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
-    "CopulaDependence": lambda: ls.CopulaDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
     "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
     "DependenceLayer": lambda: ls.DependenceLayer(gate=False, random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(

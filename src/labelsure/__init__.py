@@ -80,7 +80,6 @@ if TYPE_CHECKING:
     from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import (
         ChainDependence,
-        CopulaDependence,
         LabelwiseCalibration,
         TemperatureScaling,
     )
@@ -171,7 +170,6 @@ _HOMES = {
     "partial_labelsets": ["PartialLabelsets"],
     "recalibration": [
         "ChainDependence",
-        "CopulaDependence",
         "LabelwiseCalibration",
         "TemperatureScaling",
     ],
@@ -202,7 +200,6 @@ __all__ = [
     "ChainMixture",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
-    "CopulaDependence",
     "DataError",
     "Dataset",
     "DenseDistribution",

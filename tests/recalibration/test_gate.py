@@ -224,7 +224,6 @@ WEIGHED = [
     ls.TemperatureScaling(),
     ls.LabelwiseCalibration(),
     ls.LabelwiseCalibration("isotonic"),
-    ls.CopulaDependence(),
     ls.ChainDependence(),
 ]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class IndependentMixture(LabelsetDistribution):
-    """Labels that are independent within each component: copulas, conditional Bernoulli mixtures.
+    """Labels that are independent within each component: conditional Bernoulli mixtures.
 
     Marginals, log-probabilities, sizes (so F1's optimum), expected accuracies of given labelsets
     and the collision are exact at any number of labels: all but the last are means over the

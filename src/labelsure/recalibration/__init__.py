@@ -1,7 +1,7 @@
 """Distributions that are brought closer to what was seen: temperature, curves, dependence."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.recalibration._dependence import ChainDependence, CopulaDependence
+from labelsure.recalibration._dependence import ChainDependence
 from labelsure.recalibration._gate import Recalibration
 from labelsure.recalibration._labelwise_calibration import LabelwiseCalibration
 from labelsure.recalibration._temperature_scaling import TemperatureScaling
@@ -9,7 +9,6 @@ from labelsure.recalibration._temperature_scaling import TemperatureScaling
 __all__ = [
     "RECALIBRATIONS",
     "ChainDependence",
-    "CopulaDependence",
     "LabelwiseCalibration",
     "Recalibration",
     "TemperatureScaling",

@@ -33,7 +33,6 @@ OWN_TYPES = (
     "labelsure.ChainDependence",
     "labelsure.ClassifierTrellis",
     "labelsure.ConditionalBernoulliMixture",
-    "labelsure.CopulaDependence",
     "labelsure.DependenceLayer",
     "labelsure.EnsembleOfClassifierChains",
     "labelsure.Estimate",
