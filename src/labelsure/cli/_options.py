@@ -61,10 +61,6 @@ OpenCostOption = Annotated[
         help="Say which labels are better left open, if leaving all open costs this much accuracy.",
     ),
 ]
-ToolOption = Annotated[
-    str | None,
-    typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
-]
 ShiftOption = Annotated[
     str,
     typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),
@@ -75,9 +71,6 @@ FewLabelsOption = Annotated[
 ]
 PopulationOption = Annotated[
     bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
-]
-WidthOption = Annotated[
-    float | None, typer.Option("--width", help="Say how many labels bring the interval to it.")
 ]
 RowNamesOption = Annotated[
     str | None, typer.Option("--id", help="The column that names rows, here and in --truth.")
