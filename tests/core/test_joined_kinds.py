@@ -132,35 +132,6 @@ def test_decisions_of_blocks_say_how_far_below_the_best_they_can_be(metric):
     assert_allclose(gap, expected, atol=1e-12)
 
 
-@pytest.mark.jit_only  # minutes of plain Python; fewer labels are in test_open_labels.py
-def test_answers_with_open_labels_of_many_labels_in_blocks():
-    """Beyond what can be written out: blocks without dependence are independent labels."""
-    rng = np.random.default_rng(7)
-    p, answers = rng.uniform(size=(3, 40)), rng.integers(-1, 2, size=(3, 4, 40))
-    answers[:, 0] = np.abs(answers[:, 0])  # one without open labels
-    places = [range(0, 40, 2), range(1, 16, 2), range(17, 40, 2)]
-    wide = [p[:, [j]] for j in places[0]]
-    blocks = [
-        (places[0], ls.TrellisDistribution(wide, [()] * 20, range(20))),
-        (places[1], ls.DenseDistribution(ls.IndependentLabels(p[:, places[1]]).probabilities())),
-        (places[2], ls.IndependentLabels(p[:, places[2]])),
-    ]
-    dist, independent = ls.BlockProduct(blocks), ls.IndependentLabels(p)
-    for metric in ("exact", "hamming", "jaccard", "f1"):
-        found, expected = (d.expected_decided(metric, answers).value for d in (dist, independent))
-        assert_allclose(found, expected, atol=1e-11)
-    wide_block = ls.IndependentLabels(p[:, places[0]])
-    quick = ls.BlockProduct([(places[0], wide_block), *blocks[1:]])
-    for metric in ("hamming", "f1"):
-        found, expected = (ls.decide(d, metric, open_cost=0.3) for d in (quick, independent))
-        worth = [
-            independent.expected_decided(metric, answer.values, empty=0.0).value
-            - 0.3 * (answer.values == -1).mean(axis=1)
-            for answer in (found, expected)
-        ]
-        assert (worth[1] - worth[0] <= found.gap + 1e-9).all()
-
-
 def test_a_product_to_a_power_is_the_product_of_powers():
     P = np.random.default_rng(3).dirichlet(np.ones(4), size=(2, 2))
     blocks = [([0, 3], P[0]), ([1, 2], P[1])]

@@ -37,8 +37,6 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "support": ("_support",),
     "members": ("_members",),
     "member_weights": ("_member_weights",),
-    "expected_decided": ("_expected_hidden",),
-    "best_partial": ("_best_partial",),
     "temper": ("_temper", "_temper_links"),
     "link_logits": ("_link_logits",),
     "with_engine": ("_with_engine",),

@@ -170,22 +170,13 @@ class BlockProduct(LabelsetDistribution):
         return Summary.of_mode(profile, mode, expected)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._expect_answers(metric, Y_pred, empty)
-
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        columns = np.ascontiguousarray(np.swapaxes(answers, 0, 1))
-        found = [self._expect_answers(metric, answer, empty) for answer in columns]
-        return Expected.exactly(np.stack(found, axis=1))
-
-    def _expect_answers(self, metric: Metric, answers: Labelsets, empty: float) -> Floats:
-        """Return the expected accuracy of (n, L) answers, open labels counting as absent."""
         expected = np.empty(len(self))
-        n_predicted = (answers == 1).sum(axis=1)
+        n_predicted = Y_pred.sum(axis=1)
         bytes_each = 16 * (self.n_labels + 1) ** 2
         for rows in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
             overlap = np.ones((rows.stop - rows.start, 1, 1))
             for labels, dist in self._blocks:
-                some = np.ascontiguousarray(answers[rows][:, labels])
+                some = np.ascontiguousarray(Y_pred[rows][:, labels])
                 overlap = add_independent(overlap, count_overlaps(dist._take(rows), some))
             for i, k in zip(range(rows.start, rows.stop), n_predicted[rows], strict=True):
                 table = metric.table(self.n_labels, k, empty=empty)

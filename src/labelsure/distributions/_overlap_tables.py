@@ -7,25 +7,22 @@ import numpy as np
 from labelsure import _limits
 from labelsure._kernels import dense_sweeps
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Labelsets, Mask
+from labelsure._typing import Floats, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._listed_labels import ListedLabels
 from labelsure.errors import TooLargeError
-from labelsure.labelsets import OPEN, codes_of
+from labelsure.labelsets import codes_of
 from labelsure.metrics import Metric
 
 
-def count_overlaps(dist: LabelsetDistribution, answers: Labelsets) -> Floats:
+def count_overlaps(dist: LabelsetDistribution, predicted: Labelsets) -> Floats:
     """Return P(a predicted labels are true and b others are), (n, L + 1, L + 1).
-
-    Labels that an answer leaves open are in neither count.
 
     Parameters
     ----------
     dist
         A distribution whose expected accuracies are exact.
-    answers
-        (n, L) predictions, or answers that leave labels open.
+    predicted
+        (n, L) predictions.
 
     Examples
     --------
@@ -36,46 +33,27 @@ def count_overlaps(dist: LabelsetDistribution, answers: Labelsets) -> Floats:
     """
     from labelsure.distributions._independent_labels import IndependentLabels  # a kind is above
 
-    is_open, predicted = answers == OPEN, (answers == 1).astype(np.int8)
     if isinstance(dist, IndependentLabels):
-        # A label that is not counted is like one that never comes.
-        shown = ListedLabels.of_matrix(np.where(is_open, 0.0, dist._marginals()))
-        hits, misses = shown.count_hits(predicted.reshape(-1), dist.n_labels)
+        hits, misses = dist.listed.count_hits(predicted.reshape(-1), dist.n_labels)
         return hits[:, :, np.newaxis] * misses[:, np.newaxis]
     overlap = np.zeros((len(dist), dist.n_labels + 1, dist.n_labels + 1))
     if dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        P = _without_open(dist._probabilities(), is_open)
+        P = dist._probabilities()
         for_rows(dense_sweeps.overlap_rows, len(dist), P, codes_of(predicted), into=[overlap])
         return overlap
     n_predicted = int(predicted.sum(axis=1).max(initial=0))
-    n_others = int((answers == 0).sum(axis=1).max(initial=0))
+    n_others = int((predicted == 0).sum(axis=1).max(initial=0))
     for a in range(n_predicted + 1):
         for b in range(n_others + 1):
-            overlap[:, a, b] = _probability_of_counts(dist, answers, a, b)
+            overlap[:, a, b] = _probability_of_counts(dist, predicted, a, b)
     return overlap
 
 
-def _without_open(P: Floats, is_open: Mask) -> Floats:
-    """Return the probabilities of the other labels, (n, 2**L), as if open ones never came."""
-    if not is_open.any():
-        return P
-    shown, n_labels = P.copy(), is_open.shape[1]
-    for j, rows in enumerate(is_open.T):
-        # The codes in which label j is 0, and those in which it is 1.
-        pairs = shown.reshape(len(P), 2 ** (n_labels - 1 - j), 2, 2**j)
-        pairs[rows, :, 0] += pairs[rows, :, 1]
-        pairs[rows, :, 1] = 0.0
-    return shown
-
-
 def _probability_of_counts(
-    dist: LabelsetDistribution, answers: Labelsets, a: int, b: int
+    dist: LabelsetDistribution, predicted: Labelsets, a: int, b: int
 ) -> Floats:
     counted = Metric("overlap", lambda tp, fp, fn, tn: ((tp == a) & (fn == b)) * 1.0, (0.0, 1.0))
-    if (answers == OPEN).any():
-        found = dist._expected_hidden(counted, answers[:, np.newaxis], 1.0)
-    else:
-        found = dist._expected(counted, answers, 1.0)
+    found = dist._expected(counted, predicted, 1.0)
     if not np.array_equal(found.low, found.high):
         raise TooLargeError(
             f"A block of {dist.n_labels} chained labels has no exact expected accuracies. Use "

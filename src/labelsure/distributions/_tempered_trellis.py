@@ -116,12 +116,6 @@ class TemperedTrellis(LabelsetDistribution):
             values[rows] = trellis._expected_of_guesses(metric, guesses[rows], empty).value
         return Expected.exactly(values)
 
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        value = np.empty(answers.shape[:2])
-        for rows, trellis, _ in self._blocks():
-            value[rows] = trellis._expected_hidden(metric, answers[rows], empty).value
-        return Expected.exactly(value)
-
     def _expected_steps(self, flips: bool) -> Integers:
         return self._trellis._expected_steps(flips)
 
