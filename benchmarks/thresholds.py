@@ -18,6 +18,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    coverage_error,
+    label_ranking_average_precision_score,
+    label_ranking_loss,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -29,6 +34,11 @@ from labelsure.distributions import LabelsetDistribution
 
 METRICS = ("exact", "hamming", "jaccard", "f1")
 RULES = ("one", "each", "mean_size", "top_k")
+RANKING_METRICS = {
+    "ranking_loss": label_ranking_loss,
+    "coverage_error": coverage_error,
+    "average_precision": label_ranking_average_precision_score,
+}
 N_PARTS = 4
 N_SAMPLES = 2000
 MANY_LABELS = 25  # beyond only independent labels are measured
@@ -105,7 +115,7 @@ def measure(name: str, folder: Path) -> Iterator[pd.DataFrame]:
             )
             changed = recalibrate(classifier, known, data.Y[chosen_on])
             Y = data.Y[measured]
-            rankings = ls.ranking_measures(new, Y)
+            rankings = {name: rank(Y, new.marginals()) for name, rank in RANKING_METRICS.items()}
             for metric, way, predicted in answer(known, data.Y[chosen_on], new, changed):
                 yield pd.DataFrame(
                     {

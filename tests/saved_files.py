@@ -3,7 +3,6 @@
 Nothing here uses the package's own code for files: `join` writes the format as its page has it.
 """
 
-import copy
 import io
 import json
 import zipfile
@@ -97,8 +96,6 @@ MAKERS = {
         n_chains=2, random_state=0
     ).fit(X, Y),
     "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
-    "RakelD": lambda: ls.RakelD(block_size=2, share=0.1, random_state=0).fit(X, Y),
-    "RakelO": lambda: ls.RakelO(block_size=2, share=0.1, random_state=0).fit(X, Y),
     "ConditionalBernoulliMixture": lambda: ls.ConditionalBernoulliMixture(
         2, n_restarts=2, max_iter=3, random_state=0
     ).fit(X, Y),
@@ -110,7 +107,6 @@ MAKERS = {
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
         ls.IndependentLabels(0.5 + P / 2), TRUTH
     ),
-    "isotonic": lambda: fit_estimator("isotonic"),
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,
@@ -221,17 +217,6 @@ def nodes(part):
     elif isinstance(part, list):
         for value in part:
             yield from nodes(value)
-
-
-def with_attribute(kind, name, value):
-    """A copy of a fitted model with another attribute; `a.b` is attribute b of attribute a."""
-    model = copy.deepcopy(fitted(kind))
-    *owners, last = name.split(".")
-    owner = model
-    for step in owners:
-        owner = owner[int(step)] if step.isdigit() else getattr(owner, step)
-    vars(owner)[last] = value  # also where a dataclass is frozen
-    return model
 
 
 def text_node(value):

@@ -17,7 +17,7 @@ from labelsure import _limits
 
 JOINT = (
     *("independent", "independent32", "dense", "dense32", "table", "trellis", "tempered"),
-    *("mixture", "components", "smoothed", "blocks"),
+    *("mixture", "components", "smoothed"),
 )
 LINKED = ("independent", "trellis", "mixture")
 POWERS = st.sampled_from([0.3, 0.5, 0.9, 1.5, 3.0])

@@ -65,7 +65,7 @@ def test_the_expected_hamming_is_that_of_the_joint_distribution(answered):
 def test_sparse_labels_have_the_same_table():
     listed = np.random.default_rng(0).uniform(size=(9, 5)) * (np.arange(5) % 2)
     sparse = ls.SparseIndependentLabels(csr_array(listed), floor=0.05)
-    dense = ls.IndependentLabels(np.where(listed > 0, listed, 0.05))
+    dense = ls.IndependentLabels(np.maximum(listed, 0.05))
     answers = ls.decide(dense, "hamming", open_cost=0.3)
     Y = dense.sample(1, random_state=0)[:, 0]
     tables = [as_score_table(dist, Y, answers, metrics=["f1"]) for dist in (dense, sparse)]

@@ -97,7 +97,6 @@ def test_a_few_labels_correct_the_estimate(estimator):
     [
         {"features": "mix"},
         {"features": "full", "decision": "best"},
-        {"model": "isotonic"},
         {"model": "plugin"},
         {"response": "rates"},
     ],
@@ -209,8 +208,6 @@ class TestRefusals:
         [
             lambda d, Y: ls.LabelThresholds().fit(d, Y),
             lambda d, Y: ls.rank_labels(d),
-            lambda d, Y: ls.ranking_measures(d, Y),
-            lambda d, Y: ls.expected_label_metrics(d),
             lambda d, Y: ls.LabelsetRegion(coverage=0.9).fit(d, Y),
             lambda d, Y: ls.LinkTemperature().fit(d, Y),
         ],

@@ -76,7 +76,7 @@ def test_both_are_the_same_for_independent_labels(seed, power):
     assert_allclose(joint.gain_, links.gain_, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["trellis", "tempered", "mixture", "components", "blocks"])
+@pytest.mark.parametrize("kind", ["trellis", "tempered", "mixture", "components"])
 def test_a_kind_and_its_dense_copy_have_one_power(kind):
     dist, Y = labelled(kind, power=0.5)
     dense = ls.DenseDistribution(dist.probabilities())

@@ -61,10 +61,6 @@ OpenCostOption = Annotated[
         help="Leave a label open if it would be wrong with a probability above this cost.",
     ),
 ]
-ToolOption = Annotated[
-    str | None,
-    typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
-]
 ShiftOption = Annotated[
     str,
     typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),

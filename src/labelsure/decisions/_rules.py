@@ -14,10 +14,8 @@ import numpy as np
 from labelsure import _limits
 from labelsure._limits import TIE, cut_rows
 from labelsure._typing import Floats, Labelsets
-from labelsure.decisions._block_decisions import BLOCK_GAPS, decide_each_block
 from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
 from labelsure.distributions import (
-    BlockProduct,
     DenseDistribution,
     EngineSettings,
     LabelsetDistribution,
@@ -289,8 +287,6 @@ def _decide_with_gaps(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
     """Decide by the labelsets that are known, and say how far below the best that can be."""
-    if isinstance(dist, BlockProduct) and metric in BLOCK_GAPS:
-        return decide_each_block(dist, metric, empty, _decide_with_gaps)
     support = dist.support()
     if support is None:
         return _decide_in_blocks(dist, metric, empty)

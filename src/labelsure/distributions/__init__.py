@@ -5,7 +5,6 @@ from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._block_product import BlockProduct
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
@@ -31,7 +30,6 @@ from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "ROUNDING",
-    "BlockProduct",
     "ChainMixture",
     "DenseDistribution",
     "Engine",

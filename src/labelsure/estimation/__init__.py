@@ -19,7 +19,6 @@ from labelsure.estimation._label_plan import LabelPlan, plan_by_sums, plan_label
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
-    IsotonicModel,
     PluginModel,
     RidgeModel,
 )
@@ -38,7 +37,6 @@ __all__ = [
     "Dispersion",
     "Estimate",
     "GroupLevels",
-    "IsotonicModel",
     "LabelCalibration",
     "LabelPlan",
     "LabelsetFrequencies",

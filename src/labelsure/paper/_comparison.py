@@ -12,7 +12,6 @@ import pandas as pd
 
 from labelsure._typing import AnyPath
 from labelsure.analyses import Analyses
-from labelsure.errors import InputError
 from labelsure.paper._agreement import (
     MEASURES,
     agreement,
@@ -149,26 +148,6 @@ def compare_with_paper(analyses: Analyses, settings: Mapping[str, str] | None = 
         compare_numbers(repeated),
         dict(settings or {}),
     )
-
-
-def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
-    """Return several studies' verdicts, summaries and claims beside each other, as Markdown.
-
-    Parameters
-    ----------
-    checks
-        By name, such as `paper` and `paper-standardised`.
-    """
-    if not checks:
-        raise InputError("`checks` must hold at least one comparison, got none.")
-    conclusions = {name: check.conclusions for name, check in checks.items()}
-    summaries = {name: check.summaries for name, check in checks.items()}
-    tables = (
-        verdicts_side_by_side(conclusions),
-        summaries_side_by_side(summaries),
-        claims_side_by_side(conclusions),
-    )
-    return "\n".join(table.to_markdown() for table in tables)
 
 
 def _summaries(analyses: Analyses) -> pd.DataFrame:
@@ -316,48 +295,3 @@ def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
         )
     columns = ["", "published", "ours", "spread", "difference", ""]
     return PrintedTable("numbers", title, columns, rows, note)
-
-
-def verdicts_side_by_side(conclusions: Mapping[str, Sequence[Conclusion]]) -> PrintedTable:
-    """Return the verdicts of several studies, by name."""
-    statements = {c.name: c.statement for drawn in conclusions.values() for c in drawn}
-    verdicts = [{c.name: c.verdict for c in drawn} for drawn in conclusions.values()]
-    rows = [
-        [statement, *(found.get(key, "") for found in verdicts)]
-        for key, statement in statements.items()
-    ]
-    return PrintedTable("conclusions", "Conclusions of the paper", ["", *conclusions], rows)
-
-
-def summaries_side_by_side(summaries: Mapping[str, pd.DataFrame]) -> PrintedTable:
-    """Return the agreement of several studies with the paper, by name."""
-    columns = [""]
-    for name in summaries:
-        columns += [name, f"{name}: one repeat", f"{name}: own repeats"]
-    tables = [table.set_index("measure") for table in summaries.values()]
-    rows = []
-    for measure in tables[0].index:
-        row = [measure]
-        for found in (table.loc[measure] for table in tables):
-            row += [
-                _shown(found["ours"]),
-                _range(found["least"], found["most"]),
-                _shown(found["own"]),
-            ]
-        rows.append([*row, _shown(tables[0].loc[measure, "trivial"])])
-    return PrintedTable("summaries", "Agreement with the paper", [*columns, "trivial"], rows)
-
-
-def claims_side_by_side(conclusions: Mapping[str, Sequence[Conclusion]]) -> PrintedTable:
-    """Return the numbers behind the verdicts of several studies, by name."""
-    numbers: dict[tuple[str, str], dict[str, str]] = {}
-    for name, drawn in conclusions.items():
-        for conclusion in drawn:
-            for claim in conclusion.claims:
-                shown = f"{_shown(claim.estimate)} [{_shown(claim.low)}, {_shown(claim.high)}]"
-                numbers.setdefault((conclusion.name, claim.text), {})[name] = shown
-    rows = [
-        [*key, *(found.get(name, "") for name in conclusions)] for key, found in numbers.items()
-    ]
-    title = "The numbers behind them: mean and 95% interval over repeats"
-    return PrintedTable("claims", title, ["conclusion", "number", *conclusions], rows, n_text=2)

@@ -347,7 +347,7 @@ def _term_title(term: str) -> str:
         return SHORT_TITLES[term]
     if term in CANDIDATES or term in METRICS:
         return CANDIDATES[term].title if term in CANDIDATES else METRICS[term].title
-    return term.capitalize() if term.islower() else term  # RAkELd has capitals of its own
+    return term.capitalize() if term.islower() else term  # XGBoost has capitals of its own
 
 
 def _rank_title(candidate: str) -> str:
