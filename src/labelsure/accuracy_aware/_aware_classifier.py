@@ -308,7 +308,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y: Any = None,
         *,
         title: str = "How accurate is it?",
-        open_cost: Any = None,
+        open_cost: float | None = None,
     ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
@@ -319,7 +319,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         title
             Of the page.
         open_cost
-            As of `labelsure.decide`: each prediction shows which labels are better left open.
+            Show which labels of each prediction to leave open: those that would be wrong with a
+            probability above this cost, whatever the metric of the model.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 

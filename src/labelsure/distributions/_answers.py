@@ -36,8 +36,6 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "best_with_gap": ("_best_with_gap",),
     "support": ("_support",),
     "members": ("_members",),
-    "expected_decided": ("_expected_hidden",),
-    "best_partial": ("_best_partial",),
     "temper": ("_temper",),
     "tempered_log_prob": ("_tempered_log_prob",),
     "with_engine": ("_with_engine",),

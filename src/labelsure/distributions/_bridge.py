@@ -23,7 +23,6 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
-from labelsure.distributions._open_labels import OpenLabelQuestions
 from labelsure.errors import InputError
 from labelsure.labelsets import (
     check_guesses,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
+class LabelsetDistribution(ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -261,8 +260,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def members(self) -> list[LabelsetDistribution] | None:
         """Return the distributions whose mixture this is, each a batch of the same instances.
 
-        None for other kinds. What all agree on does not rest on their weights: see `decide` with
-        `skeptical=True`.
+        None for other kinds. `decide` with `skeptical=True` asks what all of them agree on.
         """
         return self._members()
 

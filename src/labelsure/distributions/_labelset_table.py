@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.maximum_sweeps import listed_rows
-from labelsure._kernels.partial_answers import decided_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
@@ -220,19 +219,6 @@ class LabelsetTable(LabelsetDistribution):
         values = np.empty(guesses.shape[:2])
         arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
         for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
-        return Expected.exactly(values)
-
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        n_set = (answers == 1).sum(axis=2)
-        sizes, worth_of = np.unique(n_set, return_inverse=True)
-        worth = np.zeros((len(sizes), self.n_labels + 1, self.n_labels + 1))
-        for table, k in zip(worth, sizes.tolist(), strict=True):
-            known = metric.table(self.n_labels, k, empty=empty)
-            table[: known.shape[0], : known.shape[1]] = known
-        values = np.empty(answers.shape[:2])
-        arrays = (self._seen.rows, self._seen.weights, self._seen.starts, answers)
-        inputs = (*arrays, worth, worth_of.reshape(n_set.shape))
-        for_rows(decided_rows, len(self), *inputs, into=[values])
         return Expected.exactly(values)
 
     def _expected_steps(self, flips: bool) -> Integers:

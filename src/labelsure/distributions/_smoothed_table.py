@@ -88,11 +88,6 @@ class SmoothedTable(LabelsetDistribution):
         values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
         return Expected.exactly(self._mix(*values))
 
-    def _expected_hidden(self, metric: Any, answers: Labelsets, empty: float) -> Expected:
-        parts = (self._table, self._rest)
-        values = [part._expected_hidden(metric, answers, empty).value for part in parts]
-        return Expected.exactly(self._mix(*values))
-
     def _expected_steps(self, flips: bool) -> Integers:
         return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
 

@@ -318,12 +318,6 @@ class SparseIndependentLabels(LabelsetDistribution):
     def _probabilities(self) -> Floats:
         return self._with_dense_rows()._probabilities()
 
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        return self._with_dense_rows()._expected_hidden(metric, answers, empty)
-
-    def _best_partial(self, metric: Metric, costs: Floats, empty: float) -> Labelsets | None:
-        return self._with_dense_rows()._best_partial(metric, costs, empty)
-
 
 def _bytes_of_row(listed: csr_array) -> int:
     """Return about how much memory a labelset takes, of which all listed labels are set."""

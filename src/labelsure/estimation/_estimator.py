@@ -34,13 +34,12 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
-        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
-        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
-        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
-        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
-        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
-        nearly as well as any (`docs/calibration.md`).
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
+        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
+        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
+        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
+        and else "full", also on data that did not choose them the sharpest (`docs/features.md`),
+        and calibrated nearly as well as any (`docs/calibration.md`).
     model
         "ridge" (the paper's logistic model with a ridge penalty) or "plugin" (the expected
         accuracy under the distribution, nothing fitted).
