@@ -37,7 +37,6 @@ FURTHER = (
 MARK = "<!-- measured -->\n"
 MAX_INSTANCES = 700
 MOST_LABELS, FEWER_INSTANCES = 50, 400  # the sets with more labels than that take longest
-SLOW = ("overlapping powersets",)  # more than a minute there, for each split
 MANY_LABELS, MAX_DECISIONS = 20, 30  # decisions for many labels take seconds for each instance
 MOST_WRITTEN_OUT = 22  # up to here "auto" goes by all labelsets
 LONG_SEARCH, SHORT_SEARCH = _limits.SEARCH_STEPS, 2**24  # steps of the search for a decision
@@ -90,8 +89,6 @@ def sources() -> dict[str, object]:
         "chain": ls.ProbabilisticClassifierChain(learner, random_state=0),
         "ensemble of 10 chains": ls.EnsembleOfClassifierChains(learner, random_state=0),
         "powerset": ls.LabelPowerset(learner, random_state=0),
-        "disjoint powersets": ls.RakelD(learner, partition="dependence", random_state=0),
-        "overlapping powersets": ls.RakelO(learner, random_state=0),
         "Bernoulli mixture": ls.ConditionalBernoulliMixture(random_state=0),
         LAYER: ls.DependenceLayer(learner, random_state=0),
     }
@@ -128,7 +125,6 @@ def measure(model: object, train: tuple, test: tuple) -> dict[str, object]:
         "jaccard": float(ls.accuracy(Y, best, "jaccard").mean()),
         "error": ls.reliability(expected, exact).expected_calibration_error,
         "seconds": seconds,
-        "kind": getattr(model, "kind_", ""),
     }
 
 
@@ -149,7 +145,7 @@ def cells(
         mean, scale = X[train].mean(axis=0), X[train].std(axis=0)
         Z = (X - mean) / np.where(scale > 0, scale, 1.0)
         for source, model in sources().items():
-            if (name, split, source) in known or (source in SLOW and Y.shape[1] > MOST_LABELS):
+            if (name, split, source) in known:
                 continue
             found = measure(model, (Z[train], Y[train]), (Z[test], Y[test]))
             yield {"set": name, "split": split, "source": source, **found}
@@ -199,13 +195,11 @@ def digits_of(column: str) -> int:
 
 def difference_text(found: pd.DataFrame, name: str, source: str, digits: int) -> str:
     value, half = (found.loc[name, (part, source)] for part in ("mean", "half"))
-    if np.isnan(value):
-        return "not run"
     return f"{value:+.{digits}f} ± {half:.{digits}f}"
 
 
 def dependence_table(frame: pd.DataFrame, sets: list[str]) -> str:
-    """Return what the layer has beyond calibrated marginals, and what it chose."""
+    """Return what the layer has beyond calibrated marginals."""
     lines = [
         "| the dependence layer against calibrated marginals | " + " | ".join(sets) + " |",
         "|---" * (len(sets) + 1) + "|",
@@ -216,8 +210,6 @@ def dependence_table(frame: pd.DataFrame, sets: list[str]) -> str:
         found = differences(frame, column, CALIBRATED)
         cells = [difference_text(found, name, LAYER, digits_of(column)) for name in sets]
         lines.append(f"| {MEASURES[column]} | " + " | ".join(cells) + " |")
-    kinds = frame[frame["source"] == LAYER].groupby("set")["kind"].agg(lambda k: ", ".join(k))
-    lines.append("| what the layer chose | " + " | ".join(kinds[name] for name in sets) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -299,7 +291,7 @@ def held_out_log_prob(model: object, X: np.ndarray, Y: np.ndarray) -> float:
 
 def measure_all(sets: list[str], options: argparse.Namespace) -> pd.DataFrame:
     """Return a row for each set, split and source; each is written to the file at once."""
-    frame = pd.DataFrame(columns=["set", "split", "source", *MEASURES, "kind"])
+    frame = pd.DataFrame(columns=["set", "split", "source", *MEASURES])
     if options.kept is not None and options.kept.exists():
         frame = pd.read_csv(options.kept, keep_default_na=False)
     for name in sets:

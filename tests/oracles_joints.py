@@ -4,20 +4,8 @@ Nothing of the package is imported here.
 """
 
 import math
-import statistics
 
 from oracles import all_labelsets, code_of, joint_of_independent
-
-
-def joint_of_blocks(blocks, n_labels):
-    """The joint of blocks of labels, each with its own list of probabilities."""
-    P = []
-    for labelset in all_labelsets(n_labels):
-        probability = 1.0
-        for labels, block in blocks:
-            probability *= block[code_of([labelset[label] for label in labels])]
-        P.append(probability)
-    return P
 
 
 def joint_of_smoothed(table, marginals, share):
@@ -40,33 +28,6 @@ def joint_of_powerset(learner, labelsets, x, share, floor):
     return joint_of_smoothed(table, marginals, share)
 
 
-def group_by_dependence(Y, size):
-    """Blocks of labels by loops: the strongest pair of those left, then what adds most."""
-    n_labels = len(Y[0])
-
-    def strength(i, j):
-        n = len(Y)
-        first, second = [row[i] for row in Y], [row[j] for row in Y]
-        mean_i, mean_j = sum(first) / n, sum(second) / n
-        covered = sum((a - mean_i) * (b - mean_j) for a, b in zip(first, second, strict=True))
-        spread_i = sum((a - mean_i) ** 2 for a in first)
-        spread_j = sum((b - mean_j) ** 2 for b in second)
-        if i == j or spread_i == 0 or spread_j == 0:
-            return 0.0
-        return abs(covered) / (spread_i * spread_j) ** 0.5
-
-    left, blocks = list(range(n_labels)), []
-    while left:
-        best = [max(round(strength(i, j), 12) for j in left) for i in left]
-        block = [left[best.index(max(best))]]
-        left.remove(block[0])
-        while left and len(block) < size:
-            gains = [round(sum(strength(i, j) for j in block), 12) for i in left]
-            block.append(left.pop(gains.index(max(gains))))
-        blocks.append(sorted(block))
-    return blocks
-
-
 def collision_of_components(p, weights):
     """Two draws are the same: over pairs of components, label by label."""
     total = 0.0
@@ -77,24 +38,6 @@ def collision_of_components(p, weights):
                 agree *= a * b + (1 - a) * (1 - b)
             total += w * v * agree
     return total
-
-
-def joint_of_copula(p, loadings, nodes, node_weights):
-    """All probabilities of a Gaussian copula with one factor, node by node."""
-    normal = statistics.NormalDist()
-    n_labels = len(p)
-    P = [0.0] * 2**n_labels
-    for node, weight in zip(nodes, node_weights, strict=True):
-        q = [
-            normal.cdf((normal.inv_cdf(p[j]) + loadings[j] * node) / (1 - loadings[j] ** 2) ** 0.5)
-            for j in range(n_labels)
-        ]
-        for code in range(2**n_labels):
-            product = weight
-            for j in range(n_labels):
-                product *= q[j] if (code >> j) & 1 else 1 - q[j]
-            P[code] += product
-    return P
 
 
 def bernoulli_components(x, y, gate, labels):

@@ -8,7 +8,6 @@ import numpy as np
 import oracles
 import oracles_chains
 import oracles_joints
-import oracles_recalibration
 import oracles_trellis
 from hypothesis import strategies as st
 
@@ -158,14 +157,6 @@ def _trellis(draw, L, least, most):
     return ls.TrellisDistribution(tables, parents, order), P, relabel
 
 
-@st.composite
-def _tempered(draw, L, least, most):
-    dist, P, relabel = draw(_trellis(L, least, most))
-    power = draw(st.sampled_from([0.5, 0.8, 2.0]))
-    raised = [oracles_recalibration.temper(row, power) for row in P]
-    return dist.temper(power), raised, lambda order: relabel(order).temper(power)
-
-
 def _chain_parts(rng, n_samples, L, n_chains, scale):
     """Orders, logits and weights of some chains; all labelsets are equally likely at scale 0."""
     return [
@@ -262,38 +253,6 @@ def _smoothed(draw, L, least, most):
     return make(list(range(L))), P, make
 
 
-@st.composite
-def _blocks(draw, L, least, most):
-    """One to three blocks of labels here and there, each of another kind."""
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    n_samples, n_blocks = draw(st.integers(least, most)), draw(st.integers(1, min(3, L)))
-    owner = rng.permutation(np.arange(L) % n_blocks)
-    places = [np.flatnonzero(owner == b).tolist() for b in range(n_blocks)]
-    kinds = draw(st.permutations([_dense, _independent, _table]))
-    parts = [
-        draw(kind(len(labels), n_samples, n_samples))
-        for kind, labels in zip(kinds, places, strict=False)
-    ]
-    P = [
-        oracles_joints.joint_of_blocks(
-            [(labels, part[1][row]) for labels, part in zip(places, parts, strict=True)], L
-        )
-        for row in range(n_samples)
-    ]
-
-    def relabel(new_order):
-        blocks = []
-        for labels, (_, _, relabel_part) in zip(places, parts, strict=True):
-            new_labels = [i for i, old in enumerate(new_order) if old in labels]
-            blocks.append(
-                (new_labels, relabel_part([labels.index(new_order[i]) for i in new_labels]))
-            )
-        return ls.BlockProduct(blocks)
-
-    blocks = [(labels, part[0]) for labels, part in zip(places, parts, strict=True)]
-    return ls.BlockProduct(blocks), P, relabel
-
-
 def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
     """`spread` 0.1 is nearly flat, 4 is concentrated."""
     rng = np.random.default_rng(seed)
@@ -318,11 +277,9 @@ _KINDS = {
     "independent": _independent,
     "independent32": lambda L, least, most: _independent(L, least, most, dtype=np.float32),
     "trellis": _trellis,
-    "tempered": _tempered,
     "mixture": _mixture,
     "components": _components,
     "smoothed": _smoothed,
-    "blocks": _blocks,
 }
 KINDS = tuple(_KINDS)
 
@@ -333,9 +290,8 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
     dtype = np.float32 if "32" in kind else np.float64
     if kind.startswith("independent"):
         return ls.IndependentLabels(rng.random((n_samples, L)).astype(dtype), label_names)
-    if kind in ("trellis", "tempered"):
-        trellis = ls.TrellisDistribution(*_trellis_parts(rng, n_samples, L, "any"), label_names)
-        return trellis if kind == "trellis" else trellis.temper(0.7)
+    if kind == "trellis":
+        return ls.TrellisDistribution(*_trellis_parts(rng, n_samples, L, "any"), label_names)
     if kind == "mixture":
         chains = [ls.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)]
         return ls.ChainMixture(chains, label_names)
@@ -343,10 +299,6 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
         parts = [ls.IndependentLabels(p, label_names) for p in rng.random((3, n_samples, L))]
         weights = mixture_weights(rng, "rows", n_samples, 3)
         return ls.IndependentMixture(parts, weights=weights)
-    if kind == "blocks":
-        places = [range(b, L, 2) for b in range(min(2, L))]
-        blocks = [(some, many("dense", n_samples, len(some), some[0])) for some in places]
-        return ls.BlockProduct(blocks, label_names)
     P = rng.dirichlet(np.full(2**L, 0.3), size=n_samples)
     if kind == "smoothed":
         rest = ls.IndependentLabels(rng.random((n_samples, L)))
@@ -388,7 +340,6 @@ def same_as_every_kind(p):
         "mixture": ls.ChainMixture([chain]),
         "components": ls.IndependentMixture([ls.IndependentLabels(p)] * 2, weights=[0.25, 0.75]),
         "smoothed": ls.SmoothedTable(as_table(P, L), ls.IndependentLabels(p), 1.0),
-        "blocks": ls.BlockProduct([([j], ls.IndependentLabels(tables[j])) for j in range(L)]),
     }
 
 

@@ -362,9 +362,7 @@ CASES = [
     *(
         Case(type(model).__name__, model, distribution_itself, "by its own distribution", kind)
         for model, kind in (
-            (ls.RakelO(share=0.1, random_state=0), ls.IndependentLabels),
             (ls.LabelPowerset(share=0.1), ls.SmoothedTable),
-            (ls.RakelD(share=0.1, random_state=0), ls.BlockProduct),
             (
                 ls.ConditionalBernoulliMixture(2, n_restarts=1, max_iter=3, random_state=0),
                 ls.IndependentMixture,

@@ -22,13 +22,11 @@ ESTIMATORS = [
     ls.ClassifierTrellis(),
     ls.ClassifierTrellis(TREE, width=2, density=2, placement="random"),
     ls.EnsembleOfClassifierChains(n_chains=2, bootstrap=False),
-    ls.RakelO(TREE, block_size=2, share=0.1),
 ]
 MIXTURES = [
     ls.EnsembleOfClassifierChains(),
     ls.EnsembleOfClassifierChains(BernoulliNB(), n_chains=2, bootstrap=False),
     ls.LabelPowerset(),
-    ls.RakelD(TREE, block_size=2, share=0.1),
     ls.DependenceLayer(cv=2),
     ls.ConditionalBernoulliMixture(2, n_restarts=1, max_iter=10),
 ]

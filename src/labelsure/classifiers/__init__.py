@@ -19,7 +19,6 @@ from labelsure.classifiers._predictor import (
     read_targets,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.classifiers._rakel_classifiers import RakelD, RakelO
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
@@ -33,8 +32,6 @@ __all__ = [
     "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
-    "RakelD",
-    "RakelO",
     "as_distribution",
     "check_takes_weights",
     "classes_of_sparse",

@@ -49,7 +49,7 @@ ClassifierName = Annotated[
     str,
     typer.Option(
         "--classifier",
-        help="ecc, br, trellis, pcc, powerset, rakeld, rakelo, cbm, layer or forest.",
+        help="ecc, br, trellis, pcc, powerset, cbm, layer or forest.",
         metavar="NAME",
     ),
 ]

@@ -5,7 +5,6 @@ from labelsure._storage import name_classes_publicly
 from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
-from labelsure.distributions._block_product import BlockProduct
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
@@ -17,7 +16,6 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._open_labels import list_all_labelsets, open_labels
 from labelsure.distributions._probabilities import (
     ROUNDING,
     clip_certain,
@@ -27,12 +25,10 @@ from labelsure.distributions._probabilities import (
 )
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
-from labelsure.distributions._tempered_trellis import TemperedTrellis
 from labelsure.distributions._trellis import TrellisDistribution
 
 __all__ = [
     "ROUNDING",
-    "BlockProduct",
     "ChainMixture",
     "DenseDistribution",
     "Engine",
@@ -50,7 +46,6 @@ __all__ = [
     "SparseIndependentLabels",
     "Summary",
     "Support",
-    "TemperedTrellis",
     "TopLabelsets",
     "TrellisDistribution",
     "as_distribution",
@@ -59,11 +54,9 @@ __all__ = [
     "clip_certain",
     "clip_rounding",
     "confidence",
-    "list_all_labelsets",
     "make_generator",
     "make_random_state",
     "make_table",
-    "open_labels",
     "suggest_floor",
     "watch_progress",
     "with_flips",

@@ -12,8 +12,6 @@ from labelsure.classifiers import (
     EnsembleOfClassifierChains,
     LabelPowerset,
     ProbabilisticClassifierChain,
-    RakelD,
-    RakelO,
 )
 from labelsure.dependence import DependenceLayer
 
@@ -30,8 +28,6 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "trellis": lambda seed: ClassifierTrellis(random_state=seed),
     "pcc": lambda seed: ProbabilisticClassifierChain(random_state=seed),
     "powerset": lambda seed: LabelPowerset(random_state=seed),
-    "rakeld": lambda seed: RakelD(random_state=seed),
-    "rakelo": lambda seed: RakelO(random_state=seed),
     "cbm": lambda seed: ConditionalBernoulliMixture(random_state=seed),
     "layer": lambda seed: DependenceLayer(random_state=seed),
     "forest": _make_forest,

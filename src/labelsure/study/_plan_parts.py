@@ -28,8 +28,6 @@ CLASSIFIERS = {
         "EnsembleOfClassifierChains",
         "LabelPowerset",
         "ProbabilisticClassifierChain",
-        "RakelD",
-        "RakelO",
     )
 } | {"DependenceLayer": "labelsure.dependence.DependenceLayer"}
 """Classifiers that need no import path. A new one is an entry here."""
