@@ -119,6 +119,35 @@ def test_a_task_that_cannot_begin_is_a_failure(cluster):
     )
 
 
+def test_what_a_task_raises_is_raised_here(cluster):
+    with pytest.raises(ZeroDivisionError):
+        list(run_tasks(divmod, [(1, 0)], scheduler=cluster.address))
+
+
+def test_the_setting_of_the_scheduler_is_as_before(cluster):
+    from distributed import Client
+
+    def failures(dask_scheduler):
+        return dask_scheduler.allowed_failures
+
+    with Client(cluster.address, set_as_default=False) as client:
+        before = client.run_on_scheduler(failures)
+        assert before < _cluster.ALLOWED_FAILURES
+        during = [
+            client.run_on_scheduler(failures)
+            for _ in run_tasks(len, [([1],)], scheduler=cluster.address)
+        ]
+        assert during == [_cluster.ALLOWED_FAILURES]
+        assert client.run_on_scheduler(failures) == before
+
+
+def test_a_worker_that_joins_later_is_asked_for_its_versions():
+    with pytest.raises(_cluster.RaisedInTask) as caught:
+        _cluster.call_task({"numpy": "0.1"}, len, ([1],))
+    assert isinstance(caught.value.error, ls.InputError)
+    assert _cluster.call_task(_cluster._read_versions(), len, ([1],)) == 1
+
+
 class Unknown:
     """What can be sent, and cannot be made of what was sent."""
 

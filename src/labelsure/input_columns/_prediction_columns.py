@@ -339,5 +339,5 @@ def _check_range(
         reasons.setdefault(
             index[at],
             f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `--logits` (in Python logits=True)",
+            "read with `logits`",
         )

@@ -127,6 +127,8 @@ def _write_model(model: Savable) -> bytes:
     from skops.io import dumps
 
     try:
+        for part in _parts(model):
+            _refuse_files(part)
         parts = make_entries(dumps(model))
     except Exception as error:  # of skops, for whatever it cannot write
         raise InputError(
@@ -268,6 +270,7 @@ def _check_parts(model: Savable, file: SavedFile) -> None:
         parts = list(_parts(model))
         for part in parts:
             _check_names(part)
+            _refuse_files(part)
         check_is_fitted(model)
         for part in parts:
             if isinstance(part, Savable) and _is_fitted(part):
@@ -279,6 +282,19 @@ def _check_parts(model: Savable, file: SavedFile) -> None:
         raise damaged(file.name, error) from error
     except Exception as error:  # an attribute that is missing or of another type
         raise damaged(file.name, f"{type(error).__name__}, {first_line(error)}") from error
+
+
+def _refuse_files(part: Any) -> None:
+    """Refuse parameters by which scikit-learn's estimators read or write files."""
+    found = vars(part)
+    expect(
+        found.get("input") not in ("filename", "file"),
+        "`input` of a vectoriser must be 'content', others open the files that data name",
+    )
+    expect(
+        not isinstance(found.get("memory"), str),
+        "`memory` must be None, a folder of a cache would be written to",
+    )
 
 
 def _parts(model: Savable) -> Iterator[Any]:

@@ -103,6 +103,8 @@ class TableSettings:
         The input's column of identifiers; None for that of the model, if it has one.
     open_cost
         As of `Assessment.to_frame`.
+    spreadsheet_safe
+        Whether texts that a spreadsheet takes for a formula get an apostrophe in front.
     """
 
     top: int = 3
@@ -110,6 +112,7 @@ class TableSettings:
     sep: str = NAME_SEPARATOR
     id_column: str | None = None
     open_cost: float | None = None
+    spreadsheet_safe: bool = False
 
 
 @dataclass(frozen=True)
@@ -260,7 +263,24 @@ def _score_rows(
     if task.audited is not None:
         rows = frame.index - task.unit.first_row
         table.insert(place + 2, "audit", rows.isin(list(task.audited)))
-    return table
+    return _escape_formulas(table) if chosen.spreadsheet_safe else table
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""With what texts begin that spreadsheets take for formulas."""
+
+
+def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with an apostrophe before such texts, also in the header."""
+
+    def escape(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+
+    escaped = {
+        name: column if column.dtype.kind in "iufb" else column.map(escape)
+        for name, column in table.items()
+    }
+    return type(table)(escaped, index=table.index).rename(columns=escape)
 
 
 def _make_table(
