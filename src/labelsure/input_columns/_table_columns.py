@@ -103,7 +103,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
         self.n_features_in_ = len(used)
-        vars(self).pop("transformer_", None)  # of an earlier fit, whose categories were others
+        self.__dict__.pop("transformer_", None)  # of an earlier fit, whose categories were others
         typed = self.convert(frame)
         numbers = typed[self._names_of(NUMBER)].to_numpy(dtype=np.float64)
         some = ~np.isnan(numbers).all(axis=0)  # a fold may have none
