@@ -87,7 +87,7 @@ class _Search:
         self._dist, self._metric, self._costs = dist, metric, costs
         self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
         self.value = np.full(len(dist), -np.inf)
-        self.left = _limits.SEARCH_STEPS // np.maximum(dist.expected_steps(), 1)
+        self.left = np.full(len(dist), _limits.SEARCHED_LABELS // dist.n_labels)
         of_nothing = np.exp(dist.log_prob(self.best))
         # What two empty labelsets add, where that is not what the metric says by itself.
         self._of_empty = empty * of_nothing * metric.depends_on_empty

@@ -194,8 +194,8 @@ def decide(
         Also return by how much, at most, each decision's expected accuracy is below the best
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
         than a dense array holds, and for chains that the certified engine computes or that have
-        more labels than can be enumerated. Jaccard then goes by a search that ends after about a
-        second for an instance, counted in steps: the answer is the same on every machine.
+        more labels than can be enumerated. Jaccard then goes by a search that evaluates a limited
+        number of labelsets: the answer is the same on every machine.
     open_cost
         Leave labels open where that is worth it: the loss of accuracy that leaving all labels open
         is worth, a share of them costing that share of it; or a concave function of the share of

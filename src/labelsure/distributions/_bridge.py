@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Names, RandomState, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Names, RandomState, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
@@ -225,10 +225,6 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         """
         return self._max_marginals(arguments.check_log_probability(log_at_least))
 
-    def expected_steps(self, *, flips: bool = False) -> Integers:
-        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
-        return self._expected_steps(flips)
-
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
 
@@ -354,9 +350,6 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None

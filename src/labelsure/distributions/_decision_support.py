@@ -15,7 +15,6 @@ from labelsure._limits import cut_rows
 from labelsure._typing import Indices, Labelsets
 from labelsure.distributions._answers import Support
 from labelsure.distributions._chain_views import ChainViews, Question
-from labelsure.distributions._engine_costs import draw_operations, note_operations
 from labelsure.distributions._enumeration import Enumeration, add_greedy
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.weighted_labelsets import WeightedLabelsets
@@ -56,7 +55,6 @@ def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: in
     chains = views.chains.take(rows)
     found = add_greedy(chains, found)
     size = max(2, -(-n_drawn // len(chains)))
-    note_operations(draw_operations(chains, len(rows) * size * len(chains)))
     sampled = views.sampled(rows, found).draw_more(size)
     draws = sampled.draws.reshape(len(rows), -1, views.n_labels)
     table = _share_rest(found, draws, views.label_names)

@@ -281,9 +281,6 @@ class SparseIndependentLabels(LabelsetDistribution):
             columns = [check_sparse_labelsets(column) for column in columns]
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_listed**2 * (1 + self.n_listed * flips)
-
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         found = self._best_with_gap(metric, empty)
         return None if found is None else found[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelsure import _limits
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     EXPECTATIONS,
     Expected,
@@ -121,9 +121,6 @@ class TemperedTrellis(LabelsetDistribution):
         for rows, trellis, _ in self._blocks():
             value[rows] = trellis._expected_hidden(metric, answers[rows], empty).value
         return Expected.exactly(value)
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self._trellis._expected_steps(flips)
 
     def _covariance_sums(self) -> Floats:
         return self._fill((self.n_labels,), lambda trellis: trellis._covariance_sums())
