@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: study browser test lint types layers unit nojit mutants abuse bench docs clean
+.PHONY: study browser test test-slow lint types layers unit nojit bench docs clean
 
 study: .venv/run.stamp
 	$(BIN)/labelsure study embedded --out runs/embedded
@@ -24,25 +24,16 @@ layers: .venv/develop.stamp
 
 # The tests, on both cores. Examples in docstrings and on pages are tests/documentation.
 unit: .venv/develop.stamp
-	$(BIN)/pytest -n 2 tests
+	$(BIN)/pytest -n 2 -m "not slow" tests
+
+# What `make test` leaves out: kills of runs and clusters, long statistical repeats.
+test-slow: .venv/develop.stamp
+	$(BIN)/pytest -n 2 -m slow tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "slow and not jit_only" tests/core
 
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only" tests/core
-
-# Which changes of single operators and constants would no test notice? A sample, some ten minutes.
-mutants: .venv/develop.stamp
-	$(BIN)/python tests/mutants.py
-
-# N damaged files, N command lines at random, and a run ended from outside for every thousand: the
-# table of docs/abuse.md. `make abuse N=1000` takes some minutes, the whole most of a day.
-N ?= 100000
-abuse: .venv/develop.stamp
-	@echo "| what | how many | what came of it |"
-	@echo "|---|---|---|"
-	@$(BIN)/python tests/abuse/damaged_files.py $(N)
-	@$(BIN)/python tests/abuse/command_lines.py $(N)
-	@$(BIN)/python tests/abuse/killed_runs.py $$(( ($(N) + 999) / 1000 ))
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only and not slow" tests/core
 
 # What tests of pages need beside Python's packages: a browser, and rules that its pages must keep.
 # Without them these tests are skipped. As root on Debian; elsewhere install Chromium by other means.

@@ -66,7 +66,6 @@ class Case:
 CASES = (
     *(Case("ridge", name) for name in (*SINGLES, "mix", "full")),
     *(Case("ridge", name, response="rates") for name in ("HP", "SE", "CE", "mix")),
-    *(Case("isotonic", name) for name in SINGLES),
     Case("plugin", "expected"),
 )
 

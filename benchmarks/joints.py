@@ -119,7 +119,6 @@ def measure(model: object, train: tuple, test: tuple) -> dict[str, object]:
         "jaccard": float(ls.accuracy(Y, best, "jaccard").mean()),
         "error": ls.reliability(expected, exact).expected_calibration_error,
         "seconds": seconds,
-        "kind": getattr(model, "kind_", ""),
     }
 
 
@@ -193,7 +192,7 @@ def difference_text(found: pd.DataFrame, name: str, source: str, digits: int) ->
 
 
 def dependence_table(frame: pd.DataFrame, sets: list[str]) -> str:
-    """Return what the layer has beyond calibrated marginals, and what it chose."""
+    """Return what the layer has beyond calibrated marginals."""
     lines = [
         "| the dependence layer against calibrated marginals | " + " | ".join(sets) + " |",
         "|---" * (len(sets) + 1) + "|",
@@ -204,8 +203,6 @@ def dependence_table(frame: pd.DataFrame, sets: list[str]) -> str:
         found = differences(frame, column, CALIBRATED)
         cells = [difference_text(found, name, LAYER, digits_of(column)) for name in sets]
         lines.append(f"| {MEASURES[column]} | " + " | ".join(cells) + " |")
-    kinds = frame[frame["source"] == LAYER].groupby("set")["kind"].agg(lambda k: ", ".join(k))
-    lines.append("| what the layer chose | " + " | ".join(kinds[name] for name in sets) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -287,7 +284,7 @@ def held_out_log_prob(model: object, X: np.ndarray, Y: np.ndarray) -> float:
 
 def measure_all(sets: list[str], options: argparse.Namespace) -> pd.DataFrame:
     """Return a row for each set, split and source; each is written to the file at once."""
-    frame = pd.DataFrame(columns=["set", "split", "source", *MEASURES, "kind"])
+    frame = pd.DataFrame(columns=["set", "split", "source", *MEASURES])
     if options.kept is not None and options.kept.exists():
         frame = pd.read_csv(options.kept, keep_default_na=False)
     for name in sets:

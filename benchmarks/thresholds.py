@@ -18,6 +18,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    coverage_error,
+    label_ranking_average_precision_score,
+    label_ranking_loss,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -29,6 +34,11 @@ from labelsure.distributions import LabelsetDistribution
 
 METRICS = ("exact", "hamming", "jaccard", "f1")
 RULES = ("one", "each", "mean_size", "top_k")
+RANKING_METRICS = {
+    "ranking_loss": label_ranking_loss,
+    "coverage_error": coverage_error,
+    "average_precision": label_ranking_average_precision_score,
+}
 N_PARTS = 4
 N_SAMPLES = 2000
 MANY_LABELS = 25  # beyond only independent labels are measured
@@ -46,7 +56,7 @@ def classifiers(n_labels: int) -> dict[str, object]:
 
 def recalibrate(classifier: str, dist: LabelsetDistribution, Y: np.ndarray) -> object:
     """Return what changes distributions, fitted to what thresholds are chosen on."""
-    kind = ls.LabelwiseCalibration("sigmoid") if classifier == "Indep" else ls.LinkTemperature()
+    kind = ls.LabelwiseCalibration("sigmoid") if classifier == "Indep" else ls.TemperatureScaling()
     return kind.fit(dist, Y)
 
 
@@ -105,7 +115,7 @@ def measure(name: str, folder: Path) -> Iterator[pd.DataFrame]:
             )
             changed = recalibrate(classifier, known, data.Y[chosen_on])
             Y = data.Y[measured]
-            rankings = ls.ranking_measures(new, Y)
+            rankings = {name: rank(Y, new.marginals()) for name, rank in RANKING_METRICS.items()}
             for metric, way, predicted in answer(known, data.Y[chosen_on], new, changed):
                 yield pd.DataFrame(
                     {
@@ -177,7 +187,7 @@ Made by `python -m benchmarks.thresholds`, not by hand; the script says how. Bin
 (Indep) and an ensemble of five chains (ECC), both of logistic regressions (C = 0.1) on scaled
 features; Enron with its last 20 labels; sets of more than {MANY_LABELS} labels by Indep only. Two
 parts of each set for the classifier, one to choose thresholds (and to fit the recalibration: a
-sigmoid for each label of Indep, a link temperature for ECC, each kept only where it helps on the
+sigmoid for each label of Indep, a temperature for ECC, each kept only where it helps on the
 part that it is fitted to), one measured; the parts take turns, so that every instance, of at most
 {N_SAMPLES:,}, is measured once. Two empty labelsets are worth 1. `half` is the threshold 0.5, the
 other ways are the rules of `LabelThresholds`, chosen for the metric that is measured. "None empty":

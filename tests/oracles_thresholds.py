@@ -1,7 +1,5 @@
 """Thresholds and rankings as obvious loops; nothing of the package is imported here."""
 
-import math
-
 import oracles
 
 
@@ -62,30 +60,6 @@ def best_top_k(marginals, true, metric, empty):
     return max(means)
 
 
-def ranking_loss(row, y):
-    """The share of pairs of a true and another label in the wrong order; ties are wrong."""
-    pairs = [(row[i], row[j]) for i in range(len(y)) if y[i] for j in range(len(y)) if not y[j]]
-    return sum(a <= b for a, b in pairs) / len(pairs) if pairs else 0.0
-
-
-def coverage(row, y):
-    """How many labels are at least as probable as the least probable true one."""
-    least = min((p for p, true in zip(row, y, strict=True) if true), default=None)
-    return 0 if least is None else sum(p >= least for p in row)
-
-
-def average_precision(row, y):
-    """The mean over true labels of the share of true ones among those at least as probable."""
-    if sum(y) in (0, len(y)):
-        return 1.0
-    shares = []
-    for p, true in zip(row, y, strict=True):
-        if true:
-            above = [other for q, other in zip(row, y, strict=True) if q >= p]
-            shares.append(sum(above) / len(above))
-    return sum(shares) / len(shares)
-
-
 def first_labels(scores, k):
     """At most k labels of a dictionary of scores, the highest first, ties by the lower number."""
     return sorted(scores, key=lambda label: (-scores[label], label))[:k]
@@ -94,30 +68,3 @@ def first_labels(scores, k):
 def precision_at_k(scores, true, k):
     """The share of true labels among the first k; a label that is not listed is no hit."""
     return sum(label in true for label in first_labels(scores, k)) / k
-
-
-def ndcg_at_k(scores, true, k):
-    """Hits discounted by rank, as a share of what the best ranking has; 0 without true labels."""
-    if not true:
-        return 0.0
-    gain = sum(
-        1 / math.log2(rank + 1)
-        for rank, label in enumerate(first_labels(scores, k), start=1)
-        if label in true
-    )
-    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(true)) + 1))
-
-
-def propensity(n_instances, n_with_label, a, b):
-    """How probable it is that somebody noted a label that is true, by how often it was noted."""
-    c = (math.log(n_instances) - 1) * (b + 1) ** a
-    return 1 / (1 + c * math.exp(-a * math.log(n_with_label + b)))
-
-
-def propensity_scored_precision_at_k(rows, truths, propensities, k):
-    """What hits are worth, as a share of what the best k labels of each instance are worth."""
-    found = best = 0.0
-    for scores, true in zip(rows, truths, strict=True):
-        found += sum(1 / propensities[j] for j in first_labels(scores, k) if j in true)
-        best += sum(sorted((1 / propensities[j] for j in true), reverse=True)[:k])
-    return found / best

@@ -3,7 +3,6 @@
 Nothing here uses the package's own code for files: `join` writes the format as its page has it.
 """
 
-import copy
 import io
 import json
 import zipfile
@@ -102,22 +101,21 @@ MAKERS = {
     ).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "sparse": fit_sparse,
-    "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.JointTemperature(gate=False)),
+    "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.TemperatureScaling(gate=False)),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
         ls.IndependentLabels(0.5 + P / 2), TRUTH
     ),
-    "isotonic": lambda: fit_estimator("isotonic"),
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,
-    "JointTemperature": lambda: ls.JointTemperature(gate=False).fit(ls.IndependentLabels(P), TRUTH),
-    "LinkTemperature": lambda: ls.LinkTemperature().fit(ls.IndependentLabels(P), TRUTH),
+    "TemperatureScaling": lambda: ls.TemperatureScaling(gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
     "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
-    "CopulaDependence": lambda: ls.CopulaDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
     "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
     "DependenceLayer": lambda: ls.DependenceLayer(gate=False, random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
@@ -130,7 +128,7 @@ MAKERS = {
     "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
         ls.IndependentLabels(P), TRUTH, GROUPS
     ),
-    "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
+    "recalibrated": lambda: fit_aware(recalibration=ls.TemperatureScaling(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
     ).fit(X, Y),
@@ -219,17 +217,6 @@ def nodes(part):
     elif isinstance(part, list):
         for value in part:
             yield from nodes(value)
-
-
-def with_attribute(kind, name, value):
-    """A copy of a fitted model with another attribute; `a.b` is attribute b of attribute a."""
-    model = copy.deepcopy(fitted(kind))
-    *owners, last = name.split(".")
-    owner = model
-    for step in owners:
-        owner = owner[int(step)] if step.isdigit() else getattr(owner, step)
-    vars(owner)[last] = value  # also where a dataclass is frozen
-    return model
 
 
 def text_node(value):

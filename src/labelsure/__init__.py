@@ -62,25 +62,20 @@ if TYPE_CHECKING:
     from labelsure.estimation import (
         AccuracyEstimator,
         Estimate,
-        LabelPlan,
         Reliability,
         ShiftTest,
-        plan_labels,
         reliability,
         shift_test,
     )
     from labelsure.input_columns import PredictionColumns, TableColumns
-    from labelsure.label_metrics import expected_batch_metrics, expected_label_metrics
     from labelsure.metrics import accuracy
     from labelsure.monitoring import monitor
     from labelsure.named_labelsets import NamedLabelsets, read_labelsets
     from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import (
         ChainDependence,
-        CopulaDependence,
-        JointTemperature,
         LabelwiseCalibration,
-        LinkTemperature,
+        TemperatureScaling,
     )
     from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
@@ -89,11 +84,8 @@ if TYPE_CHECKING:
     from labelsure.thresholds import (
         LabelThresholds,
         expected_precision_at_k,
-        ndcg_at_k,
         precision_at_k,
         rank_labels,
-        ranking_measures,
-        ranking_table,
     )
 
 __version__ = "0.1.0"
@@ -151,25 +143,20 @@ _HOMES = {
     "estimation": [
         "AccuracyEstimator",
         "Estimate",
-        "LabelPlan",
         "Reliability",
         "ShiftTest",
-        "plan_labels",
         "reliability",
         "shift_test",
     ],
     "input_columns": ["PredictionColumns", "TableColumns"],
-    "label_metrics": ["expected_batch_metrics", "expected_label_metrics"],
     "metrics": ["accuracy"],
     "monitoring": ["monitor"],
     "named_labelsets": ["NamedLabelsets", "read_labelsets"],
     "partial_labelsets": ["PartialLabelsets"],
     "recalibration": [
         "ChainDependence",
-        "CopulaDependence",
-        "JointTemperature",
         "LabelwiseCalibration",
-        "LinkTemperature",
+        "TemperatureScaling",
     ],
     "regions": ["LabelsetRegion"],
     "saving": ["load"],
@@ -178,11 +165,8 @@ _HOMES = {
     "thresholds": [
         "LabelThresholds",
         "expected_precision_at_k",
-        "ndcg_at_k",
         "precision_at_k",
         "rank_labels",
-        "ranking_measures",
-        "ranking_table",
     ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -197,7 +181,6 @@ __all__ = [
     "ChainMixture",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
-    "CopulaDependence",
     "DataError",
     "Dataset",
     "DenseDistribution",
@@ -207,8 +190,6 @@ __all__ = [
     "IndependentLabels",
     "IndependentMixture",
     "InputError",
-    "JointTemperature",
-    "LabelPlan",
     "LabelPowerset",
     "LabelThresholds",
     "LabelsetDistribution",
@@ -217,7 +198,6 @@ __all__ = [
     "LabelsureError",
     "LabelwiseCalibration",
     "LinearChain",
-    "LinkTemperature",
     "NamedLabelsets",
     "NotEstimableError",
     "PartialLabelsets",
@@ -236,6 +216,7 @@ __all__ = [
     "SparseIndependentLabels",
     "TableColumns",
     "TargetWarning",
+    "TemperatureScaling",
     "TooLargeError",
     "TrellisDistribution",
     "UnknownNameError",
@@ -245,20 +226,14 @@ __all__ = [
     "confidence",
     "decide",
     "expected_accuracy",
-    "expected_batch_metrics",
-    "expected_label_metrics",
     "expected_precision_at_k",
     "list_datasets",
     "load",
     "load_dataset",
     "make_labelsets",
     "monitor",
-    "ndcg_at_k",
-    "plan_labels",
     "precision_at_k",
     "rank_labels",
-    "ranking_measures",
-    "ranking_table",
     "read_dataset",
     "read_labelsets",
     "reliability",

@@ -22,9 +22,8 @@ from scipy.signal import fftconvolve
 from labelsure import _limits
 from labelsure._limits import cut_rows
 from labelsure._typing import Floats, Labelsets, RandomState
-from labelsure.distributions import LabelsetDistribution, check_distribution, make_generator
-from labelsure.errors import InputError, unknown_name
-from labelsure.metrics import check_empty, check_level
+from labelsure.distributions import LabelsetDistribution, make_generator
+from labelsure.errors import unknown_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +36,8 @@ __all__ = [
     "check_label_metric",
     "draw_counts",
     "expect_measures",
-    "expected_batch_metrics",
-    "expected_label_metrics",
-    "interval_columns",
     "label_table",
 ]
-
-N_DRAWS = 400
-"""Truths drawn for an interval: the end points of 95% are then the tenth from either side."""
 
 NEGLIGIBLE = 1e-12
 """Counts less probable than this are left out of an expectation: beyond lies rounding."""
@@ -223,7 +216,7 @@ def _count_predicted(Y_pred: Any) -> Floats:
     return counted
 
 
-def interval_columns(name: str, values: Floats, draws: Floats, level: float) -> dict[str, Floats]:
+def _interval_columns(name: str, values: Floats, draws: Floats, level: float) -> dict[str, Floats]:
     """Return the columns of a quantity: its value, and the percentiles of the draws around it."""
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return {name: values, f"{name}_low": low, f"{name}_high": high}
@@ -258,118 +251,5 @@ def label_table(
     columns: dict[str, Any] = {"n_predicted": drawn.n_predicted.astype(np.int64)}
     for name, of_draws in draws.items():
         shown = values.get(name, of_draws.mean(axis=0))
-        columns |= interval_columns(name, shown, of_draws, level)
+        columns |= _interval_columns(name, shown, of_draws, level)
     return pd.DataFrame(columns, index=pd.Index(label_names, name="label"))
-
-
-def expected_label_metrics(
-    dist: LabelsetDistribution,
-    Y_pred: Any = None,
-    *,
-    empty: float = 1.0,
-    level: float = 0.95,
-    random_state: RandomState = 0,
-) -> pd.DataFrame:
-    """Return precision, recall and F1 of each label as the distributions expect them.
-
-    Nothing is fitted: these are right if the distributions are. `AccuracyEstimator` has
-    `estimate_labels`, which is corrected by labelled instances.
-
-    Parameters
-    ----------
-    dist
-        A batch of n distributions.
-    Y_pred
-        (n, L) what is predicted; None means the mode.
-    empty
-        What 0/0 is worth: the precision of a label that is never predicted, the recall of one that
-        is never true, the F1 of one that is neither. It is scikit-learn's `zero_division`.
-    level
-        How often an interval covers the value that comes out, if the distributions are right.
-    random_state
-        Seed of the draws that intervals come from. The expectations are exact.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each label: `n_predicted`, and expected `n_true`, `precision`, `recall` and `f1`,
-        each with an interval from `_low` to `_high`.
-
-    Examples
-    --------
-    >>> from labelsure import IndependentLabels, expected_label_metrics
-    >>> dist = IndependentLabels([[0.9, 0.2], [0.8, 0.4], [0.3, 0.6]], label_names=["sun", "sea"])
-    >>> table = expected_label_metrics(dist)
-    >>> table[["n_predicted", "n_true", "precision", "recall", "f1"]].round(3)
-           n_predicted  n_true  precision  recall     f1
-    label
-    sun              2     2.0       0.85   0.883  0.837
-    sea              1     1.2       0.60   0.628  0.488
-    """
-    dist, Y_pred, empty = _read_batch(dist, Y_pred, empty, level)
-    drawn = draw_counts(dist, Y_pred, N_DRAWS, random_state)
-    marginals = dist.marginals()
-    exact = expect_measures(marginals, Y_pred, empty) | {"n_true": marginals.sum(axis=0)}
-    return label_table(drawn, exact, dist.label_names, empty=empty, level=level)
-
-
-def expected_batch_metrics(
-    dist: LabelsetDistribution,
-    Y_pred: Any = None,
-    *,
-    empty: float = 1.0,
-    level: float = 0.95,
-    random_state: RandomState = 0,
-) -> pd.DataFrame:
-    """Return micro and macro precision, recall and F1 of a batch as the distributions expect them.
-
-    Parameters
-    ----------
-    dist, Y_pred, empty, level
-        As for `expected_label_metrics`.
-    random_state
-        Seed of the draws, from which intervals and the expected micro averages come; macro averages
-        are exact.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each of `LABEL_METRICS` with its expectation `mean` and an interval from `low` to
-        `high`.
-
-    Examples
-    --------
-    >>> from labelsure import IndependentLabels, expected_batch_metrics
-    >>> dist = IndependentLabels([[0.9, 0.2], [0.8, 0.4], [0.3, 0.6]] * 100)
-    >>> expected_batch_metrics(dist).loc[["micro-f1", "macro-f1"]].round(2)
-              mean   low  high
-    metric
-    micro-f1  0.74  0.71  0.77
-    macro-f1  0.70  0.66  0.74
-    """
-    import pandas as pd
-
-    dist, Y_pred, empty = _read_batch(dist, Y_pred, empty, level)
-    drawn = draw_counts(dist, Y_pred, N_DRAWS, random_state)
-    exact = expect_measures(dist.marginals(), Y_pred, empty)
-    rows = []
-    for metric in LABEL_METRICS:
-        of_draws = drawn.of_batch(metric, empty)
-        average, _, measure = metric.partition("-")
-        mean = exact[measure].mean() if average == "macro" else of_draws.mean()
-        rows.append(interval_columns("mean", mean, of_draws, level).values())
-    return pd.DataFrame(
-        rows, columns=["mean", "low", "high"], index=pd.Index(LABEL_METRICS, name="metric")
-    )
-
-
-def _read_batch(
-    dist: Any, Y_pred: Any, empty: float, level: float
-) -> tuple[LabelsetDistribution, Labelsets, float]:
-    """Return what the expected values are about, checked."""
-    dist = check_distribution(dist).with_dense_rows()
-    check_level(level)
-    if len(dist) == 0:
-        raise InputError("A batch must hold at least one instance, got none.")
-    Y_pred = dist.mode() if Y_pred is None else dist.align(Y_pred, "Y_pred")
-    return dist, Y_pred, check_empty(empty)

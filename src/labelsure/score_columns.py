@@ -36,12 +36,10 @@ METRIC_COLUMNS: dict[str, str] = {
     "best_{}_decision": "the labelset with the highest expected accuracy",
     "best_{}_gap": "how far its expected accuracy may be below the highest",
     "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "spread_{}": "how far apart the members of a mixture are about it, where that was asked for",
     "true_expected_{}": "the first of these under the true distribution, where data is simulated",
 }
 """Columns of each metric, whose name takes the place of the braces."""
 
-SPREAD = "spread_{}"
 LOG_FREQUENCY = "log_frequency"
 
 DECISION_RULE = "decision_rule"
@@ -52,22 +50,3 @@ PARTIAL = "partial"
 
 TRUE_P_EMPTY = "true_p_empty"
 """p_empty under the true distribution; it comes after the columns of the metrics."""
-
-REGION_COLUMNS: dict[str, str] = {
-    "log_prob_true": "logarithm of the probability of the truth",
-    "region_covers": "whether the truth is in the region of this instance, in studies",
-    "region_agrees": "whether it has all certain labels and none but possible ones",
-    "region_certain": "labels that all labelsets of the region have",
-    "region_possible": "labels that some labelset of the region has",
-    "region_labelsets": "labelsets in the region; missing beyond 14 labels",
-}
-"""Columns about regions of coverage 0.9, set by the other half of the same test part."""
-
-OPEN_COLUMNS: dict[str, str] = {
-    "open_labels": "labels that Hamming's best answer leaves open at a cost of 0.2, in studies",
-    "open_tp": "labels that this answer sets and that are true,",
-    "open_fp": "that it sets and that are not true,",
-    "open_fn": "that it denies and that are true,",
-    "open_tn": "that it denies and that are not true",
-}
-"""Columns about answers that leave labels open."""

@@ -1,21 +1,15 @@
-"""Runs that are ended from outside at any moment, and what they leave behind.
-
-`python tests/abuse/killed_runs.py 100` ends a hundred of them and prints a row of a table.
-"""
+"""A study in a process of its own, which tests end from outside."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-import pandas as pd
 import tomli_w
 
-from labelsure.study import Plan, load_plan, run_study
+from labelsure.study import load_plan
 
 PATIENCE = 60.0  # seconds; a process that is there after them is taken to stay for good
 REPORT_BEGINS = "Writing tables and figures"
@@ -99,49 +93,3 @@ class RunningStudy:
                 return float("inf")
             time.sleep(0.02)
         return time.monotonic() - started
-
-
-def end_runs(n, folder, seed=0):
-    """End `n` runs at random moments and return what came of it, the last being left to finish.
-
-    Parameters
-    ----------
-    n
-        How many.
-    folder
-        Where to run them, one after the other in the same run folder.
-    seed
-        Of moments, signals and numbers of jobs.
-    """
-    generator = random.Random(seed)
-    seconds, codes = [], []
-    for _ in range(n):
-        n_jobs = generator.choice([1, 2])
-        run = RunningStudy(folder, n_jobs)
-        if generator.random() < 0.5:
-            run.wait_for_cells(generator.randint(1, 4))
-        else:
-            run.wait_for_report(n_workers=n_jobs - 1)
-        time.sleep(generator.uniform(0, 2))
-        codes.append(run.end(generator.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])))
-        seconds.append(run.seconds_until_all_are_gone())
-    last = run_study(Plan.from_dict(PLAN), folder / "run", n_jobs=1)
-    return {"seconds": seconds, "codes": codes, "scores": last.scores}
-
-
-def main(n):
-    """Print how many runs were ended, how they ended, and what was wrong afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        undisturbed = run_study(Plan.from_dict(PLAN), Path(folder, "undisturbed"), n_jobs=1)
-        found = end_runs(n, Path(folder))
-    stayed = sum(seconds == float("inf") for seconds in found["seconds"])
-    same = pd.DataFrame.equals(found["scores"], undisturbed.scores)
-    codes = sorted(set(found["codes"]))
-    print(
-        f"| runs ended from outside | {n} | processes left: {stayed}, longest until gone: "
-        f"{max(found['seconds']):.1f} s, exit codes: {codes}, scores the same: {same} |"
-    )
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

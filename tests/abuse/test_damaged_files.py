@@ -1,31 +1,108 @@
-"""Whatever happens to a file that is read back, it is refused, absent, or what was written."""
+"""Damaged files of a run and of a model are refused, count as absent, or give what was written."""
 
+import contextlib
 import random
 
+import numpy as np
 import pandas as pd
-from abuse.damaged_files import PLAN, damage, damage_files
+import pytest
+from scored_files import make_model, make_rows
 
-from labelsure.study import run_study
+import labelsure as ls
+from labelsure.study import Plan, RunFolder, load_plan, run_study
+from labelsure.study._kept_frames import read_frame, read_kept
+
+PLAN = Plan.from_dict(
+    {
+        **load_plan("quick").to_dict(),
+        "classifiers": {"Indep": {"class": "BinaryRelevance"}},
+        "datasets": {
+            name: {"simulated": {"n_samples": 60, "n_labels": 3, "random_state": seed}}
+            for seed, name in enumerate(["a", "b"])
+        },
+    }
+)
 
 
-def test_files_that_are_damaged_at_random(tmp_path):
-    found = damage_files(600, tmp_path)
-    assert {kind: counts.total() for kind, counts in found.items()} == dict.fromkeys(found, 100)
-    fine = {"absent", "refused", "read", "as written"}
-    assert {what for counts in found.values() for what in counts} <= fine
-    assert found["cells"]["absent"] > 50
-    assert found["data cache"]["absent"] > 50
-    assert found["saved models"]["refused"] > 90
+def damage(path, generator):
+    """Flip a bit, cut off the end, lose, repeat or overwrite a block; return what was there."""
+    whole = path.read_bytes()
+    content = bytearray(whole)
+    start = generator.randrange(len(content))
+    stop = start + generator.randrange(1, 64)
+    kind = generator.randrange(5)
+    if kind == 0:
+        content[start] ^= 1 << generator.randrange(8)
+    elif kind == 1:
+        del content[start:]
+    elif kind == 2:
+        del content[start:stop]
+    elif kind == 3:
+        content[start:start] = content[start:stop]
+    else:
+        content[start:stop] = generator.randbytes(len(content[start:stop]))
+    path.write_bytes(bytes(content))
+    return whole
 
 
-def test_a_run_goes_on_whatever_was_damaged(tmp_path):
-    first = run_study(PLAN, tmp_path, n_jobs=1)
-    files = sorted(path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock")
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return run_study(PLAN, tmp_path_factory.mktemp("run"), n_jobs=1)
+
+
+def test_tables_of_a_run(run):
     generator = random.Random(0)
-    for _ in range(5):
-        for path in generator.sample(files, 4):
-            damage(path, generator)
-        again = run_study(PLAN, tmp_path, n_jobs=1)
-        pd.testing.assert_frame_equal(again.scores, first.scores, check_exact=True)
-        written = pd.read_parquet(tmp_path / "scores.parquet")
-        pd.testing.assert_frame_equal(written, first.scores, check_exact=True)
+    folder = RunFolder(run.folder)
+    for path in [next((run.folder / "cells").iterdir()), run.folder / "scores.parquet"]:
+        frame, notes = read_frame(path)
+        for _ in range(30):
+            whole = damage(path, generator)
+            found = read_kept(path, notes.get("key", ""))
+            assert found is None or (found[0].equals(frame) and found[1] == notes)
+            if path.stem == "scores":
+                with contextlib.suppress(ls.InputError):
+                    assert folder.read_table("scores").equals(frame)
+            path.write_bytes(whole)
+
+
+def test_plans_and_notes_of_a_run(run):
+    generator = random.Random(0)
+    folder = RunFolder(run.folder)
+    for name in ("plan.toml", "manifest.json", "failures.json"):
+        for _ in range(30):
+            whole = damage(run.folder / name, generator)
+            with contextlib.suppress(ls.InputError):
+                Plan.from_record(folder.read_plan_settings(), ["a"], ["Indep"])
+            assert isinstance(folder.read_seconds(), float)
+            assert isinstance(folder.read_failures(), dict)
+            (run.folder / name).write_bytes(whole)
+
+
+def test_saved_models(tmp_path):
+    generator = random.Random(0)
+    path = tmp_path / "model.labelsure"
+    make_model().save(path)
+    X = make_rows(5).drop(columns="id")
+    expected = ls.load(path).predict(X)
+    refused = 0
+    for _ in range(60):
+        whole = damage(path, generator)
+        try:
+            np.testing.assert_array_equal(ls.load(path).predict(X), expected)
+        except ls.DataError:
+            refused += 1
+        path.write_bytes(whole)
+    assert refused > 55
+
+
+def test_a_run_goes_on_whatever_was_damaged(run):
+    generator = random.Random(0)
+    files = sorted(
+        path for path in run.folder.rglob("*") if path.is_file() and path.name != ".lock"
+    )
+    for path in generator.sample(files, 4):
+        damage(path, generator)
+    again = run_study(PLAN, run.folder, n_jobs=1)
+    pd.testing.assert_frame_equal(again.scores, run.scores, check_exact=True)
+    written = pd.read_parquet(run.folder / "scores.parquet")
+    pd.testing.assert_frame_equal(written, run.scores, check_exact=True)

@@ -16,6 +16,7 @@ INTERRUPTED = "Interrupted. What is finished is kept.\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.slow
 def test_ended_during_the_report(tmp_path, number):
     """All cells are kept, so that the report starts the only pool."""
     run_study(Plan.from_dict(PLAN), tmp_path / "run", n_jobs=1)
@@ -37,6 +38,7 @@ def test_ended_while_cells_are_computed(tmp_path):
     assert not (tmp_path / "run" / "scores.parquet").exists()
 
 
+@pytest.mark.slow
 def test_the_pools_of_classifiers_leave_too(tmp_path):
     classifiers = {"Indep": {"class": "BinaryRelevance", "n_jobs": 2}}
     run = RunningStudy(tmp_path, n_jobs=1, settings={**PLAN, "classifiers": classifiers})

@@ -48,7 +48,7 @@ ESTIMATORS = [
     ),
     *(
         pytest.param(lambda model=model: fit_estimator(model), id=model)
-        for model in ("ridge", "isotonic", "plugin")
+        for model in ("ridge", "plugin")
     ),
     pytest.param(fit_policy, id="AcceptPolicy"),
     pytest.param(fit_aware, id="AccuracyAwareClassifier"),

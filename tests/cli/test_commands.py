@@ -178,7 +178,6 @@ WRONG = [
     (["check", "{}/no"], "must hold scores.parquet"),
     (["check", "{}"], "must hold scores.parquet"),
     (["check", "{}", "--against", "papers"], "--against"),
-    (["check", "{}/a/run", "{}/b/run"], "must be in folders with distinct names, got run, run"),
     (["demo", "extra"], "extra"),
     (["data"], "Missing command"),
     (["data", "info"], "Missing argument 'NAME'"),

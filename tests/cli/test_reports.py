@@ -22,19 +22,6 @@ def comparison(run_folder):
     return check_against_paper(run_folder)
 
 
-@pytest.fixture
-def compared(monkeypatch, comparison):
-    """Let `check` use that comparison, whatever the folder."""
-    folders = []
-
-    def compare(folder):
-        folders.append(folder.name)
-        return comparison
-
-    monkeypatch.setattr("labelsure.paper.check_against_paper", compare, raising=False)
-    return folders
-
-
 @pytest.fixture(scope="module")
 def digits():
     """Fit the demo's model once."""
@@ -66,9 +53,7 @@ def test_check_prints_the_comparison(run_folder, comparison, capsys):
     assert capsys.readouterr().out == comparison.to_markdown() + "\n"
 
 
-def test_only_a_strict_check_fails_if_a_conclusion_does_not_hold(
-    run_folder, compared, comparison, capsys
-):
+def test_only_a_strict_check_fails_if_a_conclusion_does_not_hold(run_folder, comparison, capsys):
     code = main(["check", str(run_folder), "--json", "--strict"])
     found = json.loads(capsys.readouterr().out)
     assert found["misses"] == [conclusion.name for conclusion in comparison.misses]
@@ -85,16 +70,6 @@ def test_strict_follows_the_misses(monkeypatch, misses, code):
     Check.misses = misses
     monkeypatch.setattr("labelsure.paper.check_against_paper", lambda folder: Check())
     assert main(["check", "anywhere", "--json", "--strict"]) == code
-
-
-def test_runs_side_by_side(compared, capsys):
-    assert main(["check", "runs/one", "runs/two"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("# Side by side\n")
-    assert text.count("# Compared with the paper") == 2
-    assert main(["check", "runs/one", "runs/two", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == {"one", "two"}
-    assert compared == ["one", "two"] * 2
 
 
 def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):

@@ -1,10 +1,8 @@
 """Kernels are compiled for one form of their arguments, by one process, and not without a word."""
 
-import ast
 import importlib
 import pkgutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,28 +103,7 @@ def compile_twice(notice):
 
 def test_long_compiling_is_announced_once(capsys):
     compile_twice(Notice(delay=0.0))
-    captured = capsys.readouterr()
-    assert captured.err == MESSAGE + "\n"
-    assert MESSAGE.startswith("labelsure: compiling, once")
-    assert captured.out == ""
-
-
-def test_short_compiling_is_not_announced(capsys):
-    compile_twice(Notice(delay=3600.0))
-    assert capsys.readouterr().err == ""
-
-
-def test_several_kernels_are_long_together(capsys):
-    notice = Notice(delay=3600.0)
-    notice.spent = 3600.0
-    compile_twice(notice)
     assert capsys.readouterr().err == MESSAGE + "\n"
-
-
-def test_the_message_can_be_switched_off(capsys, monkeypatch):
-    monkeypatch.setenv(SILENCE_VARIABLE, "1")
-    compile_twice(Notice(delay=0.0))
-    assert capsys.readouterr().err == ""
 
 
 MODULE = """
@@ -157,16 +134,6 @@ def import_module(tmp_path, monkeypatch):
     sys.modules.pop("module_of_kernels", None)
 
 
-@pytest.mark.jit_only
-def test_only_compiling_counts_not_reading_from_the_disk(import_module, monkeypatch):
-    monkeypatch.setattr("labelsure._kernels.compiling.notice", notice := Notice(delay=3600.0))
-    assert import_module().add_one(2) == 3
-    assert notice.spent > 0.0
-    notice.spent = 0.0
-    assert import_module().add_one(2) == 3
-    assert notice.spent == 0.0
-
-
 class LockTester(event.Listener):
     """Tries to take the locks below a folder while something is compiled, as others would."""
 
@@ -194,79 +161,3 @@ def test_other_processes_wait_while_a_kernel_is_compiled(import_module, tmp_path
         assert module.add_one(2) == 3
     assert set(tester.tried) == {(".module_of_kernels.add_one.lock", "held")}
     FileLock(next(tmp_path.glob("**/*.lock"))).acquire(timeout=0).lock.release()  # free again
-
-
-@pytest.mark.jit_only
-def test_a_folder_without_locks_is_no_hindrance(import_module, monkeypatch):
-    def refuse(lock, *arguments, **settings):
-        raise NotImplementedError
-
-    monkeypatch.setattr(FileLock, "acquire", refuse)
-    assert import_module().add_one(2) == 3
-
-
-def own_nodes(loop):
-    """Return what a loop holds, without the loops within it."""
-    found, waiting = [], list(ast.iter_child_nodes(loop))
-    while waiting:
-        node = waiting.pop()
-        if not isinstance(node, ast.For | ast.While):
-            found.append(node)
-            waiting += ast.iter_child_nodes(node)
-    return found
-
-
-def loops_that_sum_and_write(source):
-    """Return the functions with an innermost loop that does both, but for kernels that keep order.
-
-    Functions that kernels call are compiled like the kernel that calls them: fast, if that is.
-    """
-    found = []
-    for function in ast.walk(ast.parse(source)):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        if not {ast.unparse(one) for one in function.decorator_list} - {"kernel"}:
-            continue
-        floats = {
-            target.id
-            for node in ast.walk(function)
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-            for target in node.targets
-            if isinstance(target, ast.Name) and isinstance(node.value.value, float)
-        }
-        for loop in ast.walk(function):
-            if not isinstance(loop, ast.For | ast.While):
-                continue
-            nodes = own_nodes(loop)
-            calls = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
-            has_loops = any(
-                isinstance(node, ast.For | ast.While) for node in ast.walk(loop) if node is not loop
-            )
-            if has_loops or any(name.startswith("_") for name in calls):
-                continue  # not one that is vectorised
-            changed = [node for node in nodes if isinstance(node, ast.AugAssign)]
-            sums = [node for node in changed if getattr(node.target, "id", None) in floats]
-            writes = [
-                target
-                for node in nodes
-                if isinstance(node, ast.Assign | ast.AugAssign)
-                for target in getattr(node, "targets", None) or [node.target]
-                if isinstance(target, ast.Subscript)
-            ]
-            if sums and writes:
-                found.append(function.name)
-    return found
-
-
-def test_loops_of_fast_kernels_sum_or_write():
-    """The order of a sum in a loop that writes too depends on where its arrays lie in memory."""
-    folder = Path(labelsure._kernels.__file__).parent
-    found = {path.name: loops_that_sum_and_write(path.read_text()) for path in folder.glob("*.py")}
-    assert found["profile_sums.py"] == []
-    assert {name: functions for name, functions in found.items() if functions} == {}
-    both = "for j in range(n):\n        values[j] = row[j]\n        total += row[j]\n"
-    source = f"@fast_kernel\ndef add(n, row, values):\n    total = 0.0\n    {both}"
-    assert loops_that_sum_and_write(source) == ["add"]
-    assert loops_that_sum_and_write(source.replace("fast_kernel", "inner")) == ["add"]
-    assert loops_that_sum_and_write(source.replace("fast_kernel", "kernel")) == []
-    assert loops_that_sum_and_write(source.replace("values[j] = row[j]", "pass")) == []

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-import shape_of_code
 
 import labelsure
 from labelsure._kernels.threads import for_rows, map_rows, n_threads, one_blas_thread
@@ -46,21 +45,6 @@ def test_every_modules_all_exists():
         loaded = __import__(module.name, fromlist=["_"])
         for name in getattr(loaded, "__all__", []):
             assert hasattr(loaded, name), f"{module.name}.{name}"
-
-
-def test_no_two_modules_have_the_same_name():
-    names = [
-        path.stem.removeprefix("_")
-        for path in shape_of_code.PACKAGE.rglob("*.py")
-        if not path.stem.startswith("__")
-    ]
-    assert len(set(names)) == len(names)
-
-
-def test_the_code_keeps_its_shape():
-    found = shape_of_code.measure()
-    assert found.keys() == shape_of_code.AIMS.keys()
-    assert {name: value for name, value in found.items() if value > shape_of_code.AIMS[name]} == {}
 
 
 def run(code):

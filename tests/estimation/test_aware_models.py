@@ -24,7 +24,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
-    RandomizedSearchCV,
     ShuffleSplit,
 )
 from sklearn.multiclass import OneVsRestClassifier
@@ -574,10 +573,6 @@ ONLY_SCORES = {
     "per label": MultiOutputClassifier(LinearSVC()),
     "rest": OneVsRestClassifier(SVC()),
     "pipeline": make_pipeline(StandardScaler(), MultiOutputClassifier(LinearSVC())),
-    "search": GridSearchCV(
-        make_pipeline(StandardScaler(), RidgeClassifier()), {"ridgeclassifier__alpha": [1, 2.0]}
-    ),
-    "random search": RandomizedSearchCV(RidgeClassifier(), {"alpha": [0.1, 1.0]}),
     "frozen": FrozenEstimator(MultiOutputClassifier(LinearSVC()).fit(X, Y)),
 }
 
@@ -598,6 +593,12 @@ def test_a_chain_of_scores_is_refused():
     message = r"learners of a ClassifierChain must have.*`CalibratedClassifierCV\(LinearSVC\(\)\)`"
     with pytest.raises(ls.InputError, match=message):
         aware(ClassifierChain(LinearSVC())).fit(X, Y)
+
+
+def test_a_search_of_scores_is_refused_once_it_is_fitted():
+    search = GridSearchCV(MultiOutputClassifier(LinearSVC()), {"estimator__C": [0.1, 1.0]}, cv=2)
+    with pytest.raises(ls.InputError, match="must have `predict_proba`"):
+        aware(search, cv=0.4).fit(X, Y)
 
 
 def test_a_search_may_find_a_model_with_probabilities():

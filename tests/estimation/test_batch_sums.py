@@ -19,7 +19,6 @@ Y = DIST.sample(1, random_state=3)[:, 0]
 MODELS = {
     "ridge": AccuracyEstimator("jaccard"),
     "rates": AccuracyEstimator("f1", response="rates"),
-    "isotonic": AccuracyEstimator("exact", model="isotonic"),
     "plugin": AccuracyEstimator("hamming", model="plugin"),
 }
 FITTED = {name: model.fit(DIST[:200], Y[:200]) for name, model in MODELS.items()}

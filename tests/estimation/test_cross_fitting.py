@@ -255,7 +255,7 @@ def test_there_is_nothing_to_gain():
         assert "for learning from" not in str(model.card_)
     sure = ls.ScoreTable.from_distribution(ls.IndependentLabels(P), Y).to_frame()
     sure = ls.ScoreTable(sure.assign(tp=0, fp=0, fn=0, tn=3))
-    estimator = ls.AccuracyEstimator(model="isotonic").fit(sure)
+    estimator = ls.AccuracyEstimator(model="plugin").fit(sure)
     assert (
         measure_training_gain(estimator, HalfTrained(sure, sure, 0.8, (30, 30))) == TrainingGain()
     )

@@ -64,7 +64,7 @@ def test_a_metric_of_ones_own(dist, Y):
     assert abs(estimator.predict(dist).mean() - actual.mean()) < 0.01
 
 
-@pytest.mark.parametrize("model", ["ridge", "isotonic", "plugin"])
+@pytest.mark.parametrize("model", ["ridge", "plugin"])
 def test_estimates_lie_in_the_unit_interval_and_have_the_right_mean(dist, Y, model):
     for metric in METRICS:
         estimator = AccuracyEstimator(metric, model=model).fit(dist, Y)
@@ -72,22 +72,6 @@ def test_estimates_lie_in_the_unit_interval_and_have_the_right_mean(dist, Y, mod
         assert ((estimated >= 0) & (estimated <= 1)).all()
         actual = ls.accuracy(Y, dist.mode(), metric)
         assert abs(estimated.mean() - actual.mean()) < (0.06 if model == "plugin" else 0.005)
-
-
-def test_isotonic_never_falls_with_its_candidate(dist, Y):
-    estimator = AccuracyEstimator("jaccard", "SE", model="isotonic").fit(dist, Y)
-    order = np.argsort(ls.confidence(dist, "SE")["SE"])
-    assert (np.diff(estimator.predict(dist)[order]) >= -1e-12).all()
-
-
-def test_isotonic_has_a_curve_for_each_group(dist, Y):
-    groups = np.repeat(["a", "b"], N // 2)
-    both = AccuracyEstimator("exact", "SE", model="isotonic").fit(dist, Y, slope_groups=groups)
-    alone = AccuracyEstimator("exact", "SE", model="isotonic").fit(dist[: N // 2], Y[: N // 2])
-    np.testing.assert_allclose(
-        both.predict(dist, slope_groups=groups)[: N // 2], alone.predict(dist[: N // 2])
-    )
-    assert both.estimate(dist, slope_groups=groups).high < 1
 
 
 def test_other_decisions_than_the_mode(dist, Y):
@@ -119,7 +103,7 @@ def test_plain_profile_columns_do(dist, Y):
         np.testing.assert_allclose(estimator.predict(plain), estimator.predict(table), rtol=1e-9)
 
 
-@pytest.mark.parametrize("model", ["ridge", "isotonic", "plugin"])
+@pytest.mark.parametrize("model", ["ridge", "plugin"])
 def test_clone_pickle_and_skops(dist, Y, model, tmp_path):
     groups = None if model == "plugin" else np.repeat(["a", "b"], N // 2)
     estimator = AccuracyEstimator("jaccard", model=model).fit(dist, Y, slope_groups=groups)
@@ -273,8 +257,6 @@ def test_messages_of_what_was_asked_for(dist, Y):
         AccuracyEstimator(features="PH").fit(dist, Y)
     with fails("`features` must name at least one"):
         AccuracyEstimator(features=()).fit(dist, Y)
-    with fails("must name one feature for model='isotonic'.*got HP, TG"):
-        AccuracyEstimator(features="mix", model="isotonic").fit(dist, Y)
     with fails("`features` must be None or 'expected' for model='plugin'.*got SE"):
         AccuracyEstimator(features="SE", model="plugin").fit(dist, Y)
     with fails("`penalty` must be a number greater than 0.*got -1"):
@@ -285,8 +267,6 @@ def test_messages_of_what_was_asked_for(dist, Y):
         AccuracyEstimator(always, features="SE").fit(dist, Y)
     with fails("must be fitted first: call `fit", NotFittedError):
         AccuracyEstimator().predict(dist)
-    with fails("Only model='ridge' has coefficients, got model='plugin'"):
-        AccuracyEstimator(model="plugin").coefficients()
     with fails("`level` must be a probability between 0 and 1.*got 95"):
         AccuracyEstimator(model="plugin").estimate(dist, level=95)
     with fails("A batch must hold at least one instance"):
@@ -343,7 +323,5 @@ def test_messages_of_groups(dist, Y):
         estimator.predict(score_frame(dist), slope_groups="dataset")
     with fails("`slope_groups` must be given as when fitting, which was without groups"):
         AccuracyEstimator("exact").fit(dist, Y).predict(dist, slope_groups=groups)
-    with fails("`offset_groups` must be None for model='isotonic'"):
-        AccuracyEstimator(model="isotonic").fit(dist, Y, offset_groups=groups)
     with fails("must be None for model='plugin', which fits nothing"):
         AccuracyEstimator(model="plugin").fit(dist, Y, slope_groups=groups)

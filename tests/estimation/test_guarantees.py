@@ -42,7 +42,6 @@ def coverage(estimator, population, n_fit, n_batch):
         ("jaccard", {"features": "full", "penalty": 1e-3}, 150, 300),
         ("exact", {"features": "mix", "penalty": 1e-3}, 200, 50),
         ("hamming", {"features": "SE", "penalty": 1e-3}, 100, 100),
-        ("f1", {"model": "isotonic", "features": "SE"}, 200, 200),
         ("exact", {"model": "plugin"}, 100, 100),
     ],
 )

@@ -224,14 +224,6 @@ class TestEstimator:
         narrow = estimator.estimate_labels(dist[600:], level=0.5)
         assert (narrow["f1_high"] < table["f1_high"]).all()
 
-    def test_plugin_estimates_are_the_expected_ones(self, case):
-        _, dist, _ = case
-        plugin = AccuracyEstimator("jaccard", model="plugin", empty=0.5)
-        assert plugin.estimate_labels(dist).equals(ls.expected_label_metrics(dist, empty=0.5))
-        found = plugin.estimate(dist, metric="micro-f1", level=0.9)
-        table = ls.expected_batch_metrics(dist, empty=0.5, level=0.9)
-        assert [found.mean, found.low, found.high] == table.loc["micro-f1"].tolist()
-
     def test_decisions_are_those_that_were_fitted(self, case):
         _, dist, Y = case
         best = ls.decide(dist, "jaccard")

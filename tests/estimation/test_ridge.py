@@ -108,25 +108,20 @@ def test_agrees_with_scikit_learn_on_the_same_c(table, metric, response, grouped
     np.testing.assert_allclose(ours, theirs, atol=1e-7)
 
 
-def test_predictions_follow_from_the_coefficient_table(table):
+def test_predictions_follow_from_the_coefficients(table):
     estimator = AccuracyEstimator("exact", ("HP", "SE")).fit(table, **groups_of(True))
-    c = estimator.coefficients().set_index(["kind", "group", "feature"])["value"]
-    row = table.iloc[[7]]
-    data, clf = row["dataset"].item(), row["classifier"].item()
-    candidates = ls.confidence(random_dist(300), ["HP", "SE"]).iloc[7]
-    logit = sum(c["slope", data, name] * candidates[name] for name in ("HP", "SE"))
-    logit += c["slope offset", data, ""] + c["offset", clf, ""] + c["intercept", "", ""]
-    np.testing.assert_allclose(
-        estimator.predict(row, **groups_of(True)), 1 / (1 + np.exp(-logit)), rtol=1e-9
-    )
+    (values,) = estimator.model_.coefficients / estimator.model_.scales
+    logits = np.column_stack([written_out(estimator, table), np.ones(300)]) @ values
+    estimates = estimator.predict(table, **groups_of(True))
+    np.testing.assert_allclose(estimates, 1 / (1 + np.exp(-logits)), rtol=1e-9)
 
 
 def test_by_rates_it_predicts_the_ratio_of_rates(table):
     estimator = AccuracyEstimator("jaccard", "SE", response="rates", penalty=1e-3).fit(table)
-    c = estimator.coefficients().pivot(index="response", columns="feature", values="value")
+    slopes, intercepts = (estimator.model_.coefficients / estimator.model_.scales).T
     se = ls.confidence(random_dist(300), "SE")["SE"].to_numpy()[:5]
-    e = {r: np.exp(c.loc[r, ""] + c.loc[r, "SE"] * se) for r in ("tp", "fp", "fn", "tn")}
-    expected = e["tp"] / (e["tp"] + e["fp"] + e["fn"])
+    tp, fp, fn, _ = np.exp(intercepts + np.outer(se, slopes)).T
+    expected = tp / (tp + fp + fn)
     np.testing.assert_allclose(estimator.predict(table[:5]), expected, rtol=1e-9)
 
 
@@ -170,7 +165,7 @@ def test_a_row_of_many_labels_weighs_as_many_trials(table):
 def test_a_constant_feature_gets_no_coefficient(table):
     constant = table.assign(entropy=0.3)
     estimator = AccuracyEstimator("exact", ("SE", "HP"), penalty=1e-3).fit(constant)
-    assert estimator.coefficients().query("feature == 'SE'")["value"].item() == 0
+    assert estimator.model_.coefficients[0, 0] == 0
 
 
 @pytest.mark.parametrize("value", [0, 1])

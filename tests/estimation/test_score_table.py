@@ -16,7 +16,7 @@ import labelsure as ls
 from labelsure.candidates import CANDIDATES
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.metrics import METRICS, Metric
-from labelsure.score_columns import COLUMNS, METRIC_COLUMNS, OPEN_COLUMNS, REGION_COLUMNS
+from labelsure.score_columns import COLUMNS, METRIC_COLUMNS
 
 PAGE = Path(__file__).parents[2] / "docs" / "score_table.md"
 
@@ -110,7 +110,7 @@ def test_columns_come_in_the_order_in_which_they_are_documented():
 
 def test_the_page_has_every_column_with_its_meaning():
     rows = re.findall(r"^\| `(.+?)` \| (.+?) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert dict(rows) == {**COLUMNS, **METRIC_COLUMNS, **REGION_COLUMNS, **OPEN_COLUMNS}
+    assert dict(rows) == {**COLUMNS, **METRIC_COLUMNS}
 
 
 def test_a_metric_of_ones_own_has_columns_of_its_own():

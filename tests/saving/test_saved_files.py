@@ -349,8 +349,6 @@ def test_the_card_of_folds_judges_each_instance_by_a_model_of_others():
     model = ls.AccuracyAwareClassifier(
         FrozenEstimator(ls.PrecomputedProbabilities().fit(sf.P, sf.TRUTH)),
         "jaccard",
-        model="isotonic",
-        features="HP",
     ).fit(sf.P, sf.TRUTH)
     card = model.card_
     assert (card.n_training, card.n_for_estimator, card.n_for_policy) == (0, 200, 0)

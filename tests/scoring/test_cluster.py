@@ -41,6 +41,7 @@ def checksum(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, files):
     states = []
 
@@ -84,6 +85,7 @@ def test_estimates_come_from_the_cluster(cluster, files):
     assert found == estimate_files(*arguments, n_jobs=1, rows_per_unit=50)
 
 
+@pytest.mark.slow
 def test_a_study_has_the_same_scores(cluster, tmp_path):
     plan = load_plan("quick").with_repeats(1)
     run = run_study(plan, tmp_path / "dask", scheduler=cluster.address)

@@ -203,6 +203,7 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 @pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.slow
 def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
@@ -384,9 +385,6 @@ def test_wrong_names_and_inputs(model_file, new, tmp_path):
         assert not (tmp_path / out).exists()
 
     refuse("Unknown format of predictions '.xlsx'. Known: .csv,", out="out.xlsx")
-    refuse("Unknown labelling tool 'label_studio'. Did you mean", tool="label_studio")
-    message = "The output for argilla must be a file whose name ends in .json, got "
-    refuse(message, out="out.csv", tool="argilla")
     refuse("must have a name that ends in .jsonl, got", bad_rows=tmp_path / "bad.csv")
     refuse("There is no file", inputs=tmp_path / "none.csv")
     refuse("There is no file", model=tmp_path / "none.labelsure")

@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.analyses import (
-    decided_labels,
-    kendall,
-    optimal_decisions,
-    region_sizes,
-    spread,
-    true_accuracy,
-)
+from labelsure.analyses import kendall, optimal_decisions, spread, true_accuracy
 
 SCORES = make_scores()
 
@@ -82,56 +75,3 @@ def test_what_two_empty_sets_are_worth_is_added_to_both_expectations():
     found = one.query("candidate == 'model'")["mean_error"].iloc[0]
     assert found == pytest.approx(gain / 2)
     assert found > 0
-
-
-def test_regions_are_described_by_their_means():
-    known = SCORES.assign(
-        log_prob_true=-1.0,
-        region_covers=np.arange(len(SCORES)) % 4 > 0,
-        region_agrees=1.0,
-        region_certain=1,
-        region_possible=2 + np.arange(len(SCORES)) % 2,
-        region_labelsets=np.where(SCORES["dataset"] == "scene", np.nan, 5.0),
-    )
-    found = region_sizes(known)
-    assert len(found) == 18
-    for row in found.itertuples():
-        part = known.query(
-            "dataset == @row.dataset and classifier == @row.classifier and repeat == @row.repeat"
-        )
-        assert row.n == len(part)
-        assert row.covered == pytest.approx(part["region_covers"].mean())
-        assert (row.agrees, row.certain) == (1.0, 1.0)
-        assert row.possible == pytest.approx(part["region_possible"].mean())
-        shares = (part["region_possible"] - 1) / part["n_labels"]
-        assert row.share_open == pytest.approx(shares.mean())
-        assert np.isnan(row.labelsets) if row.dataset == "scene" else row.labelsets == 5
-    assert region_sizes(SCORES).empty
-    assert region_sizes(known.drop(columns="region_labelsets"))["labelsets"].isna().all()
-
-
-def test_open_labels_are_described_by_their_means():
-    """Where the labels of each count but the first true positive stay open."""
-    known = SCORES.assign(
-        open_labels=SCORES["n_labels"] - (SCORES["tp"] > 0),
-        open_tp=(SCORES["tp"] > 0).astype(int),
-        open_fp=0,
-        open_fn=0,
-        open_tn=0,
-    )
-    found = decided_labels(known, metrics=["jaccard", "hamming"])
-    assert len(found) == 36
-    for row in found.itertuples():
-        part = known.query(
-            "dataset == @row.dataset and classifier == @row.classifier and repeat == @row.repeat"
-        )
-        assert row.n == len(part)
-        assert row.undecided == pytest.approx((part["tp"] == 0).mean())
-        assert row.share_open == pytest.approx((part["open_labels"] / part["n_labels"]).mean())
-        assert (row.decided, row.standard_error) == (1.0, 0.0)
-        assert row.mode < 1
-    wrong = known.assign(open_fp=known["open_tp"])
-    half = decided_labels(wrong, metrics="jaccard")
-    assert half["decided"].tolist() == pytest.approx([0.5] * 18)
-    assert decided_labels(SCORES).empty
-    assert decided_labels(known.assign(open_labels=known["n_labels"]))["decided"].isna().all()

@@ -1,5 +1,6 @@
 """A new metric and a new candidate need an entry each, and nothing else in the package."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -54,7 +55,8 @@ def study(tmp_path_factory):
 
 
 def text_of(folder, table):
-    return (folder / "tables" / f"{table}.md").read_text()
+    """Return a table as Markdown, without the spaces that align its columns."""
+    return re.sub(" +", " ", (folder / "tables" / f"{table}.md").read_text())
 
 
 def test_tables_have_the_titles_of_new_entries(study):
@@ -64,7 +66,7 @@ def test_tables_have_the_titles_of_new_entries(study):
     assert "### Pearson's correlation with F2 Score accuracy" in text_of(folder, "pearson_f2")
     assert "### Actual F2 Score accuracy for each interval" in text_of(folder, "intervals_f2")
     effects = text_of(folder, "kendall_effects")
-    assert "|  | Exact | F2 Score |" in effects
+    assert "| | Exact | F2 Score |" in effects
     assert "| Likely Share |" in effects
     assert "| F2 Score |" in text_of(folder, "kendall_robustness")
     assert "| f2 | dependent | Indep | LS |" in text_of(folder, "true_accuracy")

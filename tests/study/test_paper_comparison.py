@@ -18,7 +18,6 @@ from labelsure.paper import (
     compare_with_paper,
     effects_agreement,
     published_table,
-    side_by_side,
 )
 from labelsure.paper._conclusions import CONCLUSIONS
 from labelsure.paper._published import _judged
@@ -179,19 +178,6 @@ def test_a_comparison_is_json_and_a_page(check):
     judged = [row.split("|")[-2].strip() for row in rows if row.count("|") == 7][2:]
     assert len(judged) == 216
     assert judged == sorted(judged, key=["miss", "within"].index)
-
-
-def test_two_studies_side_by_side(check):
-    page = side_by_side({"paper": check, "paper-standardised": check})
-    assert "| paper | paper-standardised |" in page
-    assert page.count("SE correlates more with Jaccard accuracy than HP (Kendall)") == 1
-    (row,) = [line for line in page.splitlines() if "| se_helps_jaccard | SE on jaccard" in line]
-    ours, theirs = row.split("|")[3:5]
-    (claim,) = next(c for c in check.conclusions if c.name == "se_helps_jaccard").claims
-    assert ours == theirs
-    assert ours.strip() == f"{claim.estimate:.4g} [{claim.low:.4g}, {claim.high:.4g}]"
-    with pytest.raises(ls.InputError, match="`checks` must hold at least one comparison"):
-        side_by_side({})
 
 
 def test_a_study_of_other_data_can_be_compared_as_far_as_it_goes():

@@ -100,6 +100,7 @@ def wait_for_cells(process, out, n_cells):
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_ends_with_the_same_numbers(undisturbed, tmp_path):
     plan, run = undisturbed
     path, out = tmp_path / "plan.toml", tmp_path / "run"

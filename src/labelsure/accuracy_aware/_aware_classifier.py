@@ -96,9 +96,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         As of `AccuracyEstimator`.
     recalibration
         Nothing, or what brings the distributions closer to what was seen of the instances of the
-        accuracy estimator: "joint" (`JointTemperature`), "links" (`LinkTemperature`, for chains),
-        "labels" (`LabelwiseCalibration`), or one of these objects, not fitted. Everything is then
-        of the recalibrated distributions, unless its gate finds that it does not help.
+        accuracy estimator: "temperature" (`TemperatureScaling`), "labels" (`LabelwiseCalibration`),
+        or one of these objects, not fitted. Everything is then of the recalibrated distributions,
+        unless its gate finds that it does not help.
     region
         Nothing, a coverage such as 0.9, or a `LabelsetRegion`: `assess` then also says which labels
         are certain or possible. Instances must be held out, as for a guaranteed target.
@@ -308,7 +308,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y: Any = None,
         *,
         title: str = "How accurate is it?",
-        open_cost: Any = None,
+        open_cost: float | None = None,
     ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
@@ -319,7 +319,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         title
             Of the page.
         open_cost
-            As of `labelsure.decide`: each prediction shows which labels are better left open.
+            Show which labels of each prediction to leave open: those that would be wrong with a
+            probability above this cost, whatever the metric of the model.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 

@@ -218,7 +218,7 @@ def make_recalibration(setting: Any) -> Recalibration | None:
         raise InputError(
             "`recalibration` must be None, one of the names "
             f"{', '.join(map(repr, RECALIBRATIONS))}, or an object such as "
-            f"`JointTemperature(gate=False)`, got {setting!r}."
+            f"`TemperatureScaling(gate=False)`, got {setting!r}."
         )
     return clone(setting)
 

@@ -19,7 +19,6 @@ N_STEPS = 200
 """Of the slider: thresholds from 0 to 1, half a percent apart."""
 
 N_BINS = 20  # of the histogram of estimated accuracies
-N_DRAWS = 10  # of labelsets that could be true, by which confusions are expected
 N_PAIRS = 20  # of labels that are confused most
 N_LABELS = 200  # in the table of labels
 
@@ -63,7 +62,7 @@ class BatchTotals:
         self.n_true = np.zeros(n_labels, dtype=np.int64)
         self.n_hit = np.zeros(n_labels, dtype=np.int64)
         self.sum_probability = np.zeros(n_labels)
-        self.confusions = sparse.csr_array((n_labels, n_labels))
+        self.confusions = sparse.csr_array((n_labels, n_labels), dtype=np.int64)
 
     def add(
         self,
@@ -102,10 +101,6 @@ class BatchTotals:
             self.n_true += _count_instances(Y_true)
             self.n_hit += _count_instances(_find_hits(Y_true, Y_pred))
             self.confusions += _count_confusions(Y_true, Y_pred)
-            return
-        draws = dist.sample(N_DRAWS, random_state=0)
-        for draw in range(N_DRAWS):
-            self.confusions += _count_confusions(draws[:, draw], Y_pred) / N_DRAWS
 
     def _sum_by_step(self, step: Any, values: Floats | None) -> Any:
         """Return for each threshold the sum over the predictions that it accepts."""
@@ -183,34 +178,26 @@ class BatchTotals:
         n_absent = len(self.label_names) - n_occurring
         return {"rows": rows, "n_left_out": n_occurring - len(rows), "n_absent": n_absent}
 
-    def describe_confusions(self) -> dict[str, Any]:
+    def describe_confusions(self) -> list[dict[str, Any]]:
         """Return the pairs of labels of which most often one was true and the other predicted."""
         pairs = self.confusions.tocoo()
         order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
-        digits = 0 if self.has_truth else 1
-        rows = [
+        return [
             {
                 "missed": self.label_names[int(pairs.coords[0][at])],
                 "added": self.label_names[int(pairs.coords[1][at])],
-                "n": f"{pairs.data[at]:,.{digits}f}",
+                "n": int(pairs.data[at]),
             }
             for at in order
-            if pairs.data[at] >= 0.05
+            if pairs.data[at]
         ]
-        note = "One label was true and not predicted, another was predicted and not true."
-        if not self.has_truth:
-            note = (
-                "How often one label would be true and not predicted while another is predicted "
-                "and not true, if the model's own probabilities are right."
-            )
-        return {"rows": rows, "note": note if rows else "No two labels were confused."}
 
 
 def _count_confusions(Y_true: Labelsets, Y_pred: Labelsets) -> Any:
     """Return how often label i was true and missed while label j was predicted and not true."""
     hits = _find_hits(Y_true, Y_pred)
     missed, added = (
-        sparse.csr_array(make_sparse(Y) - hits, dtype=np.float64) for Y in (Y_true, Y_pred)
+        sparse.csr_array(make_sparse(Y) - hits, dtype=np.int64) for Y in (Y_true, Y_pred)
     )
     return sparse.csr_array(missed.T @ added)
 

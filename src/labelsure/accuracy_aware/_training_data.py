@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -261,30 +259,17 @@ def check_inner_model(model: Any) -> None:
         return
     learner = getattr(inner, "estimator", inner)  # of MultiOutputClassifier and the like
     # Some models have `predict_proba` only once they are fitted; scores alone are a sure sign.
-    if hasattr(learner, "decision_function") and not _may_choose_another_model(model):
+    if hasattr(learner, "decision_function") and not _is_search(model):
         raise without_probabilities(inner, "`estimator`")
 
 
 _SOURCES = ("predict_distribution", "predict_proba")
 
 
-def _may_choose_another_model(model: Any) -> bool:
-    """Whether a search inside sets more than numbers, so that it may end in another model."""
-    if isinstance(model, Pipeline):
-        return _may_choose_another_model(model.steps[-1][1])
-    if isinstance(model, FrozenEstimator) or not isinstance(model, BaseSearchCV):
-        return False
-    space = getattr(model, "param_grid", getattr(model, "param_distributions", None))
-    settings = [space] if isinstance(space, dict) else space or [{"unknown": [None]}]
-    return _may_choose_another_model(model.estimator) or any(
-        not hasattr(values, "rvs") and not _are_numbers(values)
-        for setting in settings
-        for values in setting.values()
-    )
-
-
-def _are_numbers(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+def _is_search(model: Any) -> bool:
+    """Whether a search is to be fitted, which may end in another model than it begins with."""
+    inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return isinstance(inner, BaseSearchCV)
 
 
 def known_label_names(model: Any) -> tuple[str, ...] | None:

@@ -10,7 +10,6 @@ from labelsure.analyses._all_analyses import (
 )
 from labelsure.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
 from labelsure.analyses._correlations import kendall, pearson
-from labelsure.analyses._decided_labels import decided_labels
 from labelsure.analyses._linear_models import effects, fit_statistics, levels, robustness
 from labelsure.analyses._mixture_intervals import (
     interval_table,
@@ -18,13 +17,11 @@ from labelsure.analyses._mixture_intervals import (
     mixture,
     mixture_replicates,
 )
-from labelsure.analyses._region_sizes import region_sizes
 
 __all__ = [
     "Analyses",
     "AnalysisSettings",
     "CorrelationAnalyses",
-    "decided_labels",
     "describe_datasets",
     "effects",
     "fit_statistics",
@@ -36,7 +33,6 @@ __all__ = [
     "mixture_replicates",
     "optimal_decisions",
     "pearson",
-    "region_sizes",
     "robustness",
     "run_analyses",
     "spread",

@@ -24,22 +24,21 @@ from labelsure.cli._options import (
     SchedulerOption,
     ShiftOption,
     TrustOption,
-    WidthOption,
 )
 from labelsure.cli._progress_bars import RowLines
 
 if TYPE_CHECKING:
-    from labelsure.estimation import Estimate, LabelPlan
+    from labelsure.estimation import Estimate
     from labelsure.scoring import FileSums
 
-N_PLANNED = 100  # labels, whose worth is shown where no width is asked for
 NOT_COMPARED = (
     "Not compared with the labelled instances: the rows are too few, or the model was made by "
     "folds (`train --cv 0.4` holds instances out, to which rows can be compared)."
 )
 LABELS_ADVICE = (
-    "`labelsure score --audit` draws rows; give their labels by `--truth`. Rows that somebody "
-    "chose instead make the estimate wrong."
+    "Labels of rows drawn at random give an interval that holds whatever has changed: `labelsure "
+    "score --audit` draws rows; give their labels by `--truth`. Rows that somebody chose instead "
+    "make the estimate wrong."
 )
 
 
@@ -56,7 +55,6 @@ def estimate(
     shift: ShiftOption = "test",
     truth: FewLabelsOption = None,
     population: PopulationOption = False,
-    width: WidthOption = None,
     id_column: RowNamesOption = None,
     label_column: LabelColumnOption = None,
     sep: LabelSeparatorOption = None,
@@ -69,7 +67,7 @@ def estimate(
     """Estimate the mean accuracy of the predictions for all rows of files, with few or no labels.
 
     It says whether the rows are like the labelled instances of the model, and if not, what the
-    labelled ones like them say, or that there are too few; and what labels of some rows would do.
+    labelled ones like them say, or that there are too few.
 
     [bold]Examples[/bold]
 
@@ -96,56 +94,32 @@ def estimate(
             trust=trust or (),
             progress=lines,
         )
-    parts = _describe(found, level, shift, population, width)
+    parts = _describe(found, level, shift, population)
     if as_json:
         print(json.dumps(_as_json(parts), indent=2))
     else:
         _print(parts, shift, has_labels=truth is not None)
 
 
-def _describe(
-    found: FileSums, level: float | None, shift: str, population: bool, width: float | None
-) -> dict[str, Any]:
-    """Return the estimate, what is known of a shift, and what labels would do.
-
-    Parameters
-    ----------
-    found
-        What is known of the rows.
-    level, shift, population, width
-        As the options say.
-    """
-    from labelsure.errors import InputError, NotEstimableError, ShiftWarning
-    from labelsure.estimation import plan_by_sums
+def _describe(found: FileSums, level: float | None, shift: str, population: bool) -> dict[str, Any]:
+    """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
+    from labelsure.errors import NotEstimableError, ShiftWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ShiftWarning)  # it is printed
         plain = found.estimate(level=level, shift=shift, population=population)
-    parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None, "plan": None}
+    parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None}
     if plain.shift is not None and plain.shift.found:
         try:
             parts["weighted"] = found.estimate(level=level, shift="weighted")
         except NotEstimableError as error:
             parts["refusal"] = str(error)
-    try:
-        parts["plan"] = plan_by_sums(
-            found.sums,
-            found.model.accuracy_estimator_,
-            n_labels=N_PLANNED if width is None else None,
-            width=width,
-            level=plain.level,
-            random_state=0,
-        )
-    except InputError:
-        if width is not None:  # else nobody asked, and there are few rows
-            raise
     return parts
 
 
 def _print(parts: dict[str, Any], shift: str, *, has_labels: bool) -> None:
     console = make_console()
     plain: Estimate = parts["estimate"]
-    plan: LabelPlan | None = parts["plan"]
     console.print(str(plain))
     if shift == "test" and not has_labels:
         found = NOT_COMPARED if plain.shift is None else str(plain.shift)
@@ -155,15 +129,12 @@ def _print(parts: dict[str, Any], shift: str, *, has_labels: bool) -> None:
         console.print(f"By labelled instances like these: {parts['weighted']}")
     if parts["refusal"] is not None:
         console.print(parts["refusal"])
-    if plan is not None and not has_labels:
-        console.print(
-            f"Labels of {len(plan.rows):,} rows drawn at random would give an interval about "
-            f"{plan.width:.3f} wide, whatever has changed. {LABELS_ADVICE}"
-        )
+    if not has_labels:
+        console.print(LABELS_ADVICE)
 
 
 def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
-    plain, plan, test = parts["estimate"], parts["plan"], parts["estimate"].shift
+    plain, test = parts["estimate"], parts["estimate"].shift
     return {
         **_plain_fields(plain),
         "shift": None
@@ -176,7 +147,6 @@ def _as_json(parts: dict[str, Any]) -> dict[str, Any]:
         },
         "weighted": None if parts["weighted"] is None else _plain_fields(parts["weighted"]),
         "refusal": parts["refusal"],
-        "plan": None if plan is None else {"n_labels": len(plan.rows), "width": plan.width},
     }
 
 

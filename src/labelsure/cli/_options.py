@@ -58,12 +58,8 @@ OpenCostOption = Annotated[
     typer.Option(
         "--open-cost",
         min=0,
-        help="Say which labels are better left open, if leaving all open costs this much accuracy.",
+        help="Leave a label open if it would be wrong with a probability above this cost.",
     ),
-]
-ToolOption = Annotated[
-    str | None,
-    typer.Option("--to", help="label-studio or argilla: doubtful ones first, a .json file."),
 ]
 ShiftOption = Annotated[
     str,
@@ -75,9 +71,6 @@ FewLabelsOption = Annotated[
 ]
 PopulationOption = Annotated[
     bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
-]
-WidthOption = Annotated[
-    float | None, typer.Option("--width", help="Say how many labels bring the interval to it.")
 ]
 RowNamesOption = Annotated[
     str | None, typer.Option("--id", help="The column that names rows, here and in --truth.")

@@ -21,7 +21,6 @@ from labelsure.cli._options import (
     OutOption,
     RowsOption,
     SchedulerOption,
-    ToolOption,
     TrustOption,
 )
 from labelsure.cli._progress_bars import RowLines
@@ -42,7 +41,6 @@ def score(
     bad_rows: BadRowsOption = None,
     audit: AuditOption = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the audit.")] = 0,
-    to: ToolOption = None,
     top: Annotated[int, typer.Option("--top", min=0, help="Most probable labelsets to show.")] = 3,
     no_probabilities: Annotated[
         bool, typer.Option("--no-probabilities", help="Leave out the columns of single labels.")
@@ -67,7 +65,7 @@ def score(
 
     labelsure score tickets.labelsure folder --out predictions.parquet --bad-rows bad.jsonl
 
-    labelsure score tickets.labelsure new.csv --to label-studio --audit 200 --out tasks.json
+    labelsure score tickets.labelsure new.csv --audit 200 --out predictions.csv
     """
     from labelsure.scoring import score_files
     from labelsure.table_files import UNIT_ROWS
@@ -82,7 +80,6 @@ def score(
             probabilities=False if no_probabilities else None,
             sep=sep,
             open_cost=open_cost,
-            tool=to,
             audit=audit,
             seed=seed,
             bad_rows=bad_rows,

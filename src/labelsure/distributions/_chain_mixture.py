@@ -24,7 +24,7 @@ from labelsure.distributions._answers import (
     TopLabelsets,
     expect_exact,
 )
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._chain_links import Chain, LinearChain, write_joints
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
@@ -147,15 +147,15 @@ class ChainMixture(LabelsetDistribution):
     def _members(self) -> list[LabelsetDistribution]:
         return [self._copy([chain], None, self._engine) for chain in self._chains]
 
-    def _member_weights(self) -> Floats:
-        return self._weighted.shares / self.n_chains
-
     # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        by_chain = np.stack([chain.log_prob(Y) for chain in self._chains], axis=1)
+        return self._mix_logs(np.stack([chain.log_prob(Y) for chain in self._chains], axis=1))
+
+    def _mix_logs(self, by_chain: Floats) -> Floats:
+        """Return the log of the mixture of probabilities whose logs are given, (n, n_chains)."""
         if self._shares is not None:
-            by_chain += log(self._shares)
+            by_chain = by_chain + log(self._shares)
         return np.asarray(logsumexp(by_chain, axis=1) - np.log(self.n_chains))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
@@ -174,11 +174,12 @@ class ChainMixture(LabelsetDistribution):
             return generator.integers(self.n_chains, size=len(self) * size)
         return self._weighted.find_owners(generator.random((len(self), size))).ravel()
 
-    def _temper_links(self, power: float) -> Self:
-        return self._copy([c.temper(power) for c in self._chains], self._shares, self._engine)
+    def _temper(self, temperature: float) -> Self:
+        return self._copy([c.temper(temperature) for c in self._chains], self._shares, self._engine)
 
-    def _link_logits(self, Y: Labelsets) -> Floats:
-        return np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        logits = np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
+        return lambda temperature: self._mix_logs(log_prob_of_logits(logits / temperature))
 
     # All probabilities, of some instances at a time.
 

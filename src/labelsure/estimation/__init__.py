@@ -15,11 +15,9 @@ from labelsure.estimation._few_labels import few_labels_interval
 from labelsure.estimation._fitted_estimator import SHIFTS, BatchSettings
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
 from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.estimation._label_plan import LabelPlan, plan_by_sums, plan_labels
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
     ACCURACY_MODELS,
-    IsotonicModel,
     PluginModel,
     RidgeModel,
 )
@@ -38,9 +36,7 @@ __all__ = [
     "Dispersion",
     "Estimate",
     "GroupLevels",
-    "IsotonicModel",
     "LabelCalibration",
-    "LabelPlan",
     "LabelsetFrequencies",
     "Layout",
     "PluginModel",
@@ -50,8 +46,6 @@ __all__ = [
     "TrainingGain",
     "View",
     "few_labels_interval",
-    "plan_by_sums",
-    "plan_labels",
     "reliability",
     "sample_rows",
     "shift_test",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from labelsure._typing import Indices
 from labelsure.distributions import make_generator
-from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import Dispersion, TrainingGain
 from labelsure.estimation._calibration_sample import CalibrationSample, estimate_by_folds
 from labelsure.estimation._design import check_penalty, check_values, choose_response
@@ -19,12 +18,8 @@ from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samp
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._loaded_estimator import check_loaded_estimator
-from labelsure.estimation._models import FitSettings, Outcomes, RidgeModel, coefficient_table
+from labelsure.estimation._models import FitSettings, Outcomes
 from labelsure.metrics import MetricLike, check_empty, get_metric
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 N_FOLDS = 10
 
@@ -39,16 +34,15 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
-        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
-        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
-        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
-        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
-        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
-        nearly as well as any (`docs/calibration.md`); "expected" for `isotonic`.
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
+        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
+        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
+        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
+        and else "full", also on data that did not choose them the sharpest (`docs/features.md`),
+        and calibrated nearly as well as any (`docs/calibration.md`).
     model
-        "ridge" (the paper's logistic model with a ridge penalty), "isotonic" (a step function of
-        one candidate) or "plugin" (the expected accuracy under the distribution, nothing fitted).
+        "ridge" (the paper's logistic model with a ridge penalty) or "plugin" (the expected
+        accuracy under the distribution, nothing fitted).
     empty
         The Jaccard and F1 of two empty labelsets.
     response
@@ -193,19 +187,6 @@ class AccuracyEstimator(FittedEstimator):
         self.dispersion_ = Dispersion.of_residuals(by_others, values)
         self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
-
-    def coefficients(self) -> pd.DataFrame:
-        """Return the ridge's coefficients, in the features' own units.
-
-        One row for each: `kind` (slope, slope offset, offset, intercept), `group`, `feature`,
-        `response` (the class whose rate it raises) and `value`.
-        """
-        model = self._fitted_model()
-        if not isinstance(model, RidgeModel):
-            raise InputError(
-                f"Only model='ridge' has coefficients, got model={self.model!r}. Use `predict`."
-            )
-        return coefficient_table(model, self.features_, self.slope_levels_, self.offset_levels_)
 
     def _check_loaded(self) -> None:
         check_loaded_estimator(self)

@@ -205,7 +205,7 @@ def few_labels_interval(
     if n_labelled < MIN_LABELLED:
         raise InputError(
             f"At least {MIN_LABELLED} instances must be labelled for an interval, got "
-            f"{n_labelled}. `plan_labels` says how many bring which width."
+            f"{n_labelled}. Label more rows drawn at random."
         )
     total = Estimated.of_sums(sums)
     if inclusion is not None:

@@ -108,10 +108,9 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """Return the mean accuracy of a batch, with an interval, from no labels of it or from few.
 
         Without labels it is right for batches like the instances that the estimator was fitted to.
-        With `Y_true` of a few `rows` it is right for any batch, **if these rows were drawn at
-        random**, as `plan_labels` does, or come with the probabilities of their drawing. Rows that
-        somebody chose, such as the doubtful ones, make it wrong by any amount, and its interval
-        does not show that.
+        With `Y_true` of a few `rows` it is right for any batch, **if these are rows drawn at
+        random**, or come with the probabilities of their drawing. Rows that somebody chose, such
+        as the doubtful ones, make it wrong by any amount, and its interval does not show that.
 
         Parameters
         ----------

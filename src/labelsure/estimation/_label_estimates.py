@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from labelsure._typing import Labelsets
+from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.label_metrics import (
-    expected_batch_metrics,
-    expected_label_metrics,
-    label_table,
-)
+from labelsure.label_metrics import LabelCounts, draw_counts, expect_measures, label_table
 from labelsure.label_outcomes import calibration_marginals
 from labelsure.labelsets import given_names
 from labelsure.metrics import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
+
+N_DRAWS = 400
+"""Truths drawn for an interval: the end points of 95% are then the tenth from either side."""
 
 
 @dataclass(frozen=True)
@@ -70,31 +69,36 @@ class LabelBatch:
     def estimate_average(self, metric: str, level: float) -> Estimate:
         """Return the micro or macro average of a measure, with an interval."""
         check_level(level)
-        n_samples = len(self.dist)
-        if self.calibration is None:
-            table = expected_batch_metrics(self.dist, self.Y_pred, **self._settings(level))
-            mean, low, high = map(float, table.loc[metric])
-            return Estimate(mean, low, high, n_samples, level, float("nan"), metric)
-        drawn, expected = self.calibration.draw(
-            calibration_marginals(self.dist), self.Y_pred, self.random_state
-        )
-        values = drawn.of_batch(metric, self.empty)
-        widened = self.calibration.widen(metric, values, expected.of_batch(metric, self.empty))
+        drawn, expected = self._draw()
+        values = widened = drawn.of_batch(metric, self.empty)
+        mean = values.mean()
+        if self.calibration is not None:
+            widened = self.calibration.widen(metric, values, expected.of_batch(metric, self.empty))
+        elif metric.startswith("macro-"):
+            mean = self._expect_labels()[metric.removeprefix("macro-")].mean()
         low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        return Estimate(float(values.mean()), low, high, n_samples, level, float("nan"), metric)
+        return Estimate(float(mean), low, high, len(self.dist), level, float("nan"), metric)
 
     def estimate_labels(self, level: float) -> pd.DataFrame:
         """Return the table of the labels: numbers and measures, each with an interval."""
         check_level(level)
-        if self.calibration is None:
-            return expected_label_metrics(self.dist, self.Y_pred, **self._settings(level))
-        drawn, _ = self.calibration.draw(
-            calibration_marginals(self.dist), self.Y_pred, self.random_state
-        )
-        return label_table(drawn, {}, self.dist.label_names, empty=self.empty, level=level)
+        drawn, _ = self._draw()
+        values = self._expect_labels() if self.calibration is None else {}
+        return label_table(drawn, values, self.dist.label_names, empty=self.empty, level=level)
 
-    def _settings(self, level: float) -> dict[str, Any]:
-        return {"empty": self.empty, "level": level, "random_state": self.random_state}
+    def _draw(self) -> tuple[LabelCounts, LabelCounts]:
+        """Return counts of drawn truths, and, with a calibration, those expected of each draw."""
+        if self.calibration is None:
+            drawn = draw_counts(self.dist, self.Y_pred, N_DRAWS, self.random_state)
+            return drawn, drawn
+        marginals = calibration_marginals(self.dist)
+        return self.calibration.draw(marginals, self.Y_pred, self.random_state)
+
+    def _expect_labels(self) -> dict[str, Floats]:
+        """Return the numbers of each label as the distributions expect them, exactly."""
+        marginals = self.dist.marginals()
+        exact = expect_measures(marginals, self.Y_pred, self.empty)
+        return {**exact, "n_true": marginals.sum(axis=0)}
 
 
 def check_labels_are_known(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._typing import Floats, Indices
@@ -30,13 +28,7 @@ from labelsure.estimation._ridge import (
     minimise,
     penalty_path,
 )
-from labelsure.metrics import COUNTS
 from labelsure.saving import expect, is_array, is_number
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from labelsure.estimation._inputs import GroupLevels
 
 EXPECTED = "expected"
 """The feature that is the expected accuracy of the decision itself."""
@@ -217,100 +209,6 @@ class RidgeModel(Model):
             yield block, np.exp(log_rates(block, raw[np.newaxis], n_classes))[:, :, 0].T
 
 
-class IsotonicModel(Model):
-    """A step function of one feature that never falls, one for each slope group."""
-
-    default = EXPECTED
-
-    @classmethod
-    def check(cls, features: tuple[str, ...], *, slope: bool, offset: bool) -> None:
-        """Say so if there is more than one feature, or offsets."""
-        if len(features) > 1:
-            raise InputError(
-                "`features` must name one feature for model='isotonic', which can only follow "
-                f"one, got {', '.join(features)}. Use {EXPECTED!r}, a candidate such as 'SE', or "
-                "model='ridge'."
-            )
-        if offset:
-            raise InputError(
-                "`offset_groups` must be None for model='isotonic', which has no offsets. Use "
-                "`slope_groups` for a curve for each group."
-            )
-
-    def fit(self, inputs: Inputs, outcomes: Outcomes, settings: FitSettings) -> Self:
-        """Fit a curve for each slope group."""
-        self.curves = []
-        for group in range(max(1, settings.n_slope_groups)):
-            mine = inputs.slope == group
-            curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            curve.fit(inputs.features[mine, 0], outcomes.values[mine])
-            self.curves.append(curve)
-        self._keep_steps(inputs)
-        return self
-
-    def _keep_steps(self, inputs: Inputs) -> None:
-        """Keep each curve's levels and how many instances each rests on."""
-        estimates = self.predict(inputs)
-        self.levels, self.sizes = [], []
-        for group in range(len(self.curves)):
-            levels, sizes = np.unique(estimates[inputs.slope == group], return_counts=True)
-            self.levels.append(levels)
-            self.sizes.append(sizes)
-
-    def predict(self, inputs: Inputs) -> Floats:
-        """Return the estimated accuracies, (n,)."""
-        estimates = np.empty(len(inputs))
-        for group, curve in enumerate(self.curves):
-            mine = inputs.slope == group
-            if mine.any():
-                estimates[mine] = curve.predict(inputs.features[mine, 0])
-        return estimates
-
-    def sum_slopes(self, inputs: Inputs) -> Floats:
-        """Return how many instances are on each step, of one curve after the other."""
-        estimates = self.predict(inputs)
-        counts = []
-        for group, levels in enumerate(self.levels):
-            mine = estimates[inputs.slope == group]
-            step = np.searchsorted((levels[1:] + levels[:-1]) / 2, mine)  # the nearest level
-            counts.append(np.bincount(step, minlength=levels.size))
-        return np.concatenate(counts).astype(np.float64)
-
-    def mean_variance(self, slopes: Floats) -> float:
-        """Return the variance from the steps, each the mean of the instances it rests on.
-
-        The variance within a step is taken as Bernoulli's, the largest there is for its level.
-        """
-        levels, sizes = np.concatenate(self.levels), np.concatenate(self.sizes)
-        return float((slopes**2 * levels * (1 - levels) / sizes).sum())
-
-    def check_loaded(self, layout: Layout) -> None:
-        """Compare the curves with the groups, and have them rise within [0, 1]."""
-        n_curves = max(1, layout.n_slope_groups)
-        counts = {len(self.curves), len(self.levels), len(self.sizes)}
-        expect(counts == {n_curves}, "there must be a curve for each slope group")
-        for curve, levels, sizes in zip(self.curves, self.levels, self.sizes, strict=True):
-            expect(isinstance(curve, IsotonicRegression), "a curve must be isotonic")
-            steps, n_steps = curve.y_thresholds_, len(curve.X_thresholds_)
-            expect(
-                _rises(curve.X_thresholds_, n_steps)
-                and _rises(steps, n_steps)
-                and _rises(levels, len(levels))
-                and min(steps[0], levels[0]) >= 0
-                and max(steps[-1], levels[-1]) <= 1,
-                "a curve must rise within [0, 1]",
-            )
-            expect(
-                is_array(sizes, levels.shape) and bool((sizes >= 1).all()),
-                "each level of a curve must rest on some instances",
-            )
-
-
-def _rises(values: Any, n_values: int) -> bool:
-    """Whether an array has that many finite values, at least one, none below the one before."""
-    return n_values > 0 and is_array(values, (n_values,)) and bool((np.diff(values) >= 0).all())
-
-
 class PluginModel(Model):
     """The expected accuracy under the distribution itself; nothing is fitted."""
 
@@ -351,43 +249,8 @@ class PluginModel(Model):
         """Take anything: nothing was fitted."""
 
 
-_CLASS_NAMES = {2: ("correct",), 4: COUNTS}
-
-
-def coefficient_table(
-    model: RidgeModel, features: tuple[str, ...], slopes: GroupLevels, offsets: GroupLevels
-) -> pd.DataFrame:
-    """Return one row for each coefficient, in the features' own units."""
-    import pandas as pd
-
-    named = list(_coefficient_names(features, slopes, offsets))
-    raw = model.coefficients / model.scales
-    rows = [
-        (*name, response, value)
-        for response, values in zip(
-            _CLASS_NAMES[RESPONSES[model.response].n_classes], raw, strict=True
-        )
-        for name, value in zip(named, values, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["kind", "group", "feature", "response", "value"])
-
-
-def _coefficient_names(
-    features: tuple[str, ...], slopes: GroupLevels, offsets: GroupLevels
-) -> Iterator[tuple[str, str, str]]:
-    for group in slopes.names or [""]:
-        for feature in features:
-            yield "slope", group, feature
-    for group in slopes.names or []:
-        yield "slope offset", group, ""
-    for group in offsets.names or []:
-        yield "offset", group, ""
-    yield "intercept", "", ""
-
-
 ACCURACY_MODELS: dict[str, type[Model]] = {
     "ridge": RidgeModel,
-    "isotonic": IsotonicModel,
     "plugin": PluginModel,
 }
 """The models by name. A new one is a class and an entry here."""

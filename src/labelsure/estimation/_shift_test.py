@@ -307,7 +307,7 @@ def warn_of_shift(test: ShiftTest) -> None:
         "The batch is not like the instances that the estimator was fitted to: a classifier tells "
         f"them apart with an AUC of {test.auc:.2f}. Moved most: {test.name_moved()}. The estimate "
         "and its interval are about instances like those; see shift='weighted' and "
-        "shift='labels', or label a few drawn by `plan_labels`.",
+        "shift='labels', or label some rows drawn at random.",
         ShiftWarning,
         stacklevel=_level_of_caller(),
     )

@@ -128,8 +128,8 @@ def weigh_by_inputs(sample: CalibrationSample, batch: View) -> Weights:
         raise NotEstimableError(
             "The accuracy of this batch is not estimable from the labelled instances: "
             f"{share_cut:.0%} of it are of kinds that are hardly among them (at most "
-            f"{MAX_CUT_SHARE:.0%} may be). Label a few of the batch, drawn by `plan_labels`, and "
-            "pass them as `Y_true` and `rows`.",
+            f"{MAX_CUT_SHARE:.0%} may be). Label some rows drawn at random, and pass them as "
+            "`Y_true` and `rows`.",
             weights.effective_size,
         )
     return weights
@@ -204,8 +204,7 @@ def weighted_interval(
         raise NotEstimableError(
             "The accuracy of this batch is not estimable from the labelled instances: those like "
             f"it amount to {size:.0f} of {len(sample)}, at least {MIN_EFFECTIVE_SIZE} are needed. "
-            "Label a few of the batch, drawn by `plan_labels`, and pass them as `Y_true` and "
-            "`rows`.",
+            "Label some rows drawn at random, and pass them as `Y_true` and `rows`.",
             size,
         )
     n_samples, residuals = sums.n_samples, sample.residuals

@@ -13,7 +13,6 @@ from labelsure.paper._comparison import (
     PaperCheck,
     check_against_paper,
     compare_with_paper,
-    side_by_side,
 )
 from labelsure.paper._conclusions import Conclusion, draw_conclusions
 from labelsure.paper._published import RepeatedAnalyses, compare_numbers, published_table
@@ -33,7 +32,6 @@ __all__ = [
     "make_study_page",
     "own_agreement",
     "published_table",
-    "side_by_side",
     "trivial_agreement",
     "trivial_effects",
 ]

@@ -12,7 +12,6 @@ import pandas as pd
 
 from labelsure._typing import AnyPath
 from labelsure.analyses import Analyses
-from labelsure.errors import InputError
 from labelsure.paper._agreement import (
     MEASURES,
     agreement,
@@ -36,8 +35,8 @@ from labelsure.paper._published import (
     compare_numbers,
     published_table,
 )
-from labelsure.report._formats import PrintedTable
 from labelsure.report._plan_settings import flatten_settings
+from labelsure.report._printed_table import PrintedTable
 from labelsure.study import open_run
 
 RULE_NAMES = {SIGN_RULE: "sign", NO_EVIDENCE_RULE: "no evidence"}
@@ -151,26 +150,6 @@ def compare_with_paper(analyses: Analyses, settings: Mapping[str, str] | None = 
     )
 
 
-def side_by_side(checks: Mapping[str, PaperCheck]) -> str:
-    """Return several studies' verdicts, summaries and claims beside each other, as Markdown.
-
-    Parameters
-    ----------
-    checks
-        By name, such as `paper` and `paper-standardised`.
-    """
-    if not checks:
-        raise InputError("`checks` must hold at least one comparison, got none.")
-    conclusions = {name: check.conclusions for name, check in checks.items()}
-    summaries = {name: check.summaries for name, check in checks.items()}
-    tables = (
-        verdicts_side_by_side(conclusions),
-        summaries_side_by_side(summaries),
-        claims_side_by_side(conclusions),
-    )
-    return "\n".join(table.to_markdown() for table in tables)
-
-
 def _summaries(analyses: Analyses) -> pd.DataFrame:
     correlations = analyses.kendall.correlations
     # Where a study has only some of the paper's cells, the guess is measured on those, too.
@@ -230,6 +209,10 @@ def _shown(value: Any) -> str:
     return "NA" if pd.isna(value) or np.isinf(value) else f"{value:.4g}"
 
 
+def _texts(rows: list[list[str]], columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns, dtype=str)
+
+
 def _range(low: Any, high: Any) -> str:
     return f"{_shown(low)} to {_shown(high)}"
 
@@ -244,7 +227,7 @@ def conclusions_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
         "sets that are not the paper's, or none of the numbers."
     )
     columns = ["verdict", "the paper says", "rule", "name"]
-    return PrintedTable("conclusions", "Conclusions", columns, rows, note, n_text=4)
+    return PrintedTable("conclusions", "Conclusions", _texts(rows, columns), note, n_text=4)
 
 
 def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
@@ -267,7 +250,8 @@ def claims_table(conclusions: Sequence[Conclusion]) -> PrintedTable:
         "what stands out by the interval need not by the regression."
     )
     columns = ["conclusion", "number", "should be", "mean", "low", "high", "p"]
-    return PrintedTable("claims", "The numbers behind them", columns, rows, note, n_text=3)
+    frame = _texts(rows, columns)
+    return PrintedTable("claims", "The numbers behind them", frame, note, n_text=3)
 
 
 def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
@@ -288,7 +272,7 @@ def summaries_table(summaries: pd.DataFrame) -> PrintedTable:
         "always; no effect at all. Two of our repeats: mean over all pairs."
     )
     columns = ["", "ours with the paper", "one repeat", "trivial", "two of our repeats"]
-    return PrintedTable("summaries", "Agreement with the paper", columns, rows, note)
+    return PrintedTable("summaries", "Agreement with the paper", _texts(rows, columns), note)
 
 
 _JUDGED: dict[Any, str] = {True: "miss", False: "within"}
@@ -314,50 +298,5 @@ def numbers_table(title: str, numbers: pd.DataFrame) -> PrintedTable:
             f"{int(judged.sum())} of {len(judged)} outside the 95% prediction interval for one "
             "more split, listed first; blank where there is no spread to judge by."
         )
-    columns = ["", "published", "ours", "spread", "difference", ""]
-    return PrintedTable("numbers", title, columns, rows, note)
-
-
-def verdicts_side_by_side(conclusions: Mapping[str, Sequence[Conclusion]]) -> PrintedTable:
-    """Return the verdicts of several studies, by name."""
-    statements = {c.name: c.statement for drawn in conclusions.values() for c in drawn}
-    verdicts = [{c.name: c.verdict for c in drawn} for drawn in conclusions.values()]
-    rows = [
-        [statement, *(found.get(key, "") for found in verdicts)]
-        for key, statement in statements.items()
-    ]
-    return PrintedTable("conclusions", "Conclusions of the paper", ["", *conclusions], rows)
-
-
-def summaries_side_by_side(summaries: Mapping[str, pd.DataFrame]) -> PrintedTable:
-    """Return the agreement of several studies with the paper, by name."""
-    columns = [""]
-    for name in summaries:
-        columns += [name, f"{name}: one repeat", f"{name}: own repeats"]
-    tables = [table.set_index("measure") for table in summaries.values()]
-    rows = []
-    for measure in tables[0].index:
-        row = [measure]
-        for found in (table.loc[measure] for table in tables):
-            row += [
-                _shown(found["ours"]),
-                _range(found["least"], found["most"]),
-                _shown(found["own"]),
-            ]
-        rows.append([*row, _shown(tables[0].loc[measure, "trivial"])])
-    return PrintedTable("summaries", "Agreement with the paper", [*columns, "trivial"], rows)
-
-
-def claims_side_by_side(conclusions: Mapping[str, Sequence[Conclusion]]) -> PrintedTable:
-    """Return the numbers behind the verdicts of several studies, by name."""
-    numbers: dict[tuple[str, str], dict[str, str]] = {}
-    for name, drawn in conclusions.items():
-        for conclusion in drawn:
-            for claim in conclusion.claims:
-                shown = f"{_shown(claim.estimate)} [{_shown(claim.low)}, {_shown(claim.high)}]"
-                numbers.setdefault((conclusion.name, claim.text), {})[name] = shown
-    rows = [
-        [*key, *(found.get(name, "") for name in conclusions)] for key, found in numbers.items()
-    ]
-    title = "The numbers behind them: mean and 95% interval over repeats"
-    return PrintedTable("claims", title, ["conclusion", "number", *conclusions], rows, n_text=2)
+    columns = ["", "published", "ours", "spread", "difference", "verdict"]
+    return PrintedTable("numbers", title, _texts(rows, columns), note)

@@ -46,7 +46,9 @@ def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
     found = compare_with_paper(analyses, settings)
     # Not the paper's data: there is nothing to put beside ours.
     is_compared = any(c.verdict != NOT_APPLICABLE for c in found.conclusions)
-    compared = [table.to_dict() for table in found.tables() if table.rows] if is_compared else []
+    compared = (
+        [table.to_dict() for table in found.tables() if len(table.frame)] if is_compared else []
+    )
     ours = [table.to_dict() for table in make_study_tables(analyses, {}, left_out)]
     figures = make_figures(analyses, settings, left_out)
     counts = Counter(c.verdict for c in found.conclusions)

@@ -33,7 +33,7 @@ class LabelwiseCalibration(Recalibration):
         function that never falls, for a thousand instances and more. Both are scikit-learn's. No
         step is closer to 0 or 1 than 1 / (n + 2): n instances cannot tell more.
     gate
-        As for `JointTemperature`: all labels are calibrated, or none.
+        As for `TemperatureScaling`: all labels are calibrated, or none.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class LabelwiseCalibration(Recalibration):
         For each label an array with two rows: slope and intercept of the log-odds ("sigmoid"), or
         log-odds and the probabilities there ("isotonic").
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `JointTemperature`.
+        As of `TemperatureScaling`.
 
     Examples
     --------
@@ -160,5 +160,5 @@ def _check_independent(dist: LabelsetDistribution) -> None:
             "`dist` must be IndependentLabels for a calibration of each label, got "
             f"{type(dist).__name__}. Calibrate the base learner of chains instead, e.g. "
             "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
-            "`LinkTemperature`."
+            "`TemperatureScaling`."
         )

@@ -1,4 +1,4 @@
-"""Tables beyond the paper: the truth where it is known, better decisions, regions, open labels."""
+"""Tables beyond the paper: the truth where it is known, better decisions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from labelsure.analyses._beyond_paper import optimal_decisions, true_accuracy
-from labelsure.analyses._decided_labels import decided_labels
-from labelsure.analyses._region_sizes import region_sizes
-from labelsure.report._formats import PrintedTable, print_number
+from labelsure.report._printed_table import PrintedTable, print_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,36 +50,9 @@ def tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
             "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
             "expected accuracy of the decisions can be below the best possible.",
         )
-    regions = region_sizes(analyses.scores)
-    if len(regions):
-        sizes = ["covered", "agrees", "certain", "possible", "share_open", "labelsets"]
-        yield _frame_table(
-            "regions",
-            "Regions that hold the truth with probability 0.9: coverage and size",
-            regions.groupby(["dataset", "classifier"], sort=False)[sizes].mean().reset_index(),
-            "Means over repeats; half of each test part sets the threshold of the other half. "
-            "certain, possible: labels in all and in some labelsets of a region; labelsets: the "
-            "median of their number, up to 14 labels.",
-        )
-    answers = decided_labels(analyses.scores, metrics=settings.metrics, empty=settings.empty)
-    if len(answers):
-        shown = ["share_open", "undecided", "mode", "decided", "standard_error"]
-        by = ["metric", "dataset", "classifier"]
-        yield _frame_table(
-            "open_labels",
-            "Labels left open where they cost 0.2, and the accuracy of the others",
-            answers.groupby(by, sort=False)[shown].mean().reset_index(),
-            "Means over repeats; the standard error is that of one repeat. Labels that are wrong "
-            "with a probability above 0.2 are open: share_open of them all; undecided: instances "
-            "all of whose labels are. decided: accuracy of the decided labels of the others; mode: "
-            "of the most probable labelsets, all labels decided.",
-        )
 
 
 def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
-    rows = [
-        [value if isinstance(value, str) else print_number(value, 4) for value in row]
-        for row in frame.itertuples(index=False)
-    ]
+    shown = frame.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
     n_text = sum(isinstance(value, str) for value in frame.iloc[0])
-    return PrintedTable(name, title, list(frame.columns), rows, note, n_text=n_text)
+    return PrintedTable(name, title, shown, note, n_text=n_text)

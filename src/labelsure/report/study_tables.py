@@ -22,15 +22,8 @@ from labelsure.datasets import catalogue
 from labelsure.distributions import DenseDistribution
 from labelsure.metrics import METRICS, get_metric
 from labelsure.report._extension_tables import tables_beyond
-from labelsure.report._formats import (
-    MISSING,
-    Heading,
-    PrintedTable,
-    Row,
-    TableEntry,
-    print_number,
-)
 from labelsure.report._left_out import LeftOut
+from labelsure.report._printed_table import MISSING, PrintedTable, in_sections, print_number
 
 __all__ = ["make_study_tables"]
 
@@ -62,6 +55,9 @@ ARROWS = (
     "Mean over repeats. Arrows: different from HP at 0.1 (one), 0.05 (two) and 0.01 (three) in the "
     "first repeat, by the influence-function test."
 )
+Row = tuple[str, list[str]]
+"""The heading that a row stands below, and its texts."""
+
 PRINTED_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC", "CT", "Indep")}
 """The order in which the paper prints them, which is not that of its regressions."""
 
@@ -137,19 +133,19 @@ def worked_example_table() -> PrintedTable:
     dist = DenseDistribution(np.tile(joint, (8, 1)))
     names = ("hamming", "exact", "jaccard")
     expected = {name: dist.expected(name, labelsets, empty=0.0).value for name in names}
-    rows: list[Row] = []
-    for i, labelset in enumerate(labelsets):
-        cells = [
-            TableEntry(f"{expected[m][i]:.3f}", bold=bool(np.argmax(expected[m].round(9)) == i))
-            for m in names
-        ]
-        rows.append([str(i + 1), *map(str, labelset), f"{probabilities[i]:.3f}", *cells])
+    rows = [
+        [str(i + 1), *map(str, labelset), f"{p:.3f}", *(f"{expected[m][i]:.3f}" for m in names)]
+        for i, (labelset, p) in enumerate(zip(labelsets, probabilities, strict=True))
+    ]
     marginals = [f"{p:.2f}" for p in dist.marginals()[0]]
     rows.append(["P(y_j|x)", *marginals, "", "", "", ""])
     columns = ["i", "y1", "y2", "y3", "P(Y=y_i|x)", "E[HS]", "E[EM]", "E[JS]"]
-    return PrintedTable(
-        "worked_example", "A distribution and its expected accuracies", columns, rows
-    )
+    frame = pd.DataFrame(rows, columns=columns)
+    bold = pd.DataFrame(False, frame.index, columns)
+    for column, name in zip(columns[-3:], names, strict=True):
+        bold.loc[int(np.argmax(expected[name].round(9))), column] = True
+    title = "A distribution and its expected accuracies"
+    return PrintedTable("worked_example", title, frame, bold=bold)
 
 
 def datasets_table(analyses: Analyses) -> PrintedTable:
@@ -166,7 +162,8 @@ def datasets_table(analyses: Analyses) -> PrintedTable:
         for name, row in described.loc[_ordered(described.index, "dataset")].iterrows()
     ]
     note = "LC: mean number of labels of an instance, in the training parts."
-    return PrintedTable("datasets", "Data sets", ["", "N", "L", "M", "LC", "Type"], rows, note)
+    frame = pd.DataFrame(rows, columns=["", "N", "L", "M", "LC", "Type"])
+    return PrintedTable("datasets", "Data sets", frame, note)
 
 
 def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
@@ -179,21 +176,20 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
     marks = first.set_index(keys)["arrows"]
     rows: list[Row] = []
     for dataset in _ordered(part["dataset"], "dataset"):
-        rows.append(Heading(dataset.capitalize()))
         of_dataset = part[part["dataset"] == dataset]
         for classifier in _ordered(of_dataset["classifier"], "classifier"):
             cells = [
-                TableEntry(
+                _with_arrows(
                     print_number(means.get((dataset, classifier, name), np.nan), 4),
                     str(marks.get((dataset, classifier, name), "")),
                 )
                 for name in candidates
             ]
-            rows.append([classifier, *cells])
+            rows.append((dataset.capitalize(), [classifier, *cells]))
     title_of = _rank_title if association == "kendall" else str
     columns = ["Method", *map(title_of, candidates)]
     title = f"{ASSOCIATIONS[association]} with {get_metric(metric).title} accuracy"
-    return PrintedTable(f"{association}_{metric}", title, columns, rows, ARROWS)
+    return PrintedTable(f"{association}_{metric}", title, in_sections(rows, columns), ARROWS)
 
 
 def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> PrintedTable:
@@ -201,9 +197,9 @@ def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> 
     metrics = _ordered(effects["metric"], "metric")
     names: dict[str, Callable[[str], str]] = {} if spelled else {"candidate": str}
     rows = _model_rows(effects, "metric", metrics, EFFECT_SECTIONS, names)
-    columns = ["", *map(_term_title, metrics)]
+    frame = in_sections(rows, ["", *map(_term_title, metrics)])
     title = f"Effects on Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
-    return PrintedTable(f"{association}_effects", title, columns, rows, STARS)
+    return PrintedTable(f"{association}_effects", title, frame, STARS)
 
 
 def robustness_table(robustness: pd.DataFrame, association: str, *, below: bool) -> PrintedTable:
@@ -211,48 +207,59 @@ def robustness_table(robustness: pd.DataFrame, association: str, *, below: bool)
     candidates = list(dict.fromkeys(robustness["candidate"]))
     rows = _model_rows(robustness, "candidate", candidates, ROBUSTNESS_SECTIONS, {}, below=below)
     title = f"What moves Fisher's z of {ASSOCIATIONS[association]} (standard errors)"
-    return PrintedTable(f"{association}_robustness", title, ["", *candidates], rows, STARS)
+    frame = in_sections(rows, ["", *candidates])
+    return PrintedTable(f"{association}_robustness", title, frame, STARS)
 
 
 def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
     """Return what the ordinary standard errors of Analysis 2 or 4 hide."""
     rows: list[Row] = []
     for candidate, part in robustness.groupby("candidate", sort=False):
-        rows.append(Heading(str(candidate)))
         for row in part.itertuples(index=False):
             numbers = (row.estimate, row.standard_error, row.clustered_standard_error)
-            rows.append(
-                [
-                    _term_title(str(row.term)),
-                    *(print_number(value, 4) for value in numbers),
-                    *(print_number(value, 3) for value in (row.p_value, row.clustered_p_value)),
-                    print_number(row.variance_inflation, 1),
-                ]
-            )
+            cells = [
+                _term_title(str(row.term)),
+                *(print_number(value, 4) for value in numbers),
+                *(print_number(value, 3) for value in (row.p_value, row.clustered_p_value)),
+                print_number(row.variance_inflation, 1),
+            ]
+            rows.append((str(candidate), cells))
     columns = ["", "estimate", "s.e.", "clustered s.e.", "p", "clustered p", "variance inflation"]
     note = (
         "Clustered by data set: six data sets leave one degree of freedom beside four features of "
         "the data, so that only large and stable gradients mean anything."
     )
     title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
-    return PrintedTable(f"{association}_robustness_clustered", title, columns, rows, note)
+    frame = in_sections(rows, columns)
+    return PrintedTable(f"{association}_robustness_clustered", title, frame, note)
 
 
 def interval_tables(intervals: pd.DataFrame, metric: str) -> PrintedTable:
     """Return Analysis 5 of a metric: actual accuracy for each interval of estimates."""
     part = intervals[intervals["metric"] == metric]
     models = list(dict.fromkeys(part["model"]))
-    rows: list[Row] = []
-    for (low, high), group in part.groupby(["predicted_low", "predicted_high"]):
-        by_model = group.set_index("model").to_dict("index")
-        cells = [_interval(by_model[name]) for name in models]
-        rows.append([f"({low:g},{high:g}]", *cells])
+    texts = [
+        MISSING if np.isnan(low) else f"{low:.3f}, {high:.3f}"
+        for low, high in part[["low", "high"]].to_numpy()
+    ]
+    estimates = [f"({a:g},{b:g}]" for a, b in part[["predicted_low", "predicted_high"]].to_numpy()]
+    part = part.assign(text=texts, estimates=estimates)
+    order = part.sort_values("predicted_low")["estimates"].unique()
+
+    def of_models(values: str) -> pd.DataFrame:
+        wide = part.pivot(index="estimates", columns="model", values=values)
+        return wide.loc[order, models].reset_index(drop=True)
+
+    frame = of_models("text")
+    frame.insert(0, "Exp Acc", order)
     note = (
         "95% interval over random halvings. Bold: closest to the interval of estimates; "
         "underlined: its low end is below; NA: no estimate fell there."
     )
     title = f"Actual {get_metric(metric).title} accuracy for each interval of estimates"
-    return PrintedTable(f"intervals_{metric}", title, ["Exp Acc", *models], rows, note)
+    bold, underlined = of_models("bold"), of_models("underlined")
+    name = f"intervals_{metric}"
+    return PrintedTable(name, title, frame, note, bold=bold, underlined=underlined)
 
 
 def spread_table(correlations: pd.DataFrame) -> PrintedTable:
@@ -267,17 +274,18 @@ def spread_table(correlations: pd.DataFrame) -> PrintedTable:
         for row in frame.itertuples(index=False)
     ]
     columns = ["", "repeats", "mean", "standard deviation", "least", "most"]
-    return PrintedTable("kendall_spread", "Kendall's tau over repeats of the split", columns, rows)
+    shown = pd.DataFrame(rows, columns=columns)
+    return PrintedTable("kendall_spread", "Kendall's tau over repeats of the split", shown)
 
 
 def holm_table(correlations: pd.DataFrame) -> PrintedTable:
     """Return the tests behind the arrows of the first repeat, corrected for their number."""
     first = correlations[correlations["repeat"] == correlations["repeat"].min()]
     tested = first[first["p_value"].notna()]
-    rows: list[Row] = [
+    rows = [
         [
             f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
-            TableEntry(print_number(row.difference, 4), str(row.arrows)),
+            _with_arrows(print_number(row.difference, 4), str(row.arrows)),
             print_number(row.standard_error, 4),
             print_number(row.p_value, 4),
             print_number(row.p_value_holm, 4),
@@ -285,7 +293,8 @@ def holm_table(correlations: pd.DataFrame) -> PrintedTable:
         for row in tested.itertuples(index=False)
     ]
     columns = ["", "difference from HP", "s.e.", "p", "p (Holm)"]
-    return PrintedTable("kendall_tests", f"{len(rows)} tests against HP", columns, rows)
+    frame = pd.DataFrame(rows, columns=columns)
+    return PrintedTable("kendall_tests", f"{len(rows)} tests against HP", frame)
 
 
 def _model_rows(
@@ -303,16 +312,15 @@ def _model_rows(
     rows: list[Row] = []
     for factor, heading in sections.items():
         terms = [t for t in dict.fromkeys(models["term"]) if factors.get(t, FEATURE) == factor]
-        if terms:
-            rows.append(Heading(heading.format(_term_title(baselines.get(factor, "")))))
+        section = heading.format(_term_title(baselines.get(factor, "")))
         for term in terms:
             title = names.get(factor, _term_title)(term)
             cells = [found.get((term, column), {}) for column in columns]
-            rows += _estimates(title, cells, below=below)
+            rows += [(section, row) for row in _estimates(title, cells, below=below)]
     return rows + _fit_rows(fit_statistics(models).set_index(key), columns)
 
 
-def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -> list[Row]:
+def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -> list[list[str]]:
     shown, errors = [], []
     for cell in cells:
         estimate, error = cell.get("estimate", np.nan), cell.get("standard_error", np.nan)
@@ -321,24 +329,22 @@ def _estimates(title: str, cells: Sequence[Mapping[Any, Any]], *, below: bool) -
         if pd.isna(estimate):
             spread = ""
         mark = "*" * sum(p_value < level for level in (0.1, 0.05, 0.01))
-        shown.append(TableEntry(text if below else f"{text} {spread}".strip(), mark))
+        shown.append(f"{text if below else f'{text} {spread}'.strip()} {mark}".strip())
         errors.append(spread)
     return [[title, *shown], ["", *errors]] if below else [[title, *shown]]
 
 
 def _fit_rows(fits: pd.DataFrame, columns: Sequence[str]) -> list[Row]:
-    rows: list[Row] = [Heading("")]
+    rows: list[Row] = []
     for name, title in FIT_ROWS.items():
         digits = 0 if name == "n" else 3
-        rows.append([title, *(print_number(fits.loc[column, name], digits) for column in columns)])
+        numbers = [print_number(fits.loc[column, name], digits) for column in columns]
+        rows.append(("Fit", [title, *numbers]))
     return rows
 
 
-def _interval(row: Mapping[Any, Any]) -> TableEntry:
-    if np.isnan(row["low"]):
-        return TableEntry(MISSING)
-    text = f"{row['low']:.3f}, {row['high']:.3f}"
-    return TableEntry(text, bold=bool(row["bold"]), underlined=bool(row["underlined"]))
+def _with_arrows(text: str, mark: str) -> str:
+    return f"{text} {mark.replace('+', '↑').replace('-', '↓')}".strip()
 
 
 def _term_title(term: str) -> str:

@@ -3,18 +3,15 @@
 from labelsure._storage import name_classes_publicly
 from labelsure.scoring._file_estimates import FileSums, estimate_files, sum_files
 from labelsure.scoring._file_reports import report_files
-from labelsure.scoring._labelling_tools import TOOLS, label_studio_config
 from labelsure.scoring._score_run import ScoreRun, UnitEvent, score_files
 from labelsure.scoring._unit_scores import IDENTITY, score_frame
 
 __all__ = [
     "IDENTITY",
-    "TOOLS",
     "FileSums",
     "ScoreRun",
     "UnitEvent",
     "estimate_files",
-    "label_studio_config",
     "report_files",
     "score_files",
     "score_frame",

@@ -13,7 +13,7 @@ from labelsure._folder_locks import LOCK, OWNER, hold_folder, make_folder
 from labelsure._storage import remove_leftovers, write_text
 from labelsure.errors import InputError
 
-MANIFEST, NOTES, RECORDS = "_manifest.json", "_notes", "_records.jsonl"
+MANIFEST, NOTES = "_manifest.json", "_notes"
 """Names that begin with an underscore are no data to whoever reads a folder of parts."""
 
 WORDS = {
@@ -102,7 +102,7 @@ class PartsFolder:
     def _remove(self) -> None:
         """Remove the folder with all that a run writes into it, and nothing else."""
         shutil.rmtree(self.notes)
-        names = [MANIFEST, RECORDS, LOCK, OWNER]
+        names = [MANIFEST, LOCK, OWNER]
         for path in (*self.path.glob("part-*"), *(self.path / name for name in names)):
             path.unlink(missing_ok=True)
         with suppress(OSError):  # something else is in it

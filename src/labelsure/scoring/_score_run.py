@@ -15,11 +15,10 @@ from labelsure._processes import TaskFailure, watched_workers
 from labelsure._storage import expand_path, write_whole
 from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath
-from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.errors import DataError, InputError
 from labelsure.saving._file_format import current_version
-from labelsure.scoring._labelling_tools import TOOLS, order_records
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, check_suffix
-from labelsure.scoring._parts_folder import RECORDS, PartsFolder
+from labelsure.scoring._parts_folder import PartsFolder
 from labelsure.scoring._unit_scores import (
     ModelFile,
     TableSettings,
@@ -101,7 +100,6 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     open_cost: float | None = None,
-    tool: str | None = None,
     audit: int | None = None,
     seed: int = 0,
     bad_rows: AnyPath | None = None,
@@ -125,13 +123,11 @@ def score_files(
         Files or folders, as for `labelsure.table_files.list_units`.
     out
         A name that ends in .csv, .tsv, .jsonl or .parquet: a file. Without a suffix: a folder of
-        Parquet files, a part for each unit. For a labelling tool: a .json file.
+        Parquet files, a part for each unit.
     id_column
         The input's column of identifiers; None for that of the model, if it has one.
     top, probabilities, sep, open_cost
         As of `Assessment.to_frame`; `sep` is for CSV alone, which has no lists.
-    tool
-        "label-studio" or "argilla": tasks or records for it, doubtful ones first.
     audit
         How many rows chance chooses, so that their labels say something about all of them.
     seed
@@ -168,8 +164,8 @@ def score_files(
     (200, ['file', 'row', 'predicted', 'probability'])
     """
     n_jobs = check_jobs(n_jobs, n_threads())
-    settings = TableSettings(top, probabilities, sep, _check_tool(tool), id_column, open_cost)
-    target = _find_target(out, tool)
+    settings = TableSettings(top, probabilities, sep, id_column, open_cost)
+    target = _find_target(out)
     aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
     file = ModelFile.find(expand_path(model), tuple(trust))
     file.load()  # what is wrong with it is said before anything is written
@@ -190,7 +186,7 @@ def score_files(
         ]
         execution.run(tasks, n_jobs, scheduler)
         execution.write_bad_rows(aside)
-        execution.join(tool)
+        execution.join()
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     return execution.summarise(n_audited)
 
@@ -203,23 +199,11 @@ class _Target:
     suffix: str
 
 
-def _find_target(out: AnyPath, tool: str | None) -> _Target:
+def _find_target(out: AnyPath) -> _Target:
     path = expand_path(out)
-    if tool is not None:
-        if path.suffix.lower() != ".json":
-            raise InputError(
-                f"The output for {tool} must be a file whose name ends in .json, got {str(out)!r}."
-            )
-        return _Target(PartsFolder(path, keeps_parts=False), ".jsonl")
     if not path.suffix or str(out).endswith("/"):
         return _Target(PartsFolder(path, keeps_parts=True), FOLDER_SUFFIX)
     return _Target(PartsFolder(path, keeps_parts=False), check_suffix(path.suffix))
-
-
-def _check_tool(tool: str | None) -> str | None:
-    if tool is not None and tool not in TOOLS:
-        raise unknown_name("labelling tool", tool, TOOLS)
-    return tool
 
 
 def _check_bad_rows(path: Path) -> Path:
@@ -348,7 +332,7 @@ class _Execution:
 
         write_whole(path, write)
 
-    def join(self, tool: str | None) -> None:
+    def join(self) -> None:
         """Make one file of the parts, unless they stay."""
         folder, suffix = self.target.folder, self.target.suffix
         parts = [
@@ -358,14 +342,8 @@ class _Execution:
         ]
         if not parts:
             raise DataError("The input must have at least one row that can be scored, none can.")
-        if folder.keeps_parts:
-            return
-        if tool is None:
+        if not folder.keeps_parts:
             write_whole(folder.out, lambda temporary: FORMATS[suffix].join(parts, temporary))
-            return
-        lines = folder.path / RECORDS
-        FORMATS[suffix].join(parts, lines)
-        write_whole(folder.out, lambda temporary: order_records(tool, lines, temporary))
 
     def summarise(self, n_audited: int) -> ScoreRun:
         notes = list(self.notes.values())

@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._kernels.threads import one_thread
-from labelsure._storage import (
-    checksum_bytes,
-    expand_path,
-    first_line,
-    read_bytes,
-    write_text,
-    write_whole,
-)
+from labelsure._storage import checksum_bytes, expand_path, first_line, read_bytes, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError
 from labelsure.saving import load
-from labelsure.scoring._labelling_tools import write_records
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
 from labelsure.table_files import Unit, read_unit
 
@@ -101,8 +93,6 @@ class TableSettings:
         Whether each label has a column with its probability; None: yes, but for sparse labels.
     sep
         Between names of labels in CSV.
-    tool
-        The labelling tool to write for; None for a table.
     id_column
         The input's column of identifiers; None for that of the model, if it has one.
     open_cost
@@ -112,7 +102,6 @@ class TableSettings:
     top: int = 3
     probabilities: bool | None = None
     sep: str = NAME_SEPARATOR
-    tool: str | None = None
     id_column: str | None = None
     open_cost: float | None = None
 
@@ -214,7 +203,7 @@ def _score(task: UnitTask) -> dict[str, Any]:
         bad = error.reasons
         table = _score_rows(model, frame.drop(index=list(bad)), task)
     if len(table):
-        _write_part(task, frame, table)
+        write_part(table, Path(task.part))
     values = plain_records(frame.loc[list(bad)])
     has_policy = len(table) > 0 and not table["accept"].isna().any()
     notes = {
@@ -282,15 +271,6 @@ def _make_table(
         values = ids.to_numpy()
         table.insert(0, "id", values if values.dtype.kind in "iu" else values.astype(str))
     return table
-
-
-def _write_part(task: UnitTask, frame: pd.DataFrame, table: pd.DataFrame) -> None:
-    part, tool = Path(task.part), task.settings.tool
-    if tool is None:
-        write_part(table, part)
-        return
-    shown = frame.loc[table.index]
-    write_whole(part, lambda temporary: write_records(tool, shown, table, temporary))
 
 
 def score_frame(

@@ -17,17 +17,12 @@ from labelsure.decisions import RULES, decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.metrics import METRICS
-from labelsure.score_columns import OPEN_COLUMNS
 from labelsure.score_table import ScoreTable
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
-from labelsure.study._region_columns import region_columns
 
-CELL_FORMAT = 4
+CELL_FORMAT = 5
 """Raised when cells of an older version must be computed again."""
-
-OPEN_COST = 0.2
-"""Of answers that leave labels open: those that are wrong with a higher probability are."""
 
 EXPECTED_METRICS = ("exact", "hamming", "jaccard", "f1")
 TRUE_METRICS = ("exact", "hamming", "jaccard")
@@ -222,7 +217,7 @@ def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
 
 
 def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
-    """Return the score table of the test part: mode, best decisions, regions, truth if known."""
+    """Return the score table of the test part: mode, best decisions, truth if known."""
     Y = data.data.Y[test]
     table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y)
     if dist.n_labels > plan.best_labels:
@@ -230,9 +225,5 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     for metric in _best_metrics(plan, dist.n_labels):
         best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
         table = table.with_best(metric, best, gap, Y)
-    table = table.with_columns(region_columns(dist, Y))
-    answers = decide(dist, "hamming", open_cost=OPEN_COST)
-    numbers = (answers.n_open, *answers.counts(Y))
-    table = table.with_columns(dict(zip(OPEN_COLUMNS, numbers, strict=True)))
     truth = None if data.truth is None else data.truth[test]
     return table.with_true_distribution(truth, _true_metrics(plan))
