@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure._storage import expand_path
-from labelsure.cli._console import make_console, on_one_line
+from labelsure._storage import check_output_file, expand_path, is_stream
+from labelsure.cli._console import make_console, on_one_line, refuse_stdout
 from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
@@ -132,7 +131,7 @@ def train(
     """  # noqa: E501, a command stands on one line
     from labelsure.file_models import train_model
 
-    _check_out(out, data)
+    check_output_file(refuse_stdout(out), data)
     with _notes(quiet or as_json):
         model = train_model(
             data,
@@ -200,7 +199,8 @@ def calibrate(
 
     if labels is not None and labels_from is not None:
         raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
-    _check_out(out, [predictions, truth])
+    inputs = [predictions, truth, *([] if labels_from is None else [labels_from])]
+    check_output_file(refuse_stdout(out), inputs)
     with _notes(quiet or as_json):
         model = calibrate_model(
             predictions,
@@ -237,23 +237,6 @@ def info(
     _print_described(describe_file(model), as_json)
 
 
-def _check_out(out: Path, inputs: list[str]) -> None:
-    """Refuse a place that cannot be written before anything is computed."""
-    place = expand_path(out)
-    try:
-        is_folder, has_folder = place.is_dir(), place.parent.is_dir()
-        same = [name for name in inputs if Path(name).exists() and place.exists()]
-        is_input = any(os.path.samefile(place, name) for name in same)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in a name
-        raise InputError(f"The file {str(out)!r} cannot be written: {error}.") from error
-    if is_folder or not has_folder or not os.access(place.parent, os.W_OK):
-        raise InputError(
-            f"`--out` must be a file in a folder that is there and yours, got {str(out)!r}."
-        )
-    if is_input:
-        raise InputError(f"`--out` must not be one of the inputs, got {str(out)!r}.")
-
-
 def _read_roles(given: list[str]) -> dict[str, str]:
     roles = {}
     for text in given:
@@ -288,8 +271,9 @@ def _notes(quiet: bool) -> Iterator[None]:
 def _finish(model: AccuracyAwareClassifier, out: Path, *, as_json: bool, quiet: bool) -> None:
     from labelsure.file_models import describe_file
 
-    model.save(expand_path(out))
-    if not quiet:
+    place = expand_path(out)
+    model.save(place)
+    if not quiet and not is_stream(place):
         _print_described(describe_file(out), as_json)
 
 

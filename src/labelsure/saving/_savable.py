@@ -15,7 +15,7 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._storage import first_line, write_whole
+from labelsure._storage import first_line, write_output
 from labelsure.errors import DataError, InputError
 from labelsure.metrics import METRICS, get_metric
 from labelsure.saving._file_format import (
@@ -63,7 +63,7 @@ class Savable:
         place = Path(path)
         content = _write_model(self._as_saved())
         try:
-            write_whole(place, lambda temporary: temporary.write_bytes(content))
+            write_output(place, lambda temporary: temporary.write_bytes(content))
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             reason = getattr(error, "strerror", None) or error
             raise DataError(
