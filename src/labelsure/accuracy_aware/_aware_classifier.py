@@ -47,7 +47,6 @@ from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Es
 from labelsure.labelsets import (
     check_labelsets,
     check_sparse_labelsets,
-    given_names,
     index_of,
     refuse_masked,
 )
@@ -255,7 +254,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if self._has_base_learners:
             return fitted.distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
-        names = None if knows_names else given_names(self.label_names_)
+        names = None if knows_names else self.label_names_
         return as_distribution(fitted, X, label_names=names)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -388,6 +387,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _read_training_data(self, X: Any, y: Any, params: Any, groups: Any) -> TrainingData:
         X, truth = read_instances(X, y, self._new_estimator(), type(self).__name__)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
+        self.n_labels_ = truth.labelsets.shape[1]
         if self._has_base_learners:
             X = validate_data(self, X, **self._requirements())
         keeps_names = hasattr(innermost(self._new_estimator()), "predict_distribution")

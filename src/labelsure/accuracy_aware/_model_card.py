@@ -17,11 +17,11 @@ from labelsure.accuracy_aware._calibration import Calibration, make_recalibratio
 from labelsure.accuracy_aware._training_data import innermost, known_label_names
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation import AccuracyEstimator, reliability
+from labelsure.labelset_rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics import get_metric
 from labelsure.saving import expect, is_count
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
-from labelsure.sparse_rows import MAX_WRITTEN_NAMES, list_names
 
 N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
@@ -178,7 +178,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         n_for_estimator=len(found.for_estimator),
         n_for_policy=0 if policy is None else len(found.for_policy),
         n_features=None if n_features is None else int(n_features),
-        label_names=list_names(model.label_names_),
+        label_names=abbreviate_names(model.label_names_, model.n_labels_),
         metric=get_metric(model.metric).name,
         empty=float(model.empty),
         decision=model.decision,
@@ -336,21 +336,20 @@ def check_loaded_classifier(model: Any) -> None:
 def _check_recalibration(model: Any) -> None:
     wanted, found = make_recalibration(model.recalibration), model.recalibration_
     expect(
-        type(found) is type(wanted)
-        and (found is None or len(found.label_names_) == len(model.label_names_)),
+        type(found) is type(wanted) and (found is None or found.n_labels_ == model.n_labels_),
         "`recalibration_` must be the one that `recalibration` names, for the same labels",
     )
 
 
 def _count_labels(model: Any) -> int | None:
-    names = model.label_names_
-    return len(names) if len(names) > MAX_WRITTEN_NAMES else None
+    n_labels: int = model.n_labels_
+    return n_labels if n_labels > MAX_WRITTEN_NAMES else None
 
 
 def _facts(model: Any) -> dict[str, Any]:
     """Return what a card says that can be seen from the model itself."""
     return {
-        "label_names": list_names(model.label_names_),
+        "label_names": abbreviate_names(model.label_names_, model.n_labels_),
         "n_labels": _count_labels(model),
         "metric": model.metric,
         "decision": model.decision,

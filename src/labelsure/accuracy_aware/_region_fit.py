@@ -87,5 +87,5 @@ def check_loaded_region(model: Any) -> None:
     same = type(found) is type(wanted)
     if same and wanted is not None:
         same = found.get_params() == wanted.get_params() and not found.has_groups_
-        same = same and len(found.label_names_) == len(model.label_names_)
+        same = same and found.n_labels_ == model.n_labels_
     expect(same, "`region_` must be the one that `region` names, for the same labels")

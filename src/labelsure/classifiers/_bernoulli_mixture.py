@@ -167,7 +167,7 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         self._check_parameters()
-        R, K, d, L = self.n_restarts, self.n_components, self.n_features_in_, len(self.label_names_)
+        R, K, d, L = self.n_restarts, self.n_components, self.n_features_in_, self.n_labels_
         for name, shape in (
             ("gates_", (R, d + 1, K)),
             ("coefficients_", (R, K, d + 1, L)),

@@ -61,7 +61,7 @@ class BinaryRelevance(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -127,7 +127,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -191,7 +191,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         self._check_learners(self.estimators_)
-        n_labels = len(self.label_names_)
+        n_labels = self.n_labels_
         check_label_order(self.order_, n_labels, name="order_")
         if self._linear_weights is not None:
             check_linear_weights(self._linear_weights, n_labels, self.n_features_in_)
@@ -222,7 +222,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -279,7 +279,10 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
             isinstance(self.chains_, list)
             and len(self.chains_) == self.n_chains > 0
             and all(isinstance(chain, ProbabilisticClassifierChain) for chain in self.chains_)
-            and all(chain.label_names_ == self.label_names_ for chain in self.chains_),
+            and all(
+                (chain.label_names_, chain.n_labels_) == (self.label_names_, self.n_labels_)
+                for chain in self.chains_
+            ),
             "`chains_` must hold `n_chains` chains of the ensemble's labels",
         )
 

@@ -117,7 +117,7 @@ class LabelPowerset(LabelsetClassifier):
         super()._check_loaded()
         rows = self.labelsets_
         expect(
-            is_array(rows, (len(rows), len(self.label_names_)))
+            is_array(rows, (len(rows), self.n_labels_))
             and len(rows) > 0
             and bool(np.isin(rows, (0, 1)).all()),
             "`labelsets_` must be rows of zeros and ones, one for each label",

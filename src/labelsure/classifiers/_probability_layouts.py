@@ -25,7 +25,7 @@ from labelsure.distributions import (
     clip_rounding,
 )
 from labelsure.errors import InputError
-from labelsure.labelset_rows import is_sparse, names_in
+from labelsure.labelset_rows import is_sparse, names_in, show_names
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
@@ -251,7 +251,7 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
     labels
         Their positions, at least one.
     """
-    names = [repr(dist.label_names[label]) for label in labels]
+    names = [repr(name) for name in show_names(dist.label_names, labels)]
     shown = ", ".join(names[:N_LISTED])
     more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
     warnings.warn(

@@ -191,7 +191,7 @@ class ClassifierTrellis(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -275,10 +275,10 @@ class ClassifierTrellis(LabelsetClassifier):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         self._check_learners(self.estimators_)
-        check_label_order(self.order_, len(self.label_names_), name="order_")
+        check_label_order(self.order_, self.n_labels_, name="order_")
         expect(
             isinstance(self.parents_, tuple)
-            and len(self.parents_) == len(self.label_names_)
+            and len(self.parents_) == self.n_labels_
             and all(
                 is_count(parent, 0) and parent < place
                 for place, parents in enumerate(self.parents_)
@@ -287,7 +287,7 @@ class ClassifierTrellis(LabelsetClassifier):
             "`parents_` must hold earlier places for each place",
         )
         if self._linear_weights is not None:
-            check_linear_weights(self._linear_weights, len(self.label_names_), self.n_features_in_)
+            check_linear_weights(self._linear_weights, self.n_labels_, self.n_features_in_)
 
 
 def _make_linear_tables(weights: LinearWeights, parents: Parents, X: Features) -> Floats:

@@ -12,6 +12,7 @@ from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.estimation._design import Inputs
 from labelsure.estimation._shift_test import MAX_LABELS, View, label_column, sample_rows
 from labelsure.label_outcomes import largest_marginals
+from labelsure.labelset_rows import show_names
 from labelsure.saving import expect, is_array
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class CalibrationSample:
         marginals = outcomes.marginals[rows]
         often = np.argsort(-outcomes.marginals.mean(axis=0), kind="stable")[:MAX_LABELS]
         kept = np.sort(often)
-        names = tuple(outcomes.label_names[j] for j in kept)
+        names = tuple(show_names(outcomes.label_names, kept.tolist()))
         view = View.of_table(table, rows, marginals[:, kept], names)
         truth = np.packbits(outcomes.Y_true[rows][:, kept].astype(bool), axis=1)
         one = outcomes.n_batches == 1

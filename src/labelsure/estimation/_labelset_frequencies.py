@@ -18,9 +18,8 @@ import numpy as np
 from labelsure._typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import given_names, is_sparse, row_keys
+from labelsure.labelset_rows import is_sparse, refuse_other_labels, row_keys
 from labelsure.labelsets import from_text
-from labelsure.named_rows import list_some
 from labelsure.saving import expect, is_array
 from labelsure.score_table import ScoreTable
 from labelsure.sparse_rows import make_sparse, sparse_ones
@@ -71,12 +70,11 @@ class LabelsetFrequencies:
         """Count (n, L) labelsets of at least one instance."""
         _, first, counts = np.unique(row_keys(Y), return_index=True, return_counts=True)
         counts = counts.astype(np.int64)
-        names = None if label_names is None else given_names(label_names)
         if is_sparse(Y):  # plain arrays, which can be saved
             rows: Any = Y[first]
             labels, starts = (part.astype(np.int64) for part in (rows.indices, rows.indptr))
-            return cls(labels, counts, names, starts, Y.shape[1])
-        return cls(np.ascontiguousarray(Y[first]), counts, names)
+            return cls(labels, counts, label_names, starts, Y.shape[1])
+        return cls(np.ascontiguousarray(Y[first]), counts, label_names)
 
     @classmethod
     def read(cls, Y_train: Any, dist: Any) -> LabelsetFrequencies:
@@ -93,9 +91,7 @@ class LabelsetFrequencies:
 
         if isinstance(Y_train, cls):
             return Y_train
-        names = None
-        if isinstance(dist, LabelsetDistribution):
-            names = given_names(dist.label_names)
+        names = dist.label_names if isinstance(dist, LabelsetDistribution) else None
         is_frame = hasattr(Y_train, "columns")
         sparse = is_sparse(Y_train) or getattr(dist, "sparse_rows", False)
         own = None if is_frame else names
@@ -136,12 +132,10 @@ class LabelsetFrequencies:
         source
             What the table was made of. The labels of a distribution must be these.
         """
-        names = given_names(getattr(source, "label_names", None) or ())
-        if names is not None and self.label_names is not None and names != self.label_names:
-            raise InputError(
-                "`dist` must have the labels of the training data, in their order, got "
-                f"{list_some(names)} instead of {list_some(self.label_names)}."
-            )
+        if isinstance(source, LabelsetDistribution):
+            known, n_known = self.label_names, self.rows.shape[1]
+            names, n_labels = source.label_names, source.n_labels
+            refuse_other_labels(names, n_labels, known, n_known, "the training data")
         return table.with_frequencies(self.log_frequencies(read_decisions(table)))
 
     def check_loaded(self) -> None:

@@ -122,7 +122,7 @@ class ChainDependence(Recalibration):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        n_labels = len(self.label_names_)
+        n_labels = self.n_labels_
         for name, shape in (
             ("slopes_", (n_labels,)),
             ("intercepts_", (n_labels,)),

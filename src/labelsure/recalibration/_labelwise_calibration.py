@@ -95,7 +95,7 @@ class LabelwiseCalibration(Recalibration):
         super()._check_loaded()
         is_curve = METHODS[self.method].is_curve
         expect(
-            len(self.curves_) == len(self.label_names_) and all(map(is_curve, self.curves_)),
+            len(self.curves_) == self.n_labels_ and all(map(is_curve, self.curves_)),
             f"`curves_` must have a curve ({self.method}) for each label",
         )
 

@@ -15,7 +15,8 @@ from labelsure._notebook import ShownBySentence
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution, LabelsetTable, check_distribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names, check_labelsets, given_names, index_of
+from labelsure.labelset_rows import refuse_other_labels
+from labelsure.labelsets import check_labelsets, index_of
 from labelsure.named_rows import align_rows
 from labelsure.partial_labelsets import OPEN
 from labelsure.regions._conformal_ranks import (
@@ -27,7 +28,7 @@ from labelsure.regions._mixed_votes import MixedVotes, Source
 from labelsure.regions._region_answers import RegionLabelsets, mark_labels
 from labelsure.regions._region_scores import SCORES, lower_by_rounding
 from labelsure.regions._region_sentences import say_coverage, say_precision, say_recall
-from labelsure.saving import Savable, expect
+from labelsure.saving import Savable, check_loaded_labels, expect
 from labelsure.selection import check_groups, check_share
 
 MARGINAL = "marginal"
@@ -138,7 +139,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled instance, got none.")
         names = self._group_names(groups, dist)
-        self.label_names_ = tuple(dist.label_names)
+        self.label_names_, self.n_labels_ = dist.label_names, dist.n_labels
         generator = np.random.default_rng(self.random_state)
         shuffled = generator.permutation(len(truth))  # what tests of a precision rest on
         kept = self._keep(source, truth, generator)
@@ -167,12 +168,9 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         dist = check_distribution(dist).with_dense_rows()
         source = self._source(dist)
-        known, here = given_names(self.label_names_), given_names(dist.label_names)
-        if dist.n_labels != len(self.label_names_) or (known and here and known != here):
-            raise InputError(
-                "The labels of `dist` must be those that the region was fitted to, in the same "
-                f"order: {self.label_names_[:5]} and so on, got {tuple(dist.label_names)[:5]}."
-            )
+        refuse_other_labels(
+            dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "the fitted region"
+        )
         names = self._known_groups(groups, dist)
         thresholds = self._for_each(self.quantile_, names)
         if self.coverage is not None:
@@ -338,7 +336,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _check_loaded(self) -> None:
         """Work out again what follows from what is kept, and compare."""
         self.check_parameters()
-        n_labels = len(check_label_names(self.label_names_, len(self.label_names_)))
+        n_labels = check_loaded_labels(self)
         expect(isinstance(self.has_groups_, bool), "`has_groups_` must be True or False")
         names = list(self.calibration_)
         expect(self.has_groups_ or names == [ALL], f"without groups there is one, {ALL!r}")

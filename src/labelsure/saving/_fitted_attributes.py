@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from labelsure.errors import InputError
-from labelsure.sparse_rows import CountedNames
 
 
 def expect(holds: bool, rule: str) -> None:
@@ -56,15 +55,37 @@ def is_count(value: Any, least: int = 1) -> bool:
     return whole and bool(value >= least)
 
 
-def are_counted(names: Any) -> bool:
-    """Whether these are the names y0, y1, ... of very many labels, and how many is a number.
+def are_label_names(names: Any, n_labels: int) -> bool:
+    """Whether these are distinct names of so many labels, or None.
 
     Parameters
     ----------
     names
         Anything.
+    n_labels
+        How many labels there are.
     """
-    return isinstance(names, CountedNames) and is_count(vars(names).get("_n_labels"))
+    if names is None:
+        return True
+    is_text = isinstance(names, tuple) and all(isinstance(name, str) for name in names)
+    return is_text and len(set(names)) == len(names) == n_labels
+
+
+def check_loaded_labels(model: Any) -> int:
+    """Return `n_labels_`, or raise an `InputError` if it does not go with `label_names_`.
+
+    Parameters
+    ----------
+    model
+        A loaded object that is about labels.
+    """
+    n_labels = model.n_labels_
+    expect(is_count(n_labels), "`n_labels_` must be a number of labels")
+    expect(
+        are_label_names(model.label_names_, n_labels),
+        "`label_names_` must be None, or a distinct name for each label",
+    )
+    return int(n_labels)
 
 
 def is_number(value: Any, least: float = -np.inf, largest: float = np.inf) -> bool:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._storage import first_line, write_output
 from labelsure.errors import DataError, InputError
+from labelsure.labelset_rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics import METRICS, get_metric
 from labelsure.saving._file_format import (
     FORMAT,
@@ -36,7 +37,6 @@ from labelsure.saving._schema import (
     find_untrusted,
     make_entries,
 )
-from labelsure.sparse_rows import MAX_WRITTEN_NAMES, list_names
 
 LIBRARY = "scikit-learn"
 
@@ -155,11 +155,12 @@ def _versions() -> dict[str, str]:
 
 def _describe(model: Savable) -> dict[str, Any]:
     """Return what the header says of a model: plain values, which JSON gives back as they are."""
-    names, card = getattr(model, "label_names_", None), getattr(model, "card_", None)
+    names, n_labels = (getattr(model, name, None) for name in ("label_names_", "n_labels_"))
+    card = getattr(model, "card_", None)
     return {
         "kind": type(model).__name__,
         "metric": getattr(model, "metric", None),
-        "label_names": None if names is None else list_names(names),
+        "label_names": None if n_labels is None else abbreviate_names(names, n_labels),
         "card": None if card is None else card.to_dict(),
     }
 
