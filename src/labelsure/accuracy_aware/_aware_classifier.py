@@ -19,13 +19,12 @@ from labelsure.accuracy_aware._calibration import (
 )
 from labelsure.accuracy_aware._metadata import make_router, route_parameters
 from labelsure.accuracy_aware._model_card import (
-    check_loaded_classifier,
     describe_policy,
     make_card,
 )
 from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
-from labelsure.accuracy_aware._region_fit import check_loaded_region, fit_region
+from labelsure.accuracy_aware._region_fit import fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     align_truth,
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._pages import Page
-DEFAULT_TITLE = "How accurate is it?"
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -349,12 +347,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """What the policy accepts, and whether that is guaranteed, in words."""
         check_is_fitted(self, "accuracy_estimator_")
         return describe_policy(self.policy_, self.guaranteed_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        check_parameters(self, self._new_estimator())
-        check_loaded_region(self)
-        check_loaded_classifier(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""

@@ -26,12 +26,11 @@ from labelsure.input_columns._inferred_roles import (
     ID,
     MAX_CATEGORIES,
     NUMBER,
-    ROLES,
     TEXT,
     ColumnRole,
     infer_roles,
 )
-from labelsure.saving import Savable, expect, is_array
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,26 +200,6 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             [part for part in parts if part[2]],
             sparse_threshold=1.0 if self._names_of(TEXT) else 0.0,
             verbose_feature_names_out=False,
-        )
-
-    def _check_loaded(self) -> None:
-        roles = self.roles_
-        expect(
-            isinstance(roles, list)
-            and all(isinstance(role, ColumnRole) and role.role in ROLES for role in roles)
-            and len({role.name for role in roles}) == len(roles),
-            "`roles_` must have one known role for each column",
-        )
-        n_used = len(self._names_of(*FEATURES))
-        expect(self.n_features_in_ == n_used, "`n_features_in_` must be the number of features")
-        numbers = self._names_of(NUMBER)
-        expect(is_array(self.medians_, (len(numbers),)), "`medians_` must be those of the numbers")
-        parts = self.transformer_.transformers_
-        found = [name for _, _, names in parts for name in np.atleast_1d(names)]
-        expect(
-            isinstance(self.transformer_, ColumnTransformer)
-            and sorted(map(str, found)) == sorted(self._names_of(*FEATURES)),
-            "`transformer_` must be fitted to the columns that have a role",
         )
 
     def __sklearn_tags__(self) -> Any:
