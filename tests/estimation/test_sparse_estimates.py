@@ -121,7 +121,6 @@ def test_labelsets_of_training_are_counted_alike_in_both_forms():
     assert seen.log_frequencies(mode).tolist() == expected
     assert seen.log_frequencies(mode.toarray()).tolist() == expected
     assert dense.log_frequencies(mode).tolist() == expected
-    seen.check_loaded()
     with pytest.raises(ls.InputError, match="must have the 3000 labels of the training data"):
         seen.counts_of(make_sparse(np.eye(3, dtype=np.int8)))
 
@@ -140,7 +139,6 @@ def test_frequencies_of_a_million_labels_are_those_of_loops(drawn):
     rows = [*predicted, *trained]
     expected = [oracles_estimation.labelset_frequency(row, trained) for row in rows]
     np.testing.assert_allclose(found, expected)
-    seen.check_loaded()
 
 
 class TestTables:
