@@ -10,12 +10,12 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure._warnings import hold_warnings, warn
 from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
     make_recalibration,
-    warn_once,
 )
 from labelsure.accuracy_aware._metadata import make_router, route_parameters
 from labelsure.accuracy_aware._model_card import (
@@ -38,6 +38,7 @@ from labelsure.classifiers import (
     EnsembleOfClassifierChains,
     LabelsetClassifier,
     LabelsetPredictor,
+    ProbabilityWarning,
     as_distribution,
 )
 from labelsure.decisions import decide
@@ -183,11 +184,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_parameters(self, self._new_estimator())
         routed = route_parameters(self, {"sample_weight": sample_weight, **params})
         data = self._read_training_data(X, y, *routed)
-        with warn_once():
+        with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             needs_half = make_policy(self) is not None or self.region is not None
             found = calibrate(
                 self._wrap(), data, self.cv, needs_half=needs_half, random_state=self.random_state
             )
+        if suspects:
+            warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)
         self.region_ = fit_region(self.region, found.for_policy)
         self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model

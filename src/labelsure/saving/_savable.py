@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +39,8 @@ from labelsure.saving._schema import (
 )
 
 LIBRARY = "scikit-learn"
+
+FILTERS_LOCK = Lock()
 
 JOINED_NAMES = "names in one text"
 """The key under which very many names stand in a file."""
@@ -240,8 +243,8 @@ def _build(file: SavedFile, trust: list[str]) -> Savable:
     from skops.io import loads
 
     try:
-        with warnings.catch_warnings():
-            # There is one warning for the whole file.
+        # There is one warning for the whole file. Filters are those of the process: by turns.
+        with FILTERS_LOCK, warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)
             model = loads(file.content, trusted=[*OWN_TYPES, *trust])
     except ImportError as error:
