@@ -197,7 +197,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         judge = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
         judge.fit(found.for_estimator, Y_train=found.seen)
-        self.accuracy_estimator_ = add_training_gain(judge, found.for_estimator, found.half_trained)
+        self.accuracy_estimator_ = add_training_gain(
+            judge, found.for_estimator, found.half_trained, self.level
+        )
         self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):

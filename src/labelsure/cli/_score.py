@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._console import STDOUT, make_console, open_stdout
+from labelsure.cli._console import STDOUT, make_console, open_stdout, print_notes
 from labelsure.cli._options import (
     AuditOption,
     BadRowsOption,
@@ -74,7 +74,8 @@ def score(
     if as_json and out == STDOUT:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
     place = out if out.endswith("/") else open_stdout(out)
-    with RowLines(quiet=as_json or quiet) as lines:
+    is_quiet = as_json or quiet
+    with print_notes(is_quiet), RowLines(quiet=is_quiet) as lines:
         run = score_files(
             model,
             inputs,

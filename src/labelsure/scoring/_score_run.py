@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +19,7 @@ from labelsure._processes import TaskFailure, watched_workers
 from labelsure._storage import check_outputs, expand_path, is_stream, send_file, write_output
 from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath
-from labelsure.errors import DataError, InputError
+from labelsure.errors import DataError, InputError, UnseenValuesWarning
 from labelsure.saving._file_format import current_version
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, check_suffix
 from labelsure.scoring._parts_folder import PartsFolder
@@ -206,6 +207,8 @@ def score_files(
             execution.join()
         if place != path:
             send_file(place, path)
+    for text in sorted(execution.warnings):
+        warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     return replace(execution.summarise(n_audited), out=path)
 
@@ -269,6 +272,7 @@ class _Execution:
         self.target, self.n_units, self.progress = target, n_units, progress
         self.notes: dict[int, dict[str, Any]] = {}
         self.problems: list[UnitOutcome] = []
+        self.warnings: set[str] = set()
         self.n_kept = self.n_finished = self.n_total = 0
 
     def make_task(
@@ -310,6 +314,7 @@ class _Execution:
                     break  # the others would meet the same
             else:
                 self._finish(unit, outcome.notes, "done")
+                self.warnings.update(outcome.warnings)
         if self.problems:
             raise InputError(self._explain_problems())
 
