@@ -45,7 +45,7 @@ def test_a_data_file(tmp_path):
     data = ls.read_dataset(write(tmp_path, tags=DATA) / "tags.txt")
     assert_holds(data, X, Y)
     assert (data.name, data.source, len(data.checksum)) == ("tags", "tags.txt", 64)
-    assert data.label_names == ("y0", "y1", "y2", "y3", "y4")
+    assert (data.label_names, data.n_labels) == (None, 5)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def read_extreme_folder(
     split
         Which column of split files, from 1 on.
     label_names
-        The names of labels, or a text file with one in each line; None for y0, y1, ...
+        The names of labels, or a text file with one in each line; None for no names.
 
     Returns
     -------

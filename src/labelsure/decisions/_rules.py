@@ -191,8 +191,8 @@ def decide(
         Also return by how much, at most, each decision's expected accuracy is below the best
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
         than a dense array holds, and for chains that the certified engine computes or that have
-        more labels than can be enumerated. Jaccard then goes by a search that ends after about a
-        second for an instance, counted in steps: the answer is the same on every machine.
+        more labels than can be enumerated. Jaccard then goes by a search that evaluates a limited
+        number of labelsets: the answer is the same on every machine.
     open_cost
         Under Hamming: leave a label open if it would be wrong with a probability above this cost,
         min(p, 1 - p) > `open_cost`. A wrong label costs 1, an open label `open_cost`, both over L.

@@ -28,7 +28,6 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "summary": ("_summary",),
     "max_marginals": ("_max_marginals",),
     "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
-    "expected_steps": ("_expected_steps",),
     "size_marginals": ("_size_marginals",),
     "covariance_sums": ("_covariance_sums",),
     "probabilities": ("_probabilities",),

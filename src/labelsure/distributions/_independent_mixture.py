@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._limits import CACHED_JOINT_BYTES, cut_rows
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -142,9 +142,6 @@ class IndependentMixture(LabelsetDistribution):
     def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
         parts = (part._expected_of_guesses(metric, guesses, empty).value for part in self._parts)
         return Expected.exactly(self._mix(parts))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_components * self._parts[0]._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(part._size_marginals() for part in self._parts)

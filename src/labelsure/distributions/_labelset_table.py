@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.maximum_sweeps import listed_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -220,10 +220,6 @@ class LabelsetTable(LabelsetDistribution):
         arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
         for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
         return Expected.exactly(values)
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        # 4 for each labelset, of a guess one flip away from another, as most of them are.
-        return 4 * self._seen.lengths * (1 + self.n_labels * flips)
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -87,9 +87,6 @@ class SmoothedTable(LabelsetDistribution):
         parts = (self._table, self._rest)
         values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
         return Expected.exactly(self._mix(*values))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(self._table._size_marginals(), self._rest._size_marginals())

@@ -57,7 +57,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         probable, and none is certain, so that no labelset is impossible; 0 takes them as they are.
         `suggest_floor` finds one from labelled instances.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
 
     Examples
     --------
@@ -280,9 +280,6 @@ class SparseIndependentLabels(LabelsetDistribution):
         if not isinstance(guesses, StackedLabelsets):
             columns = [check_sparse_labelsets(column) for column in columns]
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_listed**2 * (1 + self.n_listed * flips)
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         found = self._best_with_gap(metric, empty)

@@ -25,7 +25,6 @@ from labelsure.distributions._answers import Expected, MaxMarginals, Summary, To
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
 from labelsure.distributions._probabilities import check_unit_interval
-from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions._trellis_inputs import (
     FIX,
     MAX_PARENTS,
@@ -300,13 +299,6 @@ class TrellisDistribution(LabelsetDistribution):
         inputs = (self._network, predicted, weights, square)
         for_rows(counting.joint_rows, len(self), *inputs, into=[totals, with_label])
         return totals, with_label
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        # At each point all states move over all labels; a move takes as long as a hundred states,
-        # however few there are. With its flips a labelset takes both directions and their product.
-        n_points = len(sum_of_powers(1, self.n_labels)[0])
-        steps = self.n_labels * n_points * (2**self._memory + 100)
-        return np.full(len(self), 3 * steps if flips else steps)
 
     def _covariance_sums(self) -> Floats:
         marginals = np.ascontiguousarray(self._sums()[0][:, self._order])

@@ -29,12 +29,11 @@ from labelsure.input_columns._inferred_roles import (
     ID,
     MAX_CATEGORIES,
     NUMBER,
-    ROLES,
     TEXT,
     ColumnRole,
     infer_roles,
 )
-from labelsure.saving import Savable, expect, is_array
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,8 +128,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         """
         check_is_fitted(self)
         typed = self.convert(X)
-        for name, known in self._categories().items():
-            _warn_of_unseen(typed[name], set(known))
+        for text in self.find_unseen(typed):
+            warnings.warn(text, UnseenValuesWarning, stacklevel=2)
         return self.transformer_.transform(self._fill_in(typed))
 
     def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
@@ -167,6 +166,26 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 columns[role.name] = read_texts(frame[role.name])[0]
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(columns, index=frame.index)
+
+    def find_unseen(self, typed: pd.DataFrame) -> list[str]:
+        """Return a sentence for each category most of whose values training did not have.
+
+        Parameters
+        ----------
+        typed
+            What `convert` returned.
+        """
+        found = []
+        for name, known in self._categories().items():
+            seen = {"", *known}
+            unseen = [value for value in typed[name] if value not in seen]
+            if len(unseen) > MOSTLY * len(typed):
+                found.append(
+                    f"Column {name!r} has mostly values that training did not have, e.g. "
+                    f"{str(unseen[0])!r} ({len(unseen)} of {len(typed)} rows). They count as none "
+                    "of the known ones. Check how the column is written."
+                )
+        return found
 
     @property
     def id_column(self) -> str | None:
@@ -234,41 +253,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             verbose_feature_names_out=False,
         )
 
-    def _check_loaded(self) -> None:
-        roles = self.roles_
-        expect(
-            isinstance(roles, list)
-            and all(isinstance(role, ColumnRole) and role.role in ROLES for role in roles)
-            and len({role.name for role in roles}) == len(roles),
-            "`roles_` must have one known role for each column",
-        )
-        n_used = len(self._names_of(*FEATURES))
-        expect(self.n_features_in_ == n_used, "`n_features_in_` must be the number of features")
-        numbers = self._names_of(NUMBER)
-        expect(is_array(self.medians_, (len(numbers),)), "`medians_` must be those of the numbers")
-        parts = self.transformer_.transformers_
-        found = [name for _, _, names in parts for name in np.atleast_1d(names)]
-        expect(
-            isinstance(self.transformer_, ColumnTransformer)
-            and sorted(map(str, found)) == sorted(self._names_of(*FEATURES)),
-            "`transformer_` must be fitted to the columns that have a role",
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _warn_of_unseen(column: pd.Series[Any], known: set[str]) -> None:
-    """Warn where most values of a category were not seen in training."""
-    unseen = [value for value in column if value and value not in known]
-    if len(unseen) > MOSTLY * len(column):
-        warnings.warn(
-            f"Column {column.name!r} has mostly values that training did not have, e.g. "
-            f"{str(unseen[0])!r} ({len(unseen)} of {len(column)} rows). They count as none of the "
-            "known ones. Check how the column is written.",
-            UnseenValuesWarning,
-            stacklevel=3,
-        )

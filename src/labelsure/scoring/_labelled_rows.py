@@ -90,6 +90,7 @@ class LabelledRows:
             frame.drop(columns=places, errors="ignore"),
             where,
             labels=model.label_names_,
+            n_labels=model.n_labels_,
             label_column=label_column,
             sep=sep,
             id_column=named_by,

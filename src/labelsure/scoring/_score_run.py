@@ -216,7 +216,7 @@ def score_files(
             execution.join()
         if place != path:
             send_file(place, path)
-    for text in sorted(execution.warnings):
+    for text in sorted({text for notes in execution.notes.values() for text in notes["unseen"]}):
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     return replace(execution.summarise(n_audited), out=path)
@@ -281,7 +281,6 @@ class _Execution:
         self.target, self.n_units, self.progress = target, n_units, progress
         self.notes: dict[int, dict[str, Any]] = {}
         self.problems: list[UnitOutcome] = []
-        self.warnings: set[str] = set()
         self.n_kept = self.n_finished = self.n_total = 0
 
     def make_task(
@@ -323,7 +322,6 @@ class _Execution:
                     break  # the others would meet the same
             else:
                 self._finish(unit, outcome.notes, "done")
-                self.warnings.update(outcome.warnings)
         if self.problems:
             raise InputError(self._explain_problems())
 
