@@ -128,7 +128,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         """
         check_is_fitted(self)
         typed = self.convert(X)
-        for text in self.find_unseen(typed):
+        for text in self.find_unseen(typed).values():
             warnings.warn(text, UnseenValuesWarning, stacklevel=2)
         return self.transformer_.transform(self._fill_in(typed))
 
@@ -167,7 +167,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(columns, index=frame.index)
 
-    def find_unseen(self, typed: pd.DataFrame) -> list[str]:
+    def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
         """Return a sentence for each category most of whose values training did not have.
 
         Parameters
@@ -175,12 +175,12 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         typed
             What `convert` returned.
         """
-        found = []
+        found = {}
         for name, known in self._categories().items():
             seen = {"", *known}
             unseen = [value for value in typed[name] if value not in seen]
             if len(unseen) > MOSTLY * len(typed):
-                found.append(
+                found[name] = (
                     f"Column {name!r} has mostly values that training did not have, e.g. "
                     f"{str(unseen[0])!r} ({len(unseen)} of {len(typed)} rows). They count as none "
                     "of the known ones. Check how the column is written."

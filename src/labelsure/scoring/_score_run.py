@@ -216,7 +216,8 @@ def score_files(
             execution.join()
         if place != path:
             send_file(place, path)
-    for text in sorted({text for notes in execution.notes.values() for text in notes["unseen"]}):
+    unseen = {k: text for notes in execution.notes.values() for k, text in notes["unseen"].items()}
+    for text in unseen.values():  # one for each column
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     return replace(execution.summarise(n_audited), out=path)

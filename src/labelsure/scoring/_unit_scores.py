@@ -227,12 +227,12 @@ def _score(task: UnitTask) -> dict[str, Any]:
 
 def _score_rows(
     model: AccuracyAwareClassifier, frame: pd.DataFrame, task: UnitTask
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table of some rows of a unit with their places, and what is new of their values."""
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the table of some rows of a unit with their places, and what is new in it."""
     from labelsure.file_models import InputTable
 
     if frame.empty:
-        return frame, []
+        return frame, {}
     chosen = task.settings
     part_format = FORMATS[Path(task.part).suffix]
     table, unseen = _make_table(
@@ -280,7 +280,7 @@ def _make_table(
     *,
     where: str,
     settings: dict[str, Any],
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, dict[str, str]]:
     X, ids = inputs.read(frame, where)
     wants_labels = settings["probabilities"] is not False
     n_shown = settings["k"] or int(wants_labels)  # labels without labelsets: 1 will do
