@@ -25,10 +25,10 @@ from labelsure.labelsets import (
     from_indices,
     index_of,
     names_in,
+    show_names,
     to_names,
 )
 from labelsure.named_rows import align_rows, list_some
-from labelsure.sparse_rows import CountedNames
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ class NamedLabelsets:
         import pandas as pd
 
         sizes = f"{count(len(self.rows), 'labelset')} of {count(self.rows.shape[1], 'label')}"
-        names = check_label_names(self.label_names, self.rows.shape[1])
+        names = show_names(self.label_names, self.rows.shape[1])
         return make_html(f"{sizes}.", pd.DataFrame(self.rows, self.index, names).head(N_ROWS))
 
 
@@ -205,7 +205,8 @@ def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
 
 
 def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: bool) -> Labelsets:
-    position = {label: j for j, label in enumerate(check_label_names(names, len(names)))}
+    check_label_names(names, len(names))
+    position = {label: j for j, label in enumerate(names)}
     places = [[position.get(label, -1) for label in labels] for labels in sets]
     for i, found in enumerate(places):
         if -1 in found:
@@ -306,7 +307,7 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     return np.array([position[label] for label in wanted], dtype=np.intp)
 
 
-def write_names(rows: Any, label_names: Sequence[str], sep: str | None = None) -> list[Any]:
+def write_names(rows: Any, label_names: Sequence[str] | None, sep: str | None = None) -> list[Any]:
     """Return the names of the labels that are set, as `read_labelsets` reads them.
 
     Parameters
@@ -314,7 +315,7 @@ def write_names(rows: Any, label_names: Sequence[str], sep: str | None = None) -
     rows
         (n, L) zeros and ones, or a mask.
     label_names
-        One for each column.
+        One for each column; None writes y0, y1, ...
     sep
         What stands between them in a text, see `check_sep`; None for tuples of names.
 
@@ -327,7 +328,7 @@ def write_names(rows: Any, label_names: Sequence[str], sep: str | None = None) -
     return list(names) if sep is None else [sep.join(labels) for labels in names]
 
 
-def check_sep(sep: str | None, label_names: Sequence[str]) -> None:
+def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
     """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
     if sep is None:
         return
@@ -336,9 +337,7 @@ def check_sep(sep: str | None, label_names: Sequence[str]) -> None:
             f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
             f"names, got {sep!r}."
         )
-    if isinstance(label_names, CountedNames):  # all of them are made of these characters
-        label_names = ["y0123456789"]
-    for name in label_names:
+    for name in label_names or ["y0123456789"]:  # labels without names are shown by these
         if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
             raise InputError(
                 f"`sep` must stand between names of labels that can be told apart again: not "

@@ -10,12 +10,11 @@ import numpy as np
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
-from labelsure._typing import Floats, Integers, Labelsets, Mask
+from labelsure._typing import Floats, Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
 from labelsure.labelsets import (
     OPEN,
     check_label_names,
-    given_names,
     refuse_masked,
 )
 from labelsure.metrics import Counts, MetricLike, check_empty, check_metrics, get_metric
@@ -38,7 +37,7 @@ class PartialLabelsets:
         (n, L): 1 where a label is certain to be there, 0 where it is certain to be absent, -1
         where it is open.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
     index
         The names of the rows; None where they are only counted.
     gap
@@ -54,14 +53,13 @@ class PartialLabelsets:
     """
 
     values: Labelsets
-    label_names: Sequence[str] = ()
+    label_names: LabelNames = None
     index: pd.Index | None = None
     gap: Floats | None = None
 
     def __post_init__(self) -> None:
         values = _check_values(self.values)
-        given = None if len(self.label_names) == 0 else self.label_names
-        names = check_label_names(given, values.shape[1])
+        names = check_label_names(self.label_names, values.shape[1])
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "label_names", names)
         if self.index is not None and len(self.index) != len(values):
@@ -141,7 +139,7 @@ class PartialLabelsets:
             name=name,
             n_samples=len(self),
             n_labels=self.n_labels,
-            label_names=given_names(tuple(self.label_names)),
+            label_names=self.label_names,
             index=self.index,
             beside="the answer",
         )

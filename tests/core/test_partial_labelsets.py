@@ -68,7 +68,8 @@ def test_names_of_certain_possible_and_open_labels():
     assert (len(answer), answer.n_labels, answer.label_names) == (3, 3, ("cat", "dog", "owl"))
     assert repr(answer) == "PartialLabelsets(n_samples=3, n_labels=3)"
     assert answer.values.dtype == np.int8
-    assert ls.PartialLabelsets([[1, 0]]).label_names == ("y0", "y1")
+    nameless = ls.PartialLabelsets([[1, 0]])
+    assert (nameless.label_names, nameless.certain) == (None, [("y0",)])
 
 
 def test_rows_are_picked_with_all_that_belongs_to_them():

@@ -216,7 +216,7 @@ class TestEstimator:
     def test_the_table_of_labels(self, case):
         estimator, dist, Y = case
         table = estimator.estimate_labels(dist[600:])
-        assert table.index.tolist() == list(dist.label_names)
+        assert table.index.tolist() == ["y0", "y1", "y2", "y3"]
         assert table["n_predicted"].tolist() == dist[600:].mode().sum(axis=0).tolist()
         n_true = Y[600:].sum(axis=0)
         assert ((table["n_true_low"] <= n_true) & (n_true <= table["n_true_high"])).mean() >= 0.75

@@ -105,6 +105,7 @@ def test_names_of_labels_in_one_column(tmp_path):
 
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
+@pytest.mark.slow
 def test_every_classifier_is_trained_and_saved(csv, tmp_path, classifier):
     model = train_model(csv, labels=NAMES, id_column="day", classifier=classifier, cv=2)
     model.save(tmp_path / "m")

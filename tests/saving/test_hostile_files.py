@@ -400,14 +400,14 @@ def test_entries_that_overlap(tmp_path, path):
     assert_refused(path, "its entries are longer than the file|overlap")
 
 
-@pytest.mark.parametrize("name", ["_check_loaded", "predict", "check_loaded", "learns", "save"])
+@pytest.mark.parametrize("name", ["predict", "learns", "save"])
 @pytest.mark.parametrize("kind", ["builtins.str", "builtins.list"])
 def test_an_attribute_cannot_stand_in_for_a_method(name, kind, tmp_path, path):
     """A type is called like a method, and some take whatever they get."""
 
     def change(schema):
         estimator = schema["content"]["content"]
-        owner = estimator["model_"] if name in ("check_loaded", "learns") else schema
+        owner = estimator["model_"] if name == "learns" else schema
         attributes = owner["content"]
         attributes["content"] = {name: node("TypeNode", kind), **attributes["content"]}
         attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))

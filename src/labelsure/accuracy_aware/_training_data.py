@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length, indexable
 from sklearn.utils.validation import _check_y, _num_samples
 
-from labelsure._typing import Labelsets
+from labelsure._typing import LabelNames, Labelsets
 from labelsure.classifiers import (
     LabelsetClassifier,
     PrecomputedProbabilities,
@@ -26,8 +26,6 @@ from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation import BatchSettings
 from labelsure.labelset_rows import (
-    check_label_names,
-    given_names,
     index_of,
     is_sparse,
     names_in,
@@ -78,7 +76,7 @@ class Truth:
     labelsets
         (n, L) zeros and ones.
     label_names
-        One for each label.
+        One for each label, or None.
     classes
         The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label.
     is_vector
@@ -86,7 +84,7 @@ class Truth:
     """
 
     labelsets: Labelsets
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     classes: NDArray[Any] | list[NDArray[Any]]
     is_vector: bool
 
@@ -103,7 +101,7 @@ class Truth:
         numbers = self.labelsets.astype(np.int64)
         if self.is_vector:
             return numbers[:, 0]
-        if not with_names or given_names(self.label_names) is None or is_sparse(numbers):
+        if not with_names or self.label_names is None or is_sparse(numbers):
             return numbers
         import pandas as pd
 
@@ -195,7 +193,7 @@ def read_truth(
     if _is_vector(y):
         targets = read_targets(_check_y(y))
         return Truth(targets.labelsets, read_label_names(y, 1), targets.classes, is_vector=True)
-    known = None if model_names is None else given_names(model_names)
+    known = model_names
     has_columns = names_in(y) is not None
     read = read_labelsets(y, None if has_columns else known, name="y", sparse=sparse)
     if is_frozen and known is None and read.label_names is not None and not has_columns:
@@ -213,7 +211,7 @@ def read_truth(
     classes = [np.array([0, 1], dtype=dtype) for _ in range(0 if sparse else rows.shape[1])]
     if sparse:
         classes = classes_of_sparse(dtype, rows.shape[1])
-    return Truth(rows, check_label_names(names, rows.shape[1]), classes, is_vector=False)
+    return Truth(rows, names, classes, is_vector=False)
 
 
 def _is_vector(y: Any) -> bool:
@@ -272,7 +270,7 @@ def _is_search(model: Any) -> bool:
     return isinstance(inner, BaseSearchCV)
 
 
-def known_label_names(model: Any) -> tuple[str, ...] | None:
+def known_label_names(model: Any) -> LabelNames:
     """Return the label names of a fitted model that has some, None for others.
 
     Parameters
@@ -280,8 +278,8 @@ def known_label_names(model: Any) -> tuple[str, ...] | None:
     model
         A fitted or frozen model.
     """
-    names: Any = getattr(innermost(model), "label_names_", None)
-    return None if names is None else check_label_names(names, len(names))
+    names: LabelNames = getattr(innermost(model), "label_names_", None)
+    return names
 
 
 def align_truth(
@@ -331,5 +329,5 @@ def with_labelsets(
     if settled.get("rows") is None and hasattr(y, "index"):
         import pandas as pd
 
-        settled["Y_true"] = pd.DataFrame(labelsets, index=y.index, columns=list(dist.label_names))
+        settled["Y_true"] = pd.DataFrame(labelsets, y.index, dist.label_names)
     return settled

@@ -37,7 +37,6 @@ from labelsure.labelset_rows import (
 from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
 from labelsure.named_rows import align_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect, is_number
 from labelsure.weighted_labelsets import WeightedLabelsets
 
 _SHAPES = {
@@ -82,7 +81,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         one entry for all.
     label_names_
         The columns of a DataFrame y; otherwise those of a DataFrame X of marginals or logits,
-        otherwise y0, y1, ... Predictions have their labels in this order.
+        otherwise None. Predictions have their labels in this order.
     column_names_
         The columns of a DataFrame X of marginals or logits, None for others.
     n_features_in_
@@ -138,7 +137,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
             self.label_names_ = dist.label_names
         else:
             self.label_names_ = read_label_names(y, dist.n_labels)
-        self._labels_are_named = names is not None or truth_names is not None
+        self.n_labels_ = dist.n_labels
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
@@ -164,13 +163,13 @@ class PrecomputedProbabilities(LabelsetPredictor):
         names = self._names_of_columns(X)
         # An array has its columns in the order that they had in `fit`.
         names = self.column_names_ if names is None else names
-        if names is not None and self._labels_are_named and array.shape[1] == len(names):
+        if names is not None and self.label_names_ is not None and array.shape[1] == len(names):
             order = match_labels(names, self.label_names_, "X", "the fitted model")
             array = np.ascontiguousarray(array[:, order])
         if array.shape[-1] != self.n_features_in_:
             raise InputError(
                 f"`X` must have {self.n_features_in_} columns as in `fit`, got {array.shape[-1]}. "
-                f"Pass predictions of the same {len(self.label_names_)} labels."
+                f"Pass predictions of the same {self.n_labels_} labels."
             )
         return self._wrap(array, self.label_names_)
 
@@ -200,20 +199,6 @@ class PrecomputedProbabilities(LabelsetPredictor):
             make = SparseIndependentLabels.from_logits if from_logits else SparseIndependentLabels
             return make(array, floor=self.floor, label_names=label_names)
         return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        expect(self.kind in _SHAPES, "`kind` must be one that is known")
-        is_floor = self.floor is None or (is_number(self.floor, 0) and self.floor < 0.5)
-        expect(is_floor, "`floor` must be a probability below a half")
-        n_labels, names = len(self.label_names_), self.column_names_
-        n_columns = 2**n_labels if self.kind == "joint" else n_labels
-        expect(self.n_features_in_ == n_columns, "`n_features_in_` must suit the labels")
-        expect(self._labels_are_named in (True, False), "labels must be named or not")
-        if names is not None:
-            may_differ = not self._labels_are_named
-            same = sorted(names) == sorted(self.label_names_)
-            expect(may_differ or same, "`column_names_` must be the names of the labels")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

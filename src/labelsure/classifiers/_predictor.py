@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import (
     Features,
     check_learner,
@@ -32,7 +32,7 @@ from labelsure.labelsets import (
 )
 from labelsure.named_labelsets import holds_names, read_labelsets
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, are_counted, expect, is_count
+from labelsure.saving import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -46,7 +46,8 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     be sparse or have missing values, and `_decide`, which chooses the labelset to predict.
     """
 
-    label_names_: tuple[str, ...]
+    label_names_: LabelNames
+    n_labels_: int
     classes_: Classes
 
     @abstractmethod
@@ -94,8 +95,8 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             self, X, y, multi_output=True, ensure_min_samples=min_samples, **self._requirements()
         )
         targets = read_targets(Y)
-        self.classes_ = targets.classes
-        self.label_names_ = names or read_label_names(y, targets.labelsets.shape[1])
+        self.classes_, self.n_labels_ = targets.classes, targets.labelsets.shape[1]
+        self.label_names_ = names or read_label_names(y, self.n_labels_)
         return X, targets.labelsets
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
@@ -177,36 +178,6 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             "ensure_all_finite": "allow-nan" if allow_nan else True,
         }
 
-    def _check_loaded(self) -> None:
-        names, classes = self.label_names_, self.classes_
-        is_counted = are_counted(names)
-        expect(
-            is_counted
-            or (isinstance(names, tuple) and len(names) > 0 and len(set(names)) == len(names)),
-            "`label_names_` must be distinct names, at least one",
-        )
-        is_text = is_counted or all(isinstance(name, str) for name in names)
-        expect(is_text, "`label_names_` must be texts")
-        if isinstance(classes, list):
-            both = [known.tolist() for known in classes]
-            is_one_for_all = len(both) == 1 and len(names) > MAX_WRITTEN_NAMES
-            n_classes = 1 if is_one_for_all else len(names)
-            expect(both == [[0, 1]] * n_classes, "`classes_` must be 0 and 1 for each label")
-        else:
-            two = len(names) == 1 and classes.shape == (2,) and classes[0] != classes[1]
-            expect(two, "`classes_` must be two values for a single label")
-        n_features = getattr(self, "n_features_in_", 1)
-        expect(is_count(n_features), "`n_features_in_` must be a number of features")
-
-    def _check_learners(self, learners: Any) -> None:
-        """Raise an `InputError` unless there is one learner with probabilities for each label."""
-        expect(
-            isinstance(learners, list)
-            and len(learners) == len(self.label_names_)
-            and all(hasattr(learner, "predict_proba") for learner in learners),
-            "`estimators_` must hold a learner with `predict_proba` for each label",
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -258,7 +229,7 @@ class LabelsetClassifier(LabelsetPredictor):
         self,
         X: Features,
         Y: Labelsets,
-        label_names: Sequence[str],
+        label_names: Sequence[str] | None,
         sample_weight: Floats | None = None,
     ) -> Self:
         """Fit to arrays that are checked already, for estimators that hold such a classifier.
@@ -268,14 +239,15 @@ class LabelsetClassifier(LabelsetPredictor):
         X, Y
             As `_check_training_data` returns them, or some of their rows.
         label_names
-            One for each label.
+            One for each label, or None.
         sample_weight
             (n,) weights above 0, which the base learner takes.
         """
         learner = check_learner(self.estimator)
         self.n_features_in_ = X.shape[1]
         self.classes_ = _classes_of_labelsets(Y.dtype, Y.shape[1])
-        self.label_names_ = tuple(label_names)
+        self.label_names_ = None if label_names is None else tuple(label_names)
+        self.n_labels_ = Y.shape[1]
         self._fit_clones(learner, X, Y, sample_weight)
         return self
 
@@ -373,8 +345,8 @@ def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def read_label_names(Y: Any, n_labels: int) -> tuple[str, ...]:
-    """Return the column names of a DataFrame, the name of a Series, otherwise y0, y1, ..."""
+def read_label_names(Y: Any, n_labels: int) -> LabelNames:
+    """Return the column names of a DataFrame, the name of a Series, otherwise None."""
     names = names_in(Y)
     series_name = getattr(Y, "name", None)
     if names is None and series_name is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelsure._storage import check_output_file
+from labelsure.cli._console import STDOUT, open_stdout
 from labelsure.cli._options import OpenCostOption, RowsOption, TrustOption
 from labelsure.errors import InputError
 
@@ -55,6 +58,8 @@ def report(
 
     labelsure report runs/paper --out study.html
     """
+    place = open_stdout(out)
+    check_output_file(place, [subject, *(inputs or []), *([] if truth is None else [truth])])
     if subject.is_dir():
         page = _report_study(subject, given=bool(inputs or truth))
     else:
@@ -73,7 +78,8 @@ def report(
             rows_per_unit=rows_per_unit or UNIT_ROWS,
             trust=trust or (),
         )
-    print(f"Report {page.save(out)}")
+    page.save(place)
+    print(f"Report {out}", file=sys.stderr if str(out) == STDOUT else sys.stdout)
 
 
 def _report_study(folder: Path, *, given: bool) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -30,15 +30,11 @@ from labelsure.distributions import (
     make_random_state,
 )
 from labelsure.errors import InputError
-from labelsure.labelsets import given_names, index_of, names_in, refuse_masked
+from labelsure.labelsets import index_of, names_in, refuse_masked
 from labelsure.named_labelsets import read_labelsets
 from labelsure.named_rows import align_rows
 from labelsure.recalibration import ChainDependence
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect
-
-if TYPE_CHECKING:
-    pass
 
 MIN_SAMPLES = 10
 MAX_SEED = np.iinfo(np.int32).max
@@ -210,7 +206,7 @@ class DependenceLayer(LabelsetPredictor):
             dist = fitted.distribution_of_checked(X)
         else:
             knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
-            names = None if knows_names else given_names(self.label_names_)
+            names = None if knows_names else self.label_names_
             dist = as_distribution(fitted, X, label_names=names)
         if isinstance(dist, IndependentLabels):
             return dist
@@ -231,12 +227,11 @@ class DependenceLayer(LabelsetPredictor):
         y = y if order is None else _safe_indexing(y, order)
         if _is_vector(y):
             targets = read_targets(np.asarray(y))
-            self.classes_, self.label_names_ = targets.classes, ("y0",)
+            self.classes_, self.label_names_, self.n_labels_ = targets.classes, None, 1
             return targets.labelsets[:, 0].astype(np.int64)
         read = read_labelsets(y, name="y")
-        n_labels = read.rows.shape[1]
-        self.classes_ = [np.array([0, 1]) for _ in range(n_labels)]
-        self.label_names_ = read.label_names or tuple(f"y{j}" for j in range(n_labels))
+        self.label_names_, self.n_labels_ = read.label_names, read.rows.shape[1]
+        self.classes_ = [np.array([0, 1]) for _ in range(self.n_labels_)]
         if read.label_names is None or names_in(y) is not None:
             return y if names_in(y) is not None else read.rows.astype(np.int64)
         import pandas as pd
@@ -285,18 +280,6 @@ class DependenceLayer(LabelsetPredictor):
                 f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
                 "`DependenceLayer(PrecomputedProbabilities()).fit(probabilities, y)`."
             )
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_parameters()
-        expect(
-            type(self.dependence_) is ChainDependence
-            and self.dependence_.label_names_ == self.label_names_,
-            "`dependence_` must be a ChainDependence of the same labels",
-        )
-        known = ("predict_distribution", "predict_proba")
-        is_model = any(hasattr(self.estimator_, name) for name in known)
-        expect(is_model, "`estimator_` must be a model with probabilities")
 
 
 def _is_for_one_label(model: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES
-from labelsure._typing import Floats, Indices, Labelsets, Names, RandomState, Rows
+from labelsure._typing import Floats, Indices, LabelNames, Labelsets, Names, RandomState, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
@@ -29,7 +29,6 @@ from labelsure.labelsets import (
     check_label_names,
     check_labelsets,
     count_axes,
-    given_names,
 )
 from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
@@ -50,7 +49,7 @@ class LabelsetDistribution(ShownInstances, ABC):
     n_samples, n_labels
         The size of the batch and the number of labels.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
     """
 
     sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
@@ -73,8 +72,8 @@ class LabelsetDistribution(ShownInstances, ABC):
         return self._n_labels
 
     @property
-    def label_names(self) -> tuple[str, ...]:
-        """The names of the labels, in the order of the columns."""
+    def label_names(self) -> LabelNames:
+        """The names of the labels, in the order of the columns; None where they have none."""
         return self._label_names
 
     @property
@@ -116,9 +115,8 @@ class LabelsetDistribution(ShownInstances, ABC):
         shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
         if isinstance(Y, np.ndarray) and not self.sparse_rows:
             return check_labelsets(Y, **shape)
-        names = given_names(self.label_names)
         shape["sparse"] = self.sparse_rows
-        return align_labelsets(Y, **shape, label_names=names, index=self.index)
+        return align_labelsets(Y, **shape, label_names=self.label_names, index=self.index)
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""

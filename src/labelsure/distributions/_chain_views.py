@@ -10,7 +10,7 @@ import numpy as np
 from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions._answers import View
 from labelsure.distributions._draw_rounds import (
     CollisionPhase,
@@ -88,7 +88,7 @@ class ChainViews:
 
     chains: WeightedChains
     engine: Engine
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     random_state: int
 
     def __len__(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._limits import cut_rows
-from labelsure._typing import Indices, Labelsets
+from labelsure._typing import Indices, LabelNames, Labelsets
 from labelsure.distributions._answers import Support
 from labelsure.distributions._chain_views import ChainViews, Question
 from labelsure.distributions._enumeration import Enumeration, add_greedy
@@ -62,9 +62,7 @@ def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: in
     return Support(table, np.ones(len(rows)), elsewhere, found.largest_unseen)
 
 
-def _share_rest(
-    found: Enumeration, draws: Labelsets, label_names: tuple[str, ...]
-) -> LabelsetTable:
+def _share_rest(found: Enumeration, draws: Labelsets, label_names: LabelNames) -> LabelsetTable:
     """Return enumerated labelsets with their own probabilities, and draws that share what is left.
 
     A draw says little of the probability of its own labelset: the mode is one of those enumerated.

@@ -57,7 +57,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         probable, and none is certain, so that no labelset is impossible; 0 takes them as they are.
         `suggest_floor` finds one from labelled instances.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
 
     Examples
     --------

@@ -15,10 +15,9 @@ from labelsure.distributions import IndependentLabels, LabelsetDistribution, Pro
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
-from labelsure.labelset_rows import differing_rows
+from labelsure.labelset_rows import differing_rows, show_names
 from labelsure.metrics import COUNTS, Metric, MetricLike, check_metrics
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.saving import expect
 from labelsure.score_columns import DECISION_RULE, PARTIAL
 from labelsure.score_table import ScoreTable
 
@@ -151,10 +150,11 @@ def _check_answers(dist: LabelsetDistribution, answers: PartialLabelsets) -> Non
     shapes = [(len(batch), batch.n_labels) for batch in (dist, answers)]
     if shapes[0] != shapes[1]:
         raise InputError(f"Answers must have shape {shapes[0]}, got shape {shapes[1]}.")
-    if tuple(answers.label_names) != dist.label_names:
+    names, own_names = answers.label_names, dist.label_names
+    if names is not None and own_names is not None and tuple(names) != tuple(own_names):
         raise InputError(
             "The answers must have the labels of the distribution, in their order, "
-            f"{', '.join(dist.label_names[:5])}, got {', '.join(answers.label_names[:5])}."
+            f"{', '.join(own_names[:5])}, got {', '.join(names[:5])}."
         )
     index, own = answers.index, dist.index
     if index is not None and own is not None and not index.equals(own):
@@ -199,7 +199,8 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
     some = source if len(rows) == len(source) else source[rows]
     if some.sparse_rows:
         return View.of_table(table, rows).with_columns(*largest_marginals(some))
-    return View.of_table(table, rows, calibration_marginals(some), source.label_names)
+    names = show_names(source.label_names, source.n_labels)
+    return View.of_table(table, rows, calibration_marginals(some), names)
 
 
 N_PREDICTED = "n_predicted"
@@ -355,15 +356,6 @@ class GroupLevels:
                 what = self.argument.removesuffix("s").replace("_", " ")
                 raise unknown_name(what, str(name), self.names)
         return np.array([position[str(name)] for name in seen], dtype=np.intp)[inverse]
-
-    def check_loaded(self, argument: str) -> None:
-        """Raise an `InputError` if these cannot be the groups of an argument."""
-        expect(self.argument == argument, "groups must belong to their argument")
-        names = self.names
-        expect(
-            names is None or (isinstance(names, list) and names == sorted(set(names)) != []),
-            f"the names of `{argument}` must be distinct and in order",
-        )
 
 
 def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArray[Any] | None:

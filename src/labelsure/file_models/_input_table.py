@@ -158,7 +158,5 @@ def _read_precomputed(model: PrecomputedProbabilities) -> PredictionColumns:
             "stand in a file. Make it by `labelsure calibrate`."
         )
     layout = "positions" if model.column_names_ is None else "columns"
-    names = model.label_names_
-    columns = PredictionColumns(names, layout, logits=model.kind == "logit")
-    columns.label_names_ = names
-    return columns
+    names = model.label_names_ or model.n_labels_
+    return PredictionColumns(names, layout, logits=model.kind == "logit").fit(None)

@@ -14,7 +14,13 @@ import numpy as np
 from labelsure._kernels.threads import one_thread
 from labelsure._storage import checksum_bytes, expand_path, first_line, read_bytes, write_text
 from labelsure._typing import AnyPath
-from labelsure.errors import DataError, InputError, LabelsureError, RowsError
+from labelsure.errors import (
+    DataError,
+    InputError,
+    LabelsureError,
+    RowsError,
+    UnseenValuesWarning,
+)
 from labelsure.saving import load
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
 from labelsure.table_files import Unit, read_unit
@@ -153,12 +159,15 @@ class UnitOutcome:
         Why it failed, in a sentence.
     is_of_rows
         Whether that is about rows of this unit alone, so that others may be fine.
+    warnings
+        What was unusual about its values.
     """
 
     number: int
     notes: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     is_of_rows: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def score_unit(task: UnitTask) -> UnitOutcome:
@@ -171,9 +180,11 @@ def score_unit(task: UnitTask) -> UnitOutcome:
     """
     number = task.unit.number
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")  # those of the model were shown when the run began
-            return UnitOutcome(number, _score(task))
+            warnings.simplefilter("always", UnseenValuesWarning)
+            notes = _score(task)
+        return UnitOutcome(number, notes, warnings=tuple(str(one.message) for one in caught))
     except RowsError as error:
         return UnitOutcome(number, problem=str(error), is_of_rows=True)
     except LabelsureError as error:
@@ -267,10 +278,19 @@ def _make_table(
         table = model.assess(X, k=n_shown).to_frame(**settings)
     table.index = frame.index
     if ids is not None:
-        # Of one type in all units: what is no whole number in the file is text.
-        values = ids.to_numpy()
-        table.insert(0, "id", values if values.dtype.kind in "iu" else values.astype(str))
+        table.insert(0, "id", _read_ids(ids, frame.index))
     return table
+
+
+def _read_ids(ids: pd.Index, index: pd.Index) -> pd.Series[Any]:
+    """Return ids of one type in all units: whole numbers by the file's type, all else as text."""
+    import pandas as pd
+
+    if pd.api.types.is_integer_dtype(ids.dtype):
+        unsigned = pd.api.types.is_unsigned_integer_dtype(ids.dtype)
+        return pd.Series(ids.astype("UInt64" if unsigned else "Int64"), index=index)
+    texts = [None if pd.isna(value) else str(value) for value in ids]
+    return pd.Series(texts, index=index, dtype=object)
 
 
 def score_frame(

@@ -154,6 +154,12 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath]) -> list[TablePath]:
 
 def _split_array(given: AnyPath) -> TablePath:
     """Return the file and the array of ``data.npz:scores``."""
+    scheme, mark, _ = str(given).partition("://")
+    if mark and scheme.isalnum():
+        raise InputError(
+            f"The input must be a file or folder of this machine, got {str(given)!r}. Copy it "
+            "here, or mount it."
+        )
     name, colon, array = str(given).rpartition(":")
     if colon and name.lower().endswith(".npz"):
         return TablePath(expand_path(name), array)
@@ -172,7 +178,14 @@ def _files_of(path: TablePath) -> list[TablePath]:
         raise DataError(
             f"The folder {str(path.file)!r} cannot be read: {error.strerror}."
         ) from error
-    files = [entry for entry in entries if entry.is_file() and entry.name[0] not in "._"]
+    files = [entry for entry in entries if entry.name[0] not in "._"]
+    for entry in files:
+        if not entry.is_file():
+            what = "a folder" if entry.is_dir() else "a link to nothing, a pipe or a device"
+            raise DataError(
+                f"The folder {str(path.file)!r} must hold files only, {entry.name!r} is {what}. "
+                "Name the folders in which the files are, and move away what is no file."
+            )
     if not files:
         raise DataError(
             f"The folder {str(path.file)!r} must hold files with a table, it holds none. Name the "
