@@ -39,7 +39,6 @@ from labelsure.score_columns import (
     DECISION_RULE,
     LOG_FREQUENCY,
     METRIC_COLUMNS,
-    SPREAD,
     TRUE_P_EMPTY,
 )
 
@@ -342,10 +341,6 @@ class ScoreTable:
     def true_expected(self, metric: MetricLike, empty: float) -> Floats:
         """Return the same under the true distribution, which only simulated data has."""
         return self._expected(get_metric(metric), empty, "true_")
-
-    def spread(self, metric: MetricLike) -> Floats:
-        """Return how far apart the members' expected accuracies of each decision are, (n,)."""
-        return self._column(SPREAD.format(get_metric(metric).name))
 
     def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of the decision with the highest expected accuracy, (n,)."""

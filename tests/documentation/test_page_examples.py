@@ -44,7 +44,6 @@ def check_block(text, names, page, line):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page(page, monkeypatch, tmp_path):
     monkeypatch.delenv("LABELSURE_DATA", raising=False)
-    monkeypatch.setenv("LABELSURE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
     for line, text in blocks(page):

@@ -25,7 +25,7 @@ FROM_TRUTH = "these predictions and their truth"
 
 
 def make_model_report(
-    model: Any, batches: Iterable[Batch], title: str, open_cost: Any = None
+    model: Any, batches: Iterable[Batch], title: str, open_cost: float | None = None
 ) -> Page:
     """Return the page of a fitted model, and of the predictions that it makes for some instances.
 
@@ -39,7 +39,7 @@ def make_model_report(
     title
         Of the page.
     open_cost
-        As of `labelsure.decide`; None does not show which labels are better left open.
+        As of `Assessment.leave_open`; None does not show which labels are better left open.
     """
     from labelsure import __version__
 
@@ -75,7 +75,7 @@ def make_model_report(
 class _Batches:
     """What is known of the predictions so far."""
 
-    def __init__(self, model: Any, metrics: list[Metric], open_cost: Any) -> None:
+    def __init__(self, model: Any, metrics: list[Metric], open_cost: float | None) -> None:
         self.model, self.metrics = model, metrics
         self.sums: BatchSums | None = None
         self.compared: list[tuple[Floats, Floats]] = []  # estimated and actual accuracies

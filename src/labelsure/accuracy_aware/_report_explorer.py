@@ -51,7 +51,7 @@ class InstanceSample:
     seed
         Of the sample.
     open_cost
-        As of `labelsure.decide`; None does not show which labels are better left open.
+        As of `Assessment.leave_open`; None does not show which labels are better left open.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class InstanceSample:
         empty: float,
         n_labels: int,
         seed: int = 0,
-        open_cost: Any = None,
+        open_cost: float | None = None,
     ) -> None:
         self.metrics, self.empty, self.open_cost = list(metrics), empty, open_cost
         self.size = FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES

@@ -74,7 +74,9 @@ def info(name: NameOrFolder, data: Folder = None, as_json: AsJson = False) -> No
 
 @data_app.command("fetch")
 def fetch(name: Name, as_json: AsJson = False) -> None:
-    """Fetch a data set from OpenML into the cache, where studies find it; embedded ones are there.
+    """Fetch a data set from OpenML into scikit-learn's data home, where studies find it.
+
+    Embedded data sets need no fetching.
 
     [bold]Example[/bold]
 

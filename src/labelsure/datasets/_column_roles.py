@@ -91,12 +91,6 @@ class ColumnChoice:
         """Return the same choice with other labels."""
         return replace(self, labels=labels)
 
-    @property
-    def cache_parts(self) -> list[Any]:
-        """All that the result depends on, as JSON can write it."""
-        labels = sorted(self.labels) if isinstance(self.labels, frozenset) else repr(self.labels)
-        return [labels, self.index, repr(self.drop), self.sep]
-
     def assign(self, names: Sequence[str]) -> AssignedColumns:
         """Return what each column of a file is.
 

@@ -17,7 +17,6 @@ from labelsure.estimation._fitted_estimator import FittedEstimator
 from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samples
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._loaded_estimator import check_loaded_estimator
 from labelsure.estimation._models import FitSettings, Outcomes
 from labelsure.metrics import MetricLike, check_empty, get_metric
 
@@ -34,13 +33,12 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
-        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
-        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
-        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
-        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
-        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
-        nearly as well as any (`docs/calibration.md`).
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
+        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
+        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
+        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
+        and else "full", also on data that did not choose them the sharpest (`docs/features.md`),
+        and calibrated nearly as well as any (`docs/calibration.md`).
     model
         "ridge" (the paper's logistic model with a ridge penalty) or "plugin" (the expected
         accuracy under the distribution, nothing fitted).
@@ -188,9 +186,6 @@ class AccuracyEstimator(FittedEstimator):
         self.dispersion_ = Dispersion.of_residuals(by_others, values)
         self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
-
-    def _check_loaded(self) -> None:
-        check_loaded_estimator(self)
 
     def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
