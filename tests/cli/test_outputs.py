@@ -11,6 +11,7 @@ import pytest
 from scored_files import make_model, make_rows
 
 import labelsure as ls
+from labelsure._pages import Page
 from labelsure.cli import main
 from labelsure.scoring import score_files
 
@@ -71,6 +72,18 @@ def test_no_output_is_an_input(folder, words, capsys):
     assert main(words.split()) == 2
     assert capsys.readouterr().err.startswith("labelsure: ")
     assert contents(folder) == before
+
+
+def test_a_page_may_stand_in_the_folder_of_its_run(folder, monkeypatch, capsys):
+    (folder / "run" / "tables").mkdir(parents=True)
+    (folder / "run" / "scores.parquet").write_text("mine")
+    page = Page("model", {"title": "Study"})
+    monkeypatch.setattr("labelsure.cli._report._report_study", lambda folder, given: page)
+    monkeypatch.setattr(Page, "html", "<!DOCTYPE html>")
+    assert main(["report", "run", "--out", "run/scores.parquet"]) == 2
+    assert (folder / "run" / "scores.parquet").read_text() == "mine"
+    assert main(["report", "run", "--out", "run/report.html"]) == 0
+    assert (folder / "run" / "report.html").read_text() == "<!DOCTYPE html>"
 
 
 def test_bad_rows_replace_no_file_unasked(folder, capsys):

@@ -321,7 +321,7 @@ def test_answers_are_votes():
         (
             SCORES.drop(columns="id"), TRUTH[NAMES][:-1], {},
             "Predictions and truth must have the same rows where no column names them, got 400 in "
-            "the predictions and 399 in the truth. Name a column of ids with `id_column` (`--id`).",
+            "the predictions and 399 in the truth. Name a column of ids with `id_column`.",
         ),
         (SCORES[:-7], TRUTH, {}, "missing are the ids 'k393', 'k394', 'k395', 'k396', 'k397' and"),
         (SCORES, TRUTH.assign(id="k0"), {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
@@ -331,7 +331,7 @@ def test_answers_are_votes():
         (
             SCORES, TRUTH.drop(columns="wet"), {},
             "The columns of `the truth` must be the labels of the predictions (say which with "
-            "`labels`, `--labels`), in any order; missing are 'wet'.",
+            "`labels`), in any order; missing are 'wet'.",
         ),
         (SCORES, TRUTH, {"labels": "cold,dry"}, "Unknown column of the truth 'dry'."),
         (SCORES.drop(columns="wet"), TRUTH, {"labels": NAMES}, "missing are 'wet'. Add or rename"),

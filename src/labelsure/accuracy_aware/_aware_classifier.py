@@ -10,22 +10,21 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._typing import Floats, Labelsets, Mask
+from labelsure._warnings import hold_warnings, warn
 from labelsure.accuracy_aware._assessment import Assessment, assess_predictions
 from labelsure.accuracy_aware._calibration import (
     WrappedModel,
     calibrate,
     make_recalibration,
-    warn_once,
 )
 from labelsure.accuracy_aware._metadata import make_router, route_parameters
 from labelsure.accuracy_aware._model_card import (
-    check_loaded_classifier,
     describe_policy,
     make_card,
 )
 from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
-from labelsure.accuracy_aware._region_fit import check_loaded_region, fit_region
+from labelsure.accuracy_aware._region_fit import fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     align_truth,
@@ -39,6 +38,7 @@ from labelsure.classifiers import (
     EnsembleOfClassifierChains,
     LabelsetClassifier,
     LabelsetPredictor,
+    ProbabilityWarning,
     as_distribution,
 )
 from labelsure.decisions import decide
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._pages import Page
-DEFAULT_TITLE = "How accurate is it?"
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -185,18 +184,22 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_parameters(self, self._new_estimator())
         routed = route_parameters(self, {"sample_weight": sample_weight, **params})
         data = self._read_training_data(X, y, *routed)
-        with warn_once():
+        with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             needs_half = make_policy(self) is not None or self.region is not None
             found = calibrate(
                 self._wrap(), data, self.cv, needs_half=needs_half, random_state=self.random_state
             )
+        if suspects:
+            warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)
         self.region_ = fit_region(self.region, found.for_policy)
         self.estimator_, self.recalibration_ = found.fitted, found.recalibration
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         judge = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
         judge.fit(found.for_estimator, Y_train=found.seen)
-        self.accuracy_estimator_ = add_training_gain(judge, found.for_estimator, found.half_trained)
+        self.accuracy_estimator_ = add_training_gain(
+            judge, found.for_estimator, found.half_trained, self.level
+        )
         self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):
@@ -349,12 +352,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """What the policy accepts, and whether that is guaranteed, in words."""
         check_is_fitted(self, "accuracy_estimator_")
         return describe_policy(self.policy_, self.guaranteed_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        check_parameters(self, self._new_estimator())
-        check_loaded_region(self)
-        check_loaded_classifier(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +18,7 @@ from sklearn.utils.validation import _check_method_params
 from labelsure._typing import Indices, LabelNames, Labelsets
 from labelsure.accuracy_aware._training_data import TrainingData
 from labelsure.accuracy_aware._training_gain import HalfTrained
-from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
+from labelsure.classifiers import LabelsetClassifier
 from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import LabelsetFrequencies
@@ -336,17 +335,3 @@ def _take_half(rows: Indices, data: TrainingData, rng: np.random.RandomState) ->
     units = rows if data.groups is None else np.asarray(data.groups)[rows]
     distinct = rng.permutation(np.unique(units))
     return rows[np.isin(units, distinct[: (len(distinct) + 1) // 2])]
-
-
-@contextmanager
-def warn_once() -> Iterator[None]:
-    """Join the warnings of suspect probabilities, which each fold may repeat, into one."""
-    with warnings.catch_warnings(record=True) as caught:
-        yield
-    suspect = [entry for entry in caught if issubclass(entry.category, ProbabilityWarning)]
-    for entry in caught:
-        if entry not in suspect:
-            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
-    if suspect:
-        texts = dict.fromkeys(str(entry.message) for entry in suspect)
-        warnings.warn("\n".join(texts), ProbabilityWarning, stacklevel=4)

@@ -28,7 +28,6 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect, is_array
 
 HELD_OUT = 0.2
 """The share of the instances by which a restart is stopped."""
@@ -163,21 +162,6 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
         is_real = isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool)
         if not is_real or not 0 < self.C < np.inf:
             raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_parameters()
-        R, K, d, L = self.n_restarts, self.n_components, self.n_features_in_, self.n_labels_
-        for name, shape in (
-            ("gates_", (R, d + 1, K)),
-            ("coefficients_", (R, K, d + 1, L)),
-            ("scale_", (d,)),
-            ("n_iter_", (R,)),
-            ("held_out_", (R,)),
-        ):
-            right = is_array(getattr(self, name), shape)
-            expect(right, f"`{name}` must be numbers of shape {shape}")
-        expect(bool((self.scale_ > 0).all()), "`scale_` must be above 0")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from labelsure.labelset_rows import (
 from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
 from labelsure.named_rows import align_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect, is_number
 from labelsure.weighted_labelsets import WeightedLabelsets
 
 _SHAPES = {
@@ -200,18 +199,6 @@ class PrecomputedProbabilities(LabelsetPredictor):
             make = SparseIndependentLabels.from_logits if from_logits else SparseIndependentLabels
             return make(array, floor=self.floor, label_names=label_names)
         return wrap_probabilities(array, kind=self.kind, label_names=label_names, name="`X`")
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        expect(self.kind in _SHAPES, "`kind` must be one that is known")
-        is_floor = self.floor is None or (is_number(self.floor, 0) and self.floor < 0.5)
-        expect(is_floor, "`floor` must be a probability below a half")
-        n_labels, names = self.n_labels_, self.column_names_
-        n_columns = 2**n_labels if self.kind == "joint" else n_labels
-        expect(self.n_features_in_ == n_columns, "`n_features_in_` must suit the labels")
-        if names is not None:
-            same = sorted(names) == sorted(self.label_names_ or ())
-            expect(same, "`column_names_` must be the names of the labels")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

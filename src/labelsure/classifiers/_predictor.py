@@ -32,7 +32,7 @@ from labelsure.labelsets import (
 )
 from labelsure.named_labelsets import holds_names, read_labelsets
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, check_loaded_labels, expect, is_count
+from labelsure.saving import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -177,28 +177,6 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             "order": "C",
             "ensure_all_finite": "allow-nan" if allow_nan else True,
         }
-
-    def _check_loaded(self) -> None:
-        n_labels, classes = check_loaded_labels(self), self.classes_
-        if isinstance(classes, list):
-            both = [known.tolist() for known in classes]
-            is_one_for_all = len(both) == 1 and n_labels > MAX_WRITTEN_NAMES
-            n_classes = 1 if is_one_for_all else n_labels
-            expect(both == [[0, 1]] * n_classes, "`classes_` must be 0 and 1 for each label")
-        else:
-            two = n_labels == 1 and classes.shape == (2,) and classes[0] != classes[1]
-            expect(two, "`classes_` must be two values for a single label")
-        n_features = getattr(self, "n_features_in_", 1)
-        expect(is_count(n_features), "`n_features_in_` must be a number of features")
-
-    def _check_learners(self, learners: Any) -> None:
-        """Raise an `InputError` unless there is one learner with probabilities for each label."""
-        expect(
-            isinstance(learners, list)
-            and len(learners) == self.n_labels_
-            and all(hasattr(learner, "predict_proba") for learner in learners),
-            "`estimators_` must hold a learner with `predict_proba` for each label",
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,6 @@ and with the shape of what it predicts, so that none is taken for another.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from labelsure import distributions
 from labelsure._typing import Floats, Names
+from labelsure._warnings import warn
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
 from labelsure.distributions import (
     ROUNDING,
@@ -254,27 +254,25 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
     names = [repr(name) for name in show_names(dist.label_names, labels)]
     shown = ", ".join(names[:N_LISTED])
     more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
-    warnings.warn(
+    warn(
         f"The probability of {shown}{more} is 0 or 1, to seven digits, in every row: the "
         "label had a single "
         "class in training, or the columns are not what they are taken for. Such a label counts "
         "as all but certain; drop it, or smooth its probability.",
         ProbabilityWarning,
-        stacklevel=2,
     )
 
 
 def _warn_of_softmax(n_labels: int) -> None:
     is_power = n_labels & (n_labels - 1) == 0
     joint = ' If they are those of all labelsets, pass kind="joint".' if is_power else ""
-    warnings.warn(
+    warn(
         "Each row of probabilities sums to one, as those of classes do of which each instance has "
         "exactly one (a softmax), but they are taken as P(y_j = 1) of independent labels. For "
         "labels that can occur together train one sigmoid output each. If each instance has "
         f"exactly one label, use `LabelsetTable([np.eye({n_labels}, dtype=int)] * len(P), P)`."
         f"{joint}",
         ProbabilityWarning,
-        stacklevel=2,
     )
 
 

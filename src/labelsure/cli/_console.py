@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +67,22 @@ def refuse_stdout(out: Path) -> Path:
             "standard output. Choose a name."
         )
     return out
+
+
+@contextmanager
+def print_notes(quiet: bool) -> Iterator[None]:
+    """Print warnings as one line each on stderr at the end.
+
+    Parameters
+    ----------
+    quiet
+        Print none.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):
+        print(f"Note: {on_one_line(text)}", file=sys.stderr)
 
 
 def on_one_line(text: str) -> str:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelsure._storage import check_output_file, expand_path, is_stream
-from labelsure.cli._console import make_console, on_one_line, refuse_stdout
+from labelsure.cli._console import make_console, on_one_line, print_notes, refuse_stdout
 from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
@@ -132,7 +128,7 @@ def train(
     from labelsure.file_models import train_model
 
     check_output_file(refuse_stdout(out), data)
-    with _notes(quiet or as_json):
+    with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = train_model(
             data,
             labels=labels,
@@ -201,7 +197,7 @@ def calibrate(
         raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
     inputs = [predictions, truth, *([] if labels_from is None else [labels_from])]
     check_output_file(refuse_stdout(out), inputs)
-    with _notes(quiet or as_json):
+    with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = calibrate_model(
             predictions,
             truth,
@@ -256,16 +252,6 @@ def _read_cv(cv: str | None) -> int | float | None:
         raise InputError(
             f"`--cv` must be a number of folds, such as 5, or a share, such as 0.4, got {cv!r}."
         ) from error
-
-
-@contextmanager
-def _notes(quiet: bool) -> Iterator[None]:
-    """Show how far distributions are; print warnings as one line each on stderr at the end."""
-    with warnings.catch_warnings(record=True) as caught, InstanceBar(quiet):
-        warnings.simplefilter("always")
-        yield
-    for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):
-        print(f"Note: {on_one_line(text)}", file=sys.stderr)
 
 
 def _finish(model: AccuracyAwareClassifier, out: Path, *, as_json: bool, quiet: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._console import STDOUT, make_console, open_stdout
+from labelsure.cli._console import STDOUT, make_console, open_stdout, print_notes
 from labelsure.cli._options import (
     AuditOption,
     BadRowsOption,
@@ -48,6 +48,12 @@ def score(
     ] = False,
     sep: Annotated[str, typer.Option("--sep", help="Between names of labels in CSV.")] = ";",
     open_cost: OpenCostOption = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe", help="Put ' before texts of CSV that look like formulas."
+        ),
+    ] = False,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
     overwrite: Annotated[
@@ -74,7 +80,8 @@ def score(
     if as_json and out == STDOUT:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
     place = out if out.endswith("/") else open_stdout(out)
-    with RowLines(quiet=as_json or quiet) as lines:
+    is_quiet = as_json or quiet
+    with print_notes(is_quiet), RowLines(quiet=is_quiet) as lines:
         run = score_files(
             model,
             inputs,
@@ -84,6 +91,7 @@ def score(
             probabilities=False if no_probabilities else None,
             sep=sep,
             open_cost=open_cost,
+            spreadsheet_safe=spreadsheet_safe,
             audit=audit,
             seed=seed,
             bad_rows=bad_rows,

@@ -35,7 +35,6 @@ from labelsure.named_labelsets import read_labelsets
 from labelsure.named_rows import align_rows
 from labelsure.recalibration import ChainDependence
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect
 
 MIN_SAMPLES = 10
 MAX_SEED = np.iinfo(np.int32).max
@@ -281,18 +280,6 @@ class DependenceLayer(LabelsetPredictor):
                 f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
                 "`DependenceLayer(PrecomputedProbabilities()).fit(probabilities, y)`."
             )
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_parameters()
-        expect(
-            type(self.dependence_) is ChainDependence
-            and self.dependence_.label_names_ == self.label_names_,
-            "`dependence_` must be a ChainDependence of the same labels",
-        )
-        known = ("predict_distribution", "predict_proba")
-        is_model = any(hasattr(self.estimator_, name) for name in known)
-        expect(is_model, "`estimator_` must be a model with probabilities")
 
 
 def _is_for_one_label(model: Any) -> bool:

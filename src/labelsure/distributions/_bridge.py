@@ -123,7 +123,10 @@ class LabelsetDistribution(ShownInstances, ABC):
         return self._marginals()
 
     def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) and its bounds, each (n, L): of 95% where they come from draws."""
+        """Return P(y_j = 1) and its bounds, each (n, L).
+
+        Where they come from draws, all labels of an instance are within them with 95% confidence.
+        """
         return self._marginal_bounds()
 
     def log_prob(self, Y: Any) -> Floats:

@@ -45,10 +45,10 @@ class ChainMixture(LabelsetDistribution):
     Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
     and throws them away. *certified* looks for the likely labelsets and bounds all others.
     *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
-    ("auto") a mixture is dense up to 16 labels; beyond, it searches for a while, draws where that
-    does not meet the tolerance, and says which in `profile().method`. Log-probabilities and samples
-    need no engine. Beyond dense computation the mode is the best that the search found:
-    `profile().high.top` says what another could have.
+    ("auto") a mixture is dense up to 16 labels, or 14 with a `PrefixChain`; beyond, it searches for
+    a while, draws where that does not meet the tolerance, and says which in `profile().method`.
+    Log-probabilities and samples need no engine. Beyond dense computation the mode is the best that
+    the search found: `profile().high.top` says what another could have.
 
     Parameters
     ----------
@@ -186,9 +186,13 @@ class ChainMixture(LabelsetDistribution):
     @property
     def _is_dense(self) -> bool:
         """Whether all instances get their whole joint, whatever the question."""
-        most = min(_limits.EXACT_LABELS, self.max_exact_labels)
-        is_small = self._engine.name == "auto" and self.n_labels <= most
+        most = _limits.EXACT_LABELS if self._is_linear else _limits.CHEAP_DENSE_LABELS
+        is_small = self._engine.name == "auto" and self.n_labels <= min(most, self.max_exact_labels)
         return self._engine.name == "dense" or is_small
+
+    @property
+    def _is_linear(self) -> bool:
+        return all(isinstance(chain, LinearChain) for chain in self._chains)
 
     @property
     def _is_affordable(self) -> bool:
@@ -263,8 +267,7 @@ class ChainMixture(LabelsetDistribution):
             progress.add(stop - start)
             return part
 
-        linear = all(isinstance(chain, LinearChain) for chain in self._chains)
-        if self._is_dense and linear and self._n_joints == n_threads():
+        if self._is_dense and self._is_linear and self._n_joints == n_threads():
             # Each thread makes joints and sums them up while they are in its cache. Not so with
             # base learners of any kind: they need not bear being asked by several threads.
             self._check_affordable()

@@ -32,7 +32,8 @@ class Engine:
         - "dense": all 2**L probabilities, exact;
         - "certified": the likely labelsets one by one, with guaranteed bounds on all the rest;
         - "sampled": unbiased estimates with 95% intervals;
-        - "auto": dense up to 16 labels; beyond, a short search, and draws where that does not do.
+        - "auto": dense up to 16 labels (14 with base learners that are not linear); beyond, a
+          short search, and draws where that does not do.
     tolerance
         How wide the guaranteed interval of a normalised candidate, or of an expected accuracy, may
         be.

@@ -17,7 +17,6 @@ from labelsure.estimation._fitted_estimator import FittedEstimator
 from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samples
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._loaded_estimator import check_loaded_estimator
 from labelsure.estimation._models import FitSettings, Outcomes
 from labelsure.metrics import MetricLike, check_empty, get_metric
 
@@ -187,9 +186,6 @@ class AccuracyEstimator(FittedEstimator):
         self.dispersion_ = Dispersion.of_residuals(by_others, values)
         self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
-
-    def _check_loaded(self) -> None:
-        check_loaded_estimator(self)
 
     def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)

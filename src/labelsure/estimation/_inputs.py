@@ -18,7 +18,6 @@ from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.labelset_rows import differing_rows, show_names
 from labelsure.metrics import COUNTS, Metric, MetricLike, check_metrics
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.saving import expect
 from labelsure.score_columns import DECISION_RULE, PARTIAL
 from labelsure.score_table import ScoreTable
 
@@ -357,15 +356,6 @@ class GroupLevels:
                 what = self.argument.removesuffix("s").replace("_", " ")
                 raise unknown_name(what, str(name), self.names)
         return np.array([position[str(name)] for name in seen], dtype=np.intp)[inverse]
-
-    def check_loaded(self, argument: str) -> None:
-        """Raise an `InputError` if these cannot be the groups of an argument."""
-        expect(self.argument == argument, "groups must belong to their argument")
-        names = self.names
-        expect(
-            names is None or (isinstance(names, list) and names == sorted(set(names)) != []),
-            f"the names of `{argument}` must be distinct and in order",
-        )
 
 
 def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArray[Any] | None:

@@ -32,7 +32,6 @@ from labelsure.label_metrics import (
     check_label_metric,
 )
 from labelsure.label_outcomes import LabelOutcomes
-from labelsure.saving import are_label_names, expect, is_array, is_number
 
 STEP = 0.1  # to which logits are rounded
 N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing is distinguished
@@ -175,22 +174,6 @@ class LabelCalibration:
     shared: Floats
     offsets: Floats
     dispersions: dict[str, float]
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if this cannot be what `fit` returned."""
-        n_labels = len(self.frequencies)
-        expect(
-            are_label_names(self.label_names, n_labels)
-            and is_array(self.frequencies, (n_labels,))
-            and is_array(self.shared, (N_REPLICATES, len(START)))
-            and is_array(self.offsets, (N_REPLICATES, 2 * n_labels)),
-            "a calibration of labels must have numbers for each label and each replicate",
-        )
-        expect(
-            set(self.dispersions) == set(LABEL_METRICS)
-            and all(is_number(value, 1) for value in self.dispersions.values()),
-            "a calibration of labels must have a dispersion of at least 1 for each average",
-        )
 
     @classmethod
     def fit(cls, outcomes: LabelOutcomes, random_state: int | None) -> LabelCalibration:

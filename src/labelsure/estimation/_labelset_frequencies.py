@@ -20,7 +20,6 @@ from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelset_rows import is_sparse, refuse_other_labels, row_keys
 from labelsure.labelsets import from_text
-from labelsure.saving import expect, is_array
 from labelsure.score_table import ScoreTable
 from labelsure.sparse_rows import make_sparse, sparse_ones
 
@@ -137,60 +136,6 @@ class LabelsetFrequencies:
             names, n_labels = source.label_names, source.n_labels
             refuse_other_labels(names, n_labels, known, n_known, "the training data")
         return table.with_frequencies(self.log_frequencies(read_decisions(table)))
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if these cannot be counts of labelsets."""
-        shape: tuple[int, ...] = getattr(self.labelsets, "shape", ())
-        if self.starts is not None:
-            shape = self._check_loaded_rows()
-        expect(
-            len(shape) == 2
-            and min(shape) > 0
-            and (self.starts is not None or self.labelsets.dtype == np.int8)
-            and (self.starts is not None or bool(np.isin(self.labelsets, (0, 1)).all())),
-            "the labelsets that were seen must be rows of zeros and ones",
-        )
-        keys = row_keys(self.rows)
-        expect(
-            bool((keys[1:] > keys[:-1]).all()),
-            "the labelsets that were seen must be distinct and in order",
-        )
-        expect(
-            is_array(self.counts, shape[:1]) and bool((self.counts >= 1).all()),
-            "each labelset that was seen must have been seen at least once",
-        )
-        names = self.label_names
-        expect(
-            names is None or (isinstance(names, tuple) and len(names) == shape[1]),
-            "the labelsets that were seen must have a name for each label, or none",
-        )
-
-    def _check_loaded_rows(self) -> tuple[int, int]:
-        """Raise an `InputError` if these cannot be sparse rows; return their shape."""
-        starts, labels, n_labels = self.starts, self.labelsets, self.n_labels
-        are_arrays = all(
-            isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype == np.int64
-            for part in (starts, labels)
-        )
-        expect(
-            are_arrays
-            and isinstance(n_labels, int)
-            and starts is not None
-            and len(starts) > 1
-            and starts[0] == 0
-            and starts[-1] == len(labels)
-            and bool((np.diff(starts) >= 0).all())
-            and bool(((labels >= 0) & (labels < n_labels)).all()),
-            "the labelsets that were seen must be rows of labels, one after the other",
-        )
-        steps = np.diff(labels)
-        begins = np.zeros(len(labels), dtype=bool)
-        begins[starts[:-1][starts[:-1] < len(labels)]] = True  # type: ignore[index]
-        expect(
-            bool(((steps > 0) | begins[1:]).all()),
-            "the labels of each labelset that was seen must be in order",
-        )
-        return len(starts) - 1, int(n_labels)  # type: ignore[arg-type]
 
 
 def read_decisions(table: ScoreTable) -> Labelsets:

@@ -28,7 +28,6 @@ from labelsure.estimation._ridge import (
     minimise,
     penalty_path,
 )
-from labelsure.saving import expect, is_array, is_number
 
 EXPECTED = "expected"
 """The feature that is the expected accuracy of the decision itself."""
@@ -110,16 +109,6 @@ class Model(ABC):
             (m,) what `sum_slopes` returns, divided by the number of instances.
         """
 
-    @abstractmethod
-    def check_loaded(self, layout: Layout) -> None:
-        """Raise an `InputError` if a loaded model cannot have been fitted.
-
-        Parameters
-        ----------
-        layout
-            The numbers of features and groups that the estimator has.
-        """
-
 
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
@@ -179,29 +168,6 @@ class RidgeModel(Model):
         """Return the delta method's variance of the mean estimate."""
         return float(slopes @ self.covariance @ slopes)
 
-    def check_loaded(self, layout: Layout) -> None:
-        """Compare the coefficients with the columns, and have them finite."""
-        expect(self.layout == layout, "the layout of the ridge must be that of its features")
-        expect(self.response in RESPONSES, "the response of the ridge must be one that is known")
-        n_free, n_columns = RESPONSES[self.response].n_free, layout.n_columns
-        size = n_free * n_columns
-        expect(
-            is_array(self.coefficients, (n_free, n_columns)),
-            "the coefficients of the ridge must be finite, one for each column",
-        )
-        expect(
-            isinstance(self.scales, np.ndarray)
-            and self.scales.shape == (n_columns,)
-            and bool((self.scales > 0).all()),  # infinite for a column that does not vary
-            "the scales of the ridge must be above 0, one for each column",
-        )
-        expect(
-            is_array(self.covariance, (size, size))
-            and bool((self.covariance.diagonal() >= 0).all()),
-            "the covariance of the ridge must be finite, its diagonal not below 0",
-        )
-        expect(is_number(self.penalty) and self.penalty > 0, "the penalty must be above 0")
-
     def _rates(self, inputs: Inputs) -> Any:
         raw = self.coefficients / self.scales
         n_classes = RESPONSES[self.response].n_classes
@@ -244,9 +210,6 @@ class PluginModel(Model):
     def mean_variance(self, slopes: Floats) -> float:
         """Return 0: nothing was fitted."""
         return 0.0
-
-    def check_loaded(self, layout: Layout) -> None:
-        """Take anything: nothing was fitted."""
 
 
 ACCURACY_MODELS: dict[str, type[Model]] = {

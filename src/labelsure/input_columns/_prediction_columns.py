@@ -33,7 +33,6 @@ from labelsure.input_columns._prediction_layouts import (
     LISTS,
     POSITIONS,
     SCORES,
-    SPARSE_LAYOUTS,
     check_lists_labels,
     read_answers,
     read_cell,
@@ -41,7 +40,7 @@ from labelsure.input_columns._prediction_layouts import (
 )
 from labelsure.labelsets import check_label_names, show_names
 from labelsure.listed_cells import ListedCell, stack_cells
-from labelsure.saving import Savable, check_loaded_labels, expect
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,21 +281,6 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             ]
         return [role.to_dict() for role in roles]
 
-    def _check_loaded(self) -> None:
-        expect(self.layout in LAYOUTS, "`layout` must be one that is known")
-        check_loaded_labels(self)
-        texts = (self.column, self.id_column)
-        expect(
-            all(text is None or isinstance(text, str) for text in texts)
-            and (self.column is not None or self.layout not in HELD_IN_COLUMN),
-            "`column` and `id_column` must be names of columns",
-        )
-        expect(self.logits in (True, False), "`logits` must be true or false")
-        expect(
-            self.sparse in (False, self.layout in SPARSE_LAYOUTS),
-            "`sparse` must be true or false, and suit the layout",
-        )
-
 
 def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
     scores = np.empty(columns.shape)
@@ -330,5 +314,5 @@ def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any
         reasons.setdefault(
             index[at],
             f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `--logits` (in Python logits=True)",
+            "read with `logits`",
         )

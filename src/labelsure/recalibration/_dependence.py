@@ -5,7 +5,7 @@ Section 17 of `docs/algorithms.md` has the formulas.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -20,7 +20,6 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError
 from labelsure.recalibration._gate import Part, Recalibration, join_truth
-from labelsure.saving import expect, is_array
 
 LARGEST_LOGIT = 36.0
 """Of a probability: beyond, 1 - p cannot be told from 0."""
@@ -119,17 +118,6 @@ class ChainDependence(Recalibration):
 
     def _kept(self) -> Links:
         return Links(self.slopes_, self.intercepts_, self.weights_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        n_labels = self.n_labels_
-        for name, shape in (
-            ("slopes_", (n_labels,)),
-            ("intercepts_", (n_labels,)),
-            ("weights_", (n_labels, n_labels)),
-        ):
-            values: Any = getattr(self, name)
-            expect(is_array(values, shape), f"`{name}` must be numbers of shape {shape}")
 
 
 def _read_logits(dist: LabelsetDistribution) -> Floats:

@@ -16,7 +16,7 @@ from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
 from labelsure.labelset_rows import refuse_other_labels, stack_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, check_loaded_labels, expect, is_count, is_number
+from labelsure.saving import Savable
 
 N_FOLDS = 5
 LEVEL = 0.95
@@ -203,21 +203,6 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             f"{self.gain_low_:+.4f} to {self.gain_high_:+.4f} ({self.n_samples_} instances"
             f"{left_out})."
         )
-
-    def _check_loaded(self) -> None:
-        self._check_parameters()
-        check_loaded_labels(self)
-        expect(
-            is_count(self.n_samples_, N_FOLDS) and is_count(self.n_impossible_, 0),
-            "a recalibration must have numbers of instances",
-        )
-        gains = (self.gain_low_, self.gain_, self.gain_high_)
-        expect(
-            all(map(is_number, gains)) and sorted(gains) == list(gains),
-            "the gain must lie within its interval",
-        )
-        kept = not self.gate or self.gain_low_ > 0
-        expect(self.is_kept_ is bool(kept), "`is_kept_` must be what the gate says")
 
 
 def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:

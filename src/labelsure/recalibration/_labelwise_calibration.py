@@ -14,7 +14,6 @@ from labelsure._typing import Floats, Integers
 from labelsure.distributions import IndependentLabels, LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.recalibration._gate import Part, Recalibration, join_truth
-from labelsure.saving import expect
 
 LARGEST_LOGIT = 36.0
 """Of a probability: beyond, 1 - p cannot be told from 0."""
@@ -90,14 +89,6 @@ class LabelwiseCalibration(Recalibration):
 
     def _describe_learned(self) -> str:
         return f" ({self.method})"
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        is_curve = METHODS[self.method].is_curve
-        expect(
-            len(self.curves_) == self.n_labels_ and all(map(is_curve, self.curves_)),
-            f"`curves_` must have a curve ({self.method}) for each label",
-        )
 
 
 class Method(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution, LabelsetTable, check_distribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import refuse_other_labels
-from labelsure.labelsets import check_labelsets, index_of
+from labelsure.labelsets import index_of
 from labelsure.named_rows import align_rows
 from labelsure.partial_labelsets import OPEN
 from labelsure.regions._conformal_ranks import (
@@ -28,7 +27,7 @@ from labelsure.regions._mixed_votes import MixedVotes, Source
 from labelsure.regions._region_answers import RegionLabelsets, mark_labels
 from labelsure.regions._region_scores import SCORES, lower_by_rounding
 from labelsure.regions._region_sentences import say_coverage, say_precision, say_recall
-from labelsure.saving import Savable, check_loaded_labels, expect
+from labelsure.saving import Savable
 from labelsure.selection import check_groups, check_share
 
 MARGINAL = "marginal"
@@ -332,35 +331,3 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if self.precision is None:
             return f"{said}."
         return f"{said}; {say_precision(self.precision, certain_from, self.level)}."
-
-    def _check_loaded(self) -> None:
-        """Work out again what follows from what is kept, and compare."""
-        self.check_parameters()
-        n_labels = check_loaded_labels(self)
-        expect(isinstance(self.has_groups_, bool), "`has_groups_` must be True or False")
-        names = list(self.calibration_)
-        expect(self.has_groups_ or names == [ALL], f"without groups there is one, {ALL!r}")
-        wanted = set(self._shapes(0, n_labels))
-        for name, kept in self.calibration_.items():
-            expect(isinstance(name, str), "`calibration_` must have an entry for each group")
-            expect(set(kept) == wanted, f"`calibration_` must hold {', '.join(sorted(wanted))}")
-            n_samples = len(next(iter(kept.values())))
-            for key, shape in self._shapes(n_samples, n_labels).items():
-                proper = isinstance(kept[key], np.ndarray) and kept[key].shape == shape
-                proper = proper and kept[key].dtype.kind in "if" and not np.isnan(kept[key]).any()
-                expect(n_samples > 0 and proper, f"`{key}` must have numbers for each instance")
-            if "truth" in kept:
-                check_labelsets(kept["truth"], name="truth")
-        again = copy(self)
-        again._set_thresholds()
-        for name in ("quantile_", "certain_from_", "n_samples_", "message_"):
-            same = repr(getattr(self, name)) == repr(getattr(again, name))
-            expect(same, f"`{name}` must be what follows from the labelled instances")
-
-    def _shapes(self, n_samples: int, n_labels: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of everything that `_keep` keeps."""
-        if self.coverage is not None:
-            return {"scores": (n_samples,)}
-        by_label = {"truth": True, "marginals": self._uses_marginals}
-        by_label["maxima"] = self.score != MARGINAL
-        return {key: (n_samples, n_labels) for key, is_kept in by_label.items() if is_kept}

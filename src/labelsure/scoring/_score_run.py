@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +19,7 @@ from labelsure._processes import TaskFailure, watched_workers
 from labelsure._storage import check_outputs, expand_path, is_stream, send_file, write_output
 from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath
-from labelsure.errors import DataError, InputError
+from labelsure.errors import DataError, InputError, UnseenValuesWarning
 from labelsure.saving._file_format import current_version
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, check_suffix
 from labelsure.scoring._parts_folder import PartsFolder
@@ -106,6 +107,7 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     open_cost: float | None = None,
+    spreadsheet_safe: bool = False,
     audit: int | None = None,
     seed: int = 0,
     bad_rows: AnyPath | None = None,
@@ -135,6 +137,9 @@ def score_files(
         The input's column of identifiers; None for that of the model, if it has one.
     top, probabilities, sep, open_cost
         As of `Assessment.to_frame`; `sep` is for CSV alone, which has no lists.
+    spreadsheet_safe
+        Put an apostrophe before texts of CSV that begin with =, +, - or @, which spreadsheets take
+        for formulas. By default data are written as they are.
     audit
         How many rows chance chooses, so that their labels say something about all of them.
     seed
@@ -172,7 +177,7 @@ def score_files(
     """
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     n_jobs = check_jobs(n_jobs, n_threads())
-    settings = TableSettings(top, probabilities, sep, id_column, open_cost)
+    settings = TableSettings(top, probabilities, sep, id_column, open_cost, spreadsheet_safe)
     path = expand_path(out)
     aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
     check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
@@ -193,6 +198,11 @@ def score_files(
             folder = stack.enter_context(TemporaryDirectory())
             place = Path(folder) / f"predictions{check_suffix(path.suffix or STREAM_SUFFIX)}"
         target = _find_target(place, is_folder=str(out).endswith("/"))
+        if spreadsheet_safe and FORMATS[target.suffix].has_lists:
+            raise InputError(
+                "`spreadsheet_safe` is for CSV and TSV, which spreadsheets open, got an output in "
+                f"{target.suffix}. Leave it out, or write CSV."
+            )
         execution = _Execution(target, len(units), progress or (lambda event: None))
         with target.folder.locked(manifest, overwrite=overwrite), watched_workers():
             if aside is not None:
@@ -206,6 +216,9 @@ def score_files(
             execution.join()
         if place != path:
             send_file(place, path)
+    unseen = {k: text for notes in execution.notes.values() for k, text in notes["unseen"].items()}
+    for text in unseen.values():  # one for each column
+        warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     return replace(execution.summarise(n_audited), out=path)
 

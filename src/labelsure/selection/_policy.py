@@ -17,9 +17,8 @@ from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import OPEN
 from labelsure.mean_tests import MEAN_TESTS
-from labelsure.metrics import check_accuracies
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.saving import Savable, expect, is_array
+from labelsure.saving import Savable
 from labelsure.selection._choices import (
     Choice,
     LabelledScores,
@@ -297,29 +296,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             raise unknown_name("outcome", self.outcome, MEAN_TESTS)
         if self.family not in FAMILIES:
             raise unknown_name("family", self.family, FAMILIES)
-
-    def _check_loaded(self) -> None:
-        """Fit again to what is kept, and compare: the rest follows from it."""
-        self.check_parameters()
-        again = clone(self)
-        again.policies_ = None
-        if self.policies_ is None:
-            shape = (self.n_samples_,)
-            is_proper = is_array(self.scores_, shape) and is_array(self.accuracies_, shape)
-            expect(is_proper, "`scores_` and `accuracies_` must have a number for each instance")
-            values = check_accuracies(self.accuracies_, "accuracies_")
-            MEAN_TESTS[self.outcome].check(values)
-            again._fit_shuffled(LabelledScores(self.scores_, values))
-        else:
-            for name, policy in self.policies_.items():
-                is_part = isinstance(name, str) and isinstance(policy, AcceptPolicy)
-                expect(is_part, "`policies_` must hold a policy for the name of each group")
-                same = policy.policies_ is None and policy.get_params() == self.get_params()
-                expect(same, f"the policy of group {name!r} must have the parameters of all")
-            again._join_groups(self.policies_)
-        for name in ("n_samples_", "threshold_", "coverage_", "bound_", "n_needed_", "message_"):
-            same = repr(getattr(self, name)) == repr(getattr(again, name))  # NaN is like NaN
-            expect(same, f"`{name}` must be what follows from scores and accuracies")
 
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""

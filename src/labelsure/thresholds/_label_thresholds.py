@@ -16,7 +16,7 @@ from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import refuse_other_labels
 from labelsure.metrics import Metric, MetricLike, check_empty, get_metric
-from labelsure.saving import Savable, check_loaded_labels, expect, is_number
+from labelsure.saving import Savable
 
 MAX_ROUNDS = 20  # over all labels; a round that gains nothing ends the search, mostly the third
 
@@ -113,21 +113,6 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         if self.k_ is not None:
             return _take_top(dist.marginals(), self.k_)
         return (dist.marginals() >= self.thresholds_).astype(np.int8)
-
-    def _check_loaded(self) -> None:
-        """Compare what a file held with what `fit` leaves behind."""
-        expect(self.rule in RULES, "`rule` must be one of the rules")
-        check_empty(self.empty)
-        n_labels = check_loaded_labels(self)
-        if self.rule == "top_k":
-            proper = self.thresholds_ is None and self.k_ in range(n_labels + 1)
-            expect(proper, "`k_` must be a number of labels, without thresholds")
-        else:
-            found = self.thresholds_  # infinite where a label is never predicted
-            proper = isinstance(found, np.ndarray) and found.dtype.kind == "f" and self.k_ is None
-            proper = proper and found.shape == (n_labels,) and bool((found >= 0).all())
-            expect(proper, "`thresholds_` must hold a number from 0 on for each label")
-        expect(is_number(self.accuracy_), "`accuracy_` must be a number")
 
 
 def _take_top(marginals: Floats, k: int) -> Labelsets:
