@@ -12,7 +12,6 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page(page, monkeypatch, tmp_path):
     monkeypatch.delenv("LABELSURE_DATA", raising=False)
-    monkeypatch.setenv("LABELSURE_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     run_page(page)
 
