@@ -1,4 +1,4 @@
-"""What temperatures and calibration by label do to expected accuracies, on real sets.
+"""What temperature scaling and calibration by label do to expected accuracies, on real sets.
 
     python -m benchmarks.recalibration --data FOLDER [--page docs/recalibration.md]
 
@@ -33,15 +33,12 @@ N_SPLITS = 2
 
 KINDS: dict[str, dict[str, Recalibration]] = {
     "Indep": {
-        "joint": ls.JointTemperature(gate=False),
+        "temperature": ls.TemperatureScaling(gate=False),
         "sigmoid": ls.LabelwiseCalibration("sigmoid", gate=False),
         "isotonic": ls.LabelwiseCalibration("isotonic", gate=False),
     },
-    "Trellis": {
-        "joint": ls.JointTemperature(gate=False),
-        "links": ls.LinkTemperature(gate=False),
-    },
-    "ECC": {"links": ls.LinkTemperature(gate=False)},
+    "Trellis": {"temperature": ls.TemperatureScaling(gate=False)},
+    "ECC": {"temperature": ls.TemperatureScaling(gate=False)},
 }
 COLUMNS = {
     "gain": "log P",
@@ -104,7 +101,7 @@ def cells(name: str, folder: Path) -> Iterator[dict[str, object]]:
                 yield {
                     **where,
                     "kind": kind,
-                    "power": getattr(fitted, "power_", np.nan),
+                    "temperature": getattr(fitted, "temperature_", np.nan),
                     "kept": float(fitted.gain_low_ > 0),
                     **measure(fitted.transform(new), data.Y[test]),
                 }
@@ -154,7 +151,7 @@ def summarise(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def page(six: pd.DataFrame, further: pd.DataFrame) -> str:
-    columns = ["set", "classifier", "kind", "power", "kept", *COLUMNS]
+    columns = ["set", "classifier", "kind", "temperature", "kept", *COLUMNS]
     parts = [HEAD]
     for title, table in (("The six sets", six), ("Further sets", further)):
         parts += [

@@ -4,7 +4,6 @@ Nothing of the package is imported here.
 """
 
 import math
-import statistics
 
 from oracles import all_labelsets, code_of, joint_of_independent
 
@@ -39,24 +38,6 @@ def collision_of_components(p, weights):
                 agree *= a * b + (1 - a) * (1 - b)
             total += w * v * agree
     return total
-
-
-def joint_of_copula(p, loadings, nodes, node_weights):
-    """All probabilities of a Gaussian copula with one factor, node by node."""
-    normal = statistics.NormalDist()
-    n_labels = len(p)
-    P = [0.0] * 2**n_labels
-    for node, weight in zip(nodes, node_weights, strict=True):
-        q = [
-            normal.cdf((normal.inv_cdf(p[j]) + loadings[j] * node) / (1 - loadings[j] ** 2) ** 0.5)
-            for j in range(n_labels)
-        ]
-        for code in range(2**n_labels):
-            product = weight
-            for j in range(n_labels):
-                product *= q[j] if (code >> j) & 1 else 1 - q[j]
-            P[code] += product
-    return P
 
 
 def bernoulli_components(x, y, gate, labels):

@@ -3,15 +3,20 @@
 import math
 
 
-def temper(P, power):
-    """Every probability to the power, divided by the sum."""
-    raised = [p**power for p in P]
+def temper(P, temperature):
+    """Every log-probability divided by the temperature, normalised."""
+    raised = [p ** (1 / temperature) for p in P]
     total = math.fsum(raised)
     return [value / total for value in raised]
 
 
-def temper_links(P, order, power):
-    """The joint whose links, P(label | labels before it in the order), have log-odds times power.
+def temper_marginals(marginals, temperature):
+    """Every log-odds divided by the temperature."""
+    return [temper([1 - p, p], temperature)[1] for p in marginals]
+
+
+def temper_links(P, order, temperature):
+    """The joint whose links, P(label | labels before it), have log-odds divided by temperature.
 
     `P` is a list in the order of the codes; each link is a quotient of two sums over all labelsets.
     """
@@ -31,21 +36,10 @@ def temper_links(P, order, power):
         for j in range(n_labels):
             before = [(label, code >> label & 1) for label in order[:j]]
             yes, no = mass([*before, (order[j], 1)]), mass([*before, (order[j], 0)])
-            taken, left = (yes, no) if code >> order[j] & 1 else (no, yes)
-            probability *= taken**power / (taken**power + left**power) if taken + left else 0.0
+            link = temper([no, yes], temperature) if yes + no else [0.0, 0.0]
+            probability *= link[code >> order[j] & 1]
         tempered.append(probability)
     return tempered
-
-
-def mean_log(P, power):
-    """The mean of log P under P to the power."""
-    return math.fsum(q * math.log(p) for p, q in zip(P, temper(P, power), strict=True) if p > 0)
-
-
-def likelihood_gap(Ps, codes, power):
-    """The mean log P of the truths, minus the mean of what P to the power expects of it."""
-    of_truth = math.fsum(math.log(P[code]) for P, code in zip(Ps, codes, strict=True))
-    return (of_truth - math.fsum(mean_log(P, power) for P in Ps)) / len(Ps)
 
 
 def mean_log_likelihood(Ps, codes):

@@ -101,7 +101,7 @@ MAKERS = {
     ).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "sparse": fit_sparse,
-    "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.JointTemperature(gate=False)),
+    "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.TemperatureScaling(gate=False)),
     "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
     "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
@@ -110,12 +110,12 @@ MAKERS = {
     "plugin": lambda: fit_estimator("plugin"),
     "AcceptPolicy": lambda: fit_policy(target=0.7, outcome="binary"),
     "AccuracyAwareClassifier": fit_aware,
-    "JointTemperature": lambda: ls.JointTemperature(gate=False).fit(ls.IndependentLabels(P), TRUTH),
-    "LinkTemperature": lambda: ls.LinkTemperature().fit(ls.IndependentLabels(P), TRUTH),
+    "TemperatureScaling": lambda: ls.TemperatureScaling(gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
     "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
-    "CopulaDependence": lambda: ls.CopulaDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
     "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
     "DependenceLayer": lambda: ls.DependenceLayer(gate=False, random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
@@ -128,7 +128,7 @@ MAKERS = {
     "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
         ls.IndependentLabels(P), TRUTH, GROUPS
     ),
-    "recalibrated": lambda: fit_aware(recalibration=ls.JointTemperature(gate=False)),
+    "recalibrated": lambda: fit_aware(recalibration=ls.TemperatureScaling(gate=False)),
     "of folds": lambda: ls.AccuracyAwareClassifier(
         ls.BinaryRelevance(random_state=0), cv=3, random_state=0
     ).fit(X, Y),
@@ -163,7 +163,7 @@ def answers(model):
     if getattr(getattr(model, "card_", None), "columns", None):
         table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE
         return [model.predict(table), model.predict_accuracy(table)]
-    if len(model.label_names_) == N_SPARSE:
+    if model.n_labels_ == N_SPARSE:
         listed = SPARSE.marginals()
         return [model.predict(listed).indices, model.predict_accuracy(listed)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X

@@ -8,7 +8,6 @@ import numpy as np
 import oracles
 import oracles_chains
 import oracles_joints
-import oracles_recalibration
 import oracles_trellis
 from hypothesis import strategies as st
 
@@ -158,14 +157,6 @@ def _trellis(draw, L, least, most):
     return ls.TrellisDistribution(tables, parents, order), P, relabel
 
 
-@st.composite
-def _tempered(draw, L, least, most):
-    dist, P, relabel = draw(_trellis(L, least, most))
-    power = draw(st.sampled_from([0.5, 0.8, 2.0]))
-    raised = [oracles_recalibration.temper(row, power) for row in P]
-    return dist.temper(power), raised, lambda order: relabel(order).temper(power)
-
-
 def _chain_parts(rng, n_samples, L, n_chains, scale):
     """Orders, logits and weights of some chains; all labelsets are equally likely at scale 0."""
     return [
@@ -286,7 +277,6 @@ _KINDS = {
     "independent": _independent,
     "independent32": lambda L, least, most: _independent(L, least, most, dtype=np.float32),
     "trellis": _trellis,
-    "tempered": _tempered,
     "mixture": _mixture,
     "components": _components,
     "smoothed": _smoothed,
@@ -300,9 +290,8 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
     dtype = np.float32 if "32" in kind else np.float64
     if kind.startswith("independent"):
         return ls.IndependentLabels(rng.random((n_samples, L)).astype(dtype), label_names)
-    if kind in ("trellis", "tempered"):
-        trellis = ls.TrellisDistribution(*_trellis_parts(rng, n_samples, L, "any"), label_names)
-        return trellis if kind == "trellis" else trellis.temper(0.7)
+    if kind == "trellis":
+        return ls.TrellisDistribution(*_trellis_parts(rng, n_samples, L, "any"), label_names)
     if kind == "mixture":
         chains = [ls.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)]
         return ls.ChainMixture(chains, label_names)

@@ -74,10 +74,8 @@ if TYPE_CHECKING:
     from labelsure.partial_labelsets import PartialLabelsets
     from labelsure.recalibration import (
         ChainDependence,
-        CopulaDependence,
-        JointTemperature,
         LabelwiseCalibration,
-        LinkTemperature,
+        TemperatureScaling,
     )
     from labelsure.regions import LabelsetRegion
     from labelsure.saving import load
@@ -157,10 +155,8 @@ _HOMES = {
     "partial_labelsets": ["PartialLabelsets"],
     "recalibration": [
         "ChainDependence",
-        "CopulaDependence",
-        "JointTemperature",
         "LabelwiseCalibration",
-        "LinkTemperature",
+        "TemperatureScaling",
     ],
     "regions": ["LabelsetRegion"],
     "saving": ["load"],
@@ -185,7 +181,6 @@ __all__ = [
     "ChainMixture",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
-    "CopulaDependence",
     "DataError",
     "Dataset",
     "DenseDistribution",
@@ -195,7 +190,6 @@ __all__ = [
     "IndependentLabels",
     "IndependentMixture",
     "InputError",
-    "JointTemperature",
     "LabelPowerset",
     "LabelThresholds",
     "LabelsetDistribution",
@@ -204,7 +198,6 @@ __all__ = [
     "LabelsureError",
     "LabelwiseCalibration",
     "LinearChain",
-    "LinkTemperature",
     "NamedLabelsets",
     "NotEstimableError",
     "PartialLabelsets",
@@ -223,6 +216,7 @@ __all__ = [
     "SparseIndependentLabels",
     "TableColumns",
     "TargetWarning",
+    "TemperatureScaling",
     "TooLargeError",
     "TrellisDistribution",
     "UnknownNameError",

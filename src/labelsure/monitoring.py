@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import norm
 
+from labelsure._storage import first_line
+from labelsure._warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation import Estimate
+from labelsure.labelset_rows import index_of
+from labelsure.named_rows import align_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +80,9 @@ def monitor(
         Cut the stream every so many rows.
     times, every
         Cut the stream by time: one time for each row (or the name of a column of the table) and
-        the length of a chunk, e.g. "7D" for dates or a number for numbers.
+        the length of a chunk. For dates it is a length such as "7D", "W" or "12h", counted from the
+        first date, or a calendar frequency of pandas by which chunks begin: "MS" (first of the
+        month), "W-MON" (Mondays), "QS". For numbers it is a number.
     reference
         What is usual: a batch, or a pair of limits (low, high). None means what the estimator was
         fitted to.
@@ -117,8 +124,7 @@ def monitor(
     normal = _read_reference(reference, estimator, groups)
     rows = []
     for name, chunk in _name_chunks(chunks, chunk_size, times, every):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShiftWarning)  # the table says it
+        with hold_warnings(ShiftWarning):  # the table says it
             batch: Estimate = estimator.estimate(chunk, level=level, **groups)
         low, high = _make_band(normal, batch.n_samples, band_level)
         alert = "below" if batch.mean < low else "above" if batch.mean > high else "none"
@@ -221,19 +227,79 @@ def _cut_by_time(batch: Any, times: Any, every: Any) -> Iterator[tuple[Any, Any]
                 f"{times!r}, which is no column."
             )
         times = batch[times]
+    times = align_values(times, index_of(batch), name="times", beside="`chunks`")
     moments = pd.Series(np.asarray(times))
     n_rows = _count_rows(batch)
     if len(moments) != n_rows:
         raise InputError(
             f"`times` must have one time for each of the {n_rows} rows, got {len(moments)}."
         )
+    missing = np.flatnonzero(moments.isna())
+    if missing.size:
+        raise InputError(
+            f"`times` must have a time for each row, got none in row {missing[0]}. Fill it in, or "
+            "drop that row from everything that goes with it."
+        )
     if pd.api.types.is_numeric_dtype(moments):
-        begins = np.floor(moments / every) * every
+        begins = _begins_of_numbers(moments, every)
     else:
-        begins = pd.to_datetime(moments).dt.floor(every)
+        begins = _begins_of_dates(moments, every)
     return (
-        (begin, _take_rows(batch, np.flatnonzero(begins == begin))) for begin in np.unique(begins)
+        (begin, _take_rows(batch, np.flatnonzero(begins == begin)))
+        for begin in begins.sort_values().unique()
     )
+
+
+def _begins_of_numbers(moments: pd.Series[Any], every: Any) -> pd.Series[Any]:
+    is_number = isinstance(every, Real) and not isinstance(every, bool)
+    if not is_number or not 0 < every < np.inf:
+        raise InputError(
+            f"`every` must be a number above 0 where `times` are numbers, got {every!r}."
+        )
+    return np.floor(moments / every) * every
+
+
+def _begins_of_dates(moments: pd.Series[Any], every: Any) -> pd.Series[Any]:
+    """Return when the chunk of each row begins: lengths of time are counted from the first day."""
+    import pandas as pd
+
+    try:
+        dates = pd.to_datetime(moments)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"`times` must be dates or numbers: {first_line(error)}") from error
+    if dates.empty:
+        return dates
+    zone = dates.dt.tz
+    local = dates.dt.tz_localize(None)  # days and months are those of the calendar
+    edges = _edges_between(local.min(), local.max(), every)
+    begins = pd.Series(edges[edges.searchsorted(local, side="right") - 1])
+    if zone is None:
+        return begins
+    return begins.dt.tz_localize(zone, ambiguous=False, nonexistent="shift_forward")
+
+
+def _edges_between(first: Any, last: Any, every: Any) -> pd.DatetimeIndex:
+    """Return when chunks begin, from the last edge before `first` on."""
+    import pandas as pd
+    from pandas.tseries import frequencies, offsets
+
+    day = first.normalize()
+    weeks = re.fullmatch(r"(\d*)W", every) if isinstance(every, str) else None
+    try:
+        if weeks:
+            every = f"{7 * int(weeks.group(1) or 1)}D"
+        offset = frequencies.to_offset(None if isinstance(every, Real) else every)
+    except (ValueError, TypeError):
+        offset = None
+    ends = (offsets.MonthEnd, offsets.QuarterEnd, offsets.YearEnd)
+    if offset is None or offset.n < 1 or isinstance(offset, ends):
+        raise InputError(
+            "`every` must be a length of time where `times` are dates, such as '7D', 'W' or '12h', "
+            "or a frequency by which chunks begin, such as 'MS' (first of the month) or 'W-MON' "
+            f"(Mondays), got {every!r}."
+        )
+    start = day if isinstance(offset, (offsets.Tick, offsets.Day)) else offset.rollback(day)
+    return pd.date_range(start, max(last, start), freq=offset)
 
 
 def _take_rows(batch: Any, rows: Any) -> Any:

@@ -24,6 +24,7 @@ REQUIRED = {
     "_size_marginals",
     "_probabilities",
     "_max_marginals",
+    "_temper",
 }
 SIZES = {
     "n_samples",

@@ -1,33 +1,13 @@
-"""Smoothed tables: many labels, powers, and what they refuse.
+"""Smoothed tables: many labels, and what they refuse.
 
 What every kind answers is compared with loops in `test_all_kinds.py`.
 """
 
 import numpy as np
-import oracles_joints
-import oracles_recalibration
 import pytest
-from numpy.testing import assert_allclose
-from strategies import as_table, many
+from strategies import many
 
 import labelsure as ls
-
-
-@pytest.mark.parametrize("power", [0.3, 1.7, 40.0])
-def test_a_smoothed_table_to_a_power(power):
-    rng = np.random.default_rng(4)
-    table = np.where(rng.random((3, 8)) < 0.4, rng.random((3, 8)), 0)
-    table[:, 0] += 0.1
-    table /= table.sum(axis=1, keepdims=True)
-    p, shares = rng.random((3, 3)), np.array([0.3, 1.0, 0.9])
-    dist = ls.SmoothedTable(as_table(table, 3), ls.IndependentLabels(p), shares)
-    raised = dist.temper(power)
-    assert isinstance(raised, ls.SmoothedTable)
-    for row in range(3):
-        P = oracles_joints.joint_of_smoothed(table[row], p[row].tolist(), shares[row])
-        expected = oracles_recalibration.temper(P, power)
-        assert_allclose(raised.probabilities()[row], expected, rtol=1e-11, atol=1e-14)
-    assert raised.sample(5, random_state=0).shape == (3, 5, 3)
 
 
 def test_many_labels_over_a_rest_are_exact():

@@ -1,9 +1,15 @@
 """`monitor`: chunks, bands and alerts."""
 
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 from simulated_population import random_dist, score_frame
+from sklearn.naive_bayes import GaussianNB
 
 import labelsure as ls
 from labelsure.errors import InputError
@@ -101,6 +107,7 @@ def test_labels_that_drift_while_inputs_do_not_are_not_seen(dist, estimator):
     assert ls.accuracy(wrong, dist[600:].mode(), "jaccard").mean() < unseen["low"][0]
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_the_band_says(estimator):
     many = random_dist(40_000, seed=9)
     table = ls.monitor(many, estimator, chunk_size=200, band_level=0.9, reference=many)
@@ -149,3 +156,122 @@ def test_messages(dist, estimator):
         ls.monitor([dist], ls.AccuracyEstimator(model="plugin"))
     with fails("`reference` must be limits .low, high. with low <= high"):
         ls.monitor([dist], estimator, reference=(0.9, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("every", "first", "begins"),
+    [
+        ("7D", "2024-01-03 09:00", ["2024-01-03", "2024-01-10", "2024-01-17"]),
+        ("W", "2024-01-03 09:00", ["2024-01-03", "2024-01-10", "2024-01-17"]),
+        ("2W", "2024-01-03", ["2024-01-03", "2024-01-17"]),
+        ("W-MON", "2024-01-05", ["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-22"]),
+        ("MS", "2024-01-15", ["2024-01-01", "2024-02-01"]),
+        (pd.Timedelta(days=14), "2024-01-03", ["2024-01-03", "2024-01-17"]),
+    ],
+)
+def test_chunks_begin_at_the_first_date_or_by_the_calendar(dist, estimator, every, first, begins):
+    times = pd.date_range(first, periods=240, freq="2h")  # nearly three weeks
+    table = ls.monitor(dist[:240], estimator, times=times[::-1], every=every)
+    assert table["chunk"].tolist() == [pd.Timestamp(begin) for begin in begins]
+    assert table["n_samples"].sum() == 240
+    by_hand = [int(((times >= b) & (times < e)).sum()) for b, e in pairwise([*begins, "2100"])]
+    assert table["n_samples"].tolist() == by_hand
+    with_zone = ls.monitor(
+        dist[:240], estimator, times=times[::-1].tz_localize("Europe/Rome"), every=every
+    )
+    assert with_zone["n_samples"].tolist() == table["n_samples"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("times", "every", "message"),
+    [
+        ("numbers", 0, "`every` must be a number above 0 where `times` are numbers, got 0"),
+        ("numbers", -50, "`every` must be a number above 0 where `times` are numbers, got -50"),
+        ("numbers", np.nan, "`every` must be a number above 0"),
+        ("numbers", "7D", "`every` must be a number above 0 where `times` are numbers, got '7D'"),
+        ("dates", 7, "`every` must be a length of time where `times` are dates, such as '7D'"),
+        ("dates", "-7D", "`every` must be a length of time where `times` are dates"),
+        ("dates", "ME", "'MS' \\(first of the month\\)"),
+        ("dates", "fortnight", "got 'fortnight'"),
+        ("a number missing", 5, "`times` must have a time for each row, got none in row 3"),
+        ("a date missing", "7D", "`times` must have a time for each row, got none in row 3"),
+        ("words", "7D", "`times` must be dates or numbers"),
+    ],
+)
+def test_times_and_lengths_that_are_wrong(dist, estimator, times, every, message):
+    numbers = np.arange(60.0)
+    dates = pd.Series(pd.date_range("2024-01-01", periods=60))
+    given = {
+        "numbers": numbers,
+        "dates": dates,
+        "a number missing": np.where(numbers == 3, np.nan, numbers),
+        "a date missing": dates.where(numbers != 3),
+        "words": ["monday"] * 60,
+    }
+    with pytest.raises(ls.InputError, match=message):
+        ls.monitor(dist[:60], estimator, times=given[times], every=every)
+
+
+class Meeting:
+    """Two threads in one call: the first leaves it before the second."""
+
+    def __init__(self):
+        self.first_is_in, self.second_is_in, self.first_is_out = (
+            threading.Event() for _ in range(3)
+        )
+
+    def run(self, call):
+        """Call with what each thread has to do while it is inside."""
+
+        def first():
+            call(lambda: (self.first_is_in.set(), self.second_is_in.wait(60)))
+            self.first_is_out.set()
+
+        def second():
+            self.first_is_in.wait(60)
+            call(lambda: (self.second_is_in.set(), self.first_is_out.wait(60)))
+
+        with ThreadPoolExecutor(2) as pool:
+            for task in [pool.submit(first), pool.submit(second)]:
+                task.result(120)
+
+
+def test_threads_leave_the_filters_of_warnings_alone(dist, estimator):
+    class Slow:
+        def __init__(self, wait):
+            self.wait = wait
+
+        def estimate(self, chunk, **settings):
+            self.wait()
+            return estimator.estimate(chunk, **settings)
+
+    before = list(warnings.filters)
+    Meeting().run(lambda wait: ls.monitor([dist[:50]], Slow(wait), reference=(0.0, 1.0)))
+    assert warnings.filters == before
+    moved = ls.IndependentLabels(np.full((300, 4), 0.5))
+    with pytest.warns(ls.ShiftWarning):
+        estimator.estimate(moved)
+
+
+def test_threads_that_fit_leave_the_filters_alone():
+    class Slow(GaussianNB):
+        def fit(self, X, y):
+            WAITING.pop(threading.get_ident(), lambda: None)()
+            return super().fit(X, y)
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    Y = (X[:, :2] > 0).astype(int)
+
+    def fit(wait):
+        WAITING[threading.get_ident()] = wait
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance(Slow()), cv=0.5, random_state=0).fit(X, Y)
+
+    fit(lambda: None)  # what is imported may add filters of its own
+    before, show = list(warnings.filters), warnings._showwarnmsg_impl
+    Meeting().run(fit)
+    assert warnings.filters == before
+    assert warnings._showwarnmsg_impl is show  # what shows them, or a list that nobody reads
+
+
+WAITING = {}

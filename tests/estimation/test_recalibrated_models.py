@@ -17,17 +17,16 @@ X = RNG.normal(size=(240, 20))
 Y = (X[:, :3] + X[:, 1:4] + RNG.normal(size=(240, 3)) > 0.5).astype(int)
 NEW = RNG.normal(size=(30, 20))
 METRIC, TARGET = "jaccard", 0.2
-LEARNER = LogisticRegression(C=1e4)  # with so many features, far too sure
+LEARNER = LogisticRegression(C=1e4)  # with so many features, overconfident
 
 MODELS = {
-    "joint": ls.BinaryRelevance(LEARNER),
-    "joint of a trellis": ls.ClassifierTrellis(LEARNER, random_state=0),
-    "links": ls.EnsembleOfClassifierChains(LEARNER, n_chains=2, random_state=0),
+    "temperature": ls.BinaryRelevance(LEARNER),
+    "temperature of a trellis": ls.ClassifierTrellis(LEARNER, random_state=0),
+    "temperature of chains": ls.EnsembleOfClassifierChains(LEARNER, n_chains=2, random_state=0),
     "labels": ls.BinaryRelevance(LEARNER),
 }
 OBJECTS = {
-    "joint": ls.JointTemperature,
-    "links": ls.LinkTemperature,
+    "temperature": ls.TemperatureScaling,
     "labels": ls.LabelwiseCalibration,
 }
 
@@ -80,11 +79,11 @@ def test_the_truth_of_the_policys_half_has_no_part_in_it():
     order = np.random.RandomState(0).permutation(240)
     other = Y.copy()
     other[order[48:96]] = 1 - other[order[48:96]]
-    models = [aware("joint", coverage=0.5, cv=0.4).fit(X, truth) for truth in (Y, other)]
+    models = [aware("temperature", coverage=0.5, cv=0.4).fit(X, truth) for truth in (Y, other)]
     assert models[0].recalibration_.n_samples_ == 48
     assert str(models[0].recalibration_) == str(models[1].recalibration_)
     assert models[0].card_.n_for_policy == 48
-    without_policy = aware("joint", cv=0.4).fit(X, Y)
+    without_policy = aware("temperature", cv=0.4).fit(X, Y)
     assert without_policy.recalibration_.n_samples_ == 96
 
 
@@ -121,15 +120,15 @@ def test_what_halves_of_folds_teach_is_of_recalibrated_distributions(monkeypatch
         return estimator
 
     monkeypatch.setattr(_aware_classifier, "add_training_gain", note)
-    for kind in (None, ls.JointTemperature(gate=False)):
-        aware("joint", cv=3, recalibration=kind).fit(X, Y)
+    for kind in (None, ls.TemperatureScaling(gate=False)):
+        aware("temperature", cv=3, recalibration=kind).fit(X, Y)
     for part in ("by_whole", "by_half"):
         before, after = (getattr(found, part).to_frame() for _, found in seen)
         assert (before["top"] > after["top"]).mean() > 0.9  # all became less sure
 
 
 def test_best_decisions_are_of_the_recalibrated_distributions():
-    model = aware("links", metric="f1", decision="best", cv=0.4).fit(X, Y)
+    model = aware("temperature of chains", metric="f1", decision="best", cv=0.4).fit(X, Y)
     assert model.recalibration_.is_kept_
     dist = model.predict_distribution(NEW)
     assert_array_equal(model.predict(NEW), ls.decide(dist, "f1"))
@@ -155,7 +154,7 @@ def test_what_does_not_help_changes_nothing():
     inner = ls.PrecomputedProbabilities()
     plain, gated = (
         ls.AccuracyAwareClassifier(inner, recalibration=kind, **settings).fit(P, truth)
-        for kind in (None, "joint")
+        for kind in (None, "temperature")
     )
     assert plain.recalibration_ is None
     assert plain.card_.recalibration is None
@@ -165,16 +164,16 @@ def test_what_does_not_help_changes_nothing():
 
 
 def test_the_card_says_what_was_found():
-    model = aware("joint", cv=0.4).fit(X, Y)
+    model = aware("temperature", cv=0.4).fit(X, Y)
     assert model.card_.recalibration == str(model.recalibration_)
-    assert "\nrecalibration: A joint temperature, power 0." in str(model.card_)
+    assert "\nrecalibration: Temperature scaling, temperature " in str(model.card_)
     assert model.card_.to_dict()["recalibration"] == str(model.recalibration_)
 
 
 def test_objects_are_cloned_and_their_parameters_can_be_set():
-    given = ls.JointTemperature(gate=False)
-    model = aware("joint", recalibration=given, cv=0.4).fit(X, Y)
-    assert not hasattr(given, "power_")
+    given = ls.TemperatureScaling(gate=False)
+    model = aware("temperature", recalibration=given, cv=0.4).fit(X, Y)
+    assert not hasattr(given, "temperature_")
     assert model.recalibration_.gate is False
     model.set_params(recalibration__gate=True).fit(X, Y)
     assert model.recalibration_.gate is True
@@ -183,28 +182,20 @@ def test_objects_are_cloned_and_their_parameters_can_be_set():
 def test_settings_that_are_none():
     with pytest.raises(
         ls.InputError,
-        match=r"Unknown recalibration 'join'\. Did you mean 'joint'\? Known: joint, l",
+        match=r"Unknown recalibration 'temp'\. .*Known: temperature, labels",
     ):
-        aware("joint", recalibration="join").fit(X, Y)
+        aware("temperature", recalibration="temp").fit(X, Y)
     message = (
-        "`recalibration` must be None, one of the names 'joint', 'links', 'labels', or an object "
-        "such as `JointTemperature(gate=False)`, got 3."
+        "`recalibration` must be None, one of the names 'temperature', 'labels', or an object "
+        "such as `TemperatureScaling(gate=False)`, got 3."
     )
     with pytest.raises(ls.InputError, match=re.escape(message)):
-        aware("joint", recalibration=3).fit(X, Y)
-
-
-def test_chains_of_few_labels_take_a_joint_temperature_too():
-    joint = ls.JointTemperature(gate=False)
-    model = aware("links", recalibration=joint, cv=0.4).fit(X, Y)
-    dist = model.recalibration_.transform(model.estimator_.predict_distribution(X))
-    assert isinstance(dist, ls.DenseDistribution)
-    assert model.recalibration_.power_ != 1
+        aware("temperature", recalibration=3).fit(X, Y)
 
 
 def test_a_recalibration_of_another_fit_has_no_part():
     """The folds are asked anew, not through what an earlier fit has found."""
-    model = aware("joint", cv=0.4, recalibration=ls.JointTemperature(gate=False)).fit(X, Y)
-    first = model.recalibration_.power_
-    assert first < 0.9
-    assert model.fit(X, Y).recalibration_.power_ == first
+    model = aware("temperature", cv=0.4, recalibration=ls.TemperatureScaling(gate=False)).fit(X, Y)
+    first = model.recalibration_.temperature_
+    assert first > 1.1
+    assert model.fit(X, Y).recalibration_.temperature_ == first

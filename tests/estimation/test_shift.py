@@ -4,8 +4,10 @@ import warnings
 
 import numpy as np
 import oracles_shift as oracles
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
@@ -167,6 +169,55 @@ class TestTheTest:
             ls.shift_test(DIST[:900], DIST[900:], X_reference=X[:900], X_batch=X)
         with pytest.raises(ls.InputError, match="keeps no features"):
             ls.shift_test(ESTIMATOR, DIST[900:], X_reference=X[:900], X_batch=X[900:])
+
+    @pytest.mark.parametrize(("scale", "offset"), [(1e-7, 0), (1, 5e6), (1e9, -1e10), (1e-12, 0)])
+    def test_neither_scale_nor_offset_of_features_matters(self, scale, offset):
+        X = np.random.default_rng(7).normal(size=(1500, 2))
+        X[900:, 1] += 2
+        plain, found = (
+            ls.shift_test(DIST[:900], DIST[900:], X_reference=some[:900], X_batch=some[900:])
+            for some in (X, scale * X + offset)
+        )
+        assert found.auc == pytest.approx(plain.auc, abs=2e-3)
+        assert found.auc > 0.85
+        means = found.moved.loc[["X[0]", "X[1]"], ["reference", "batch"]]
+        expected = [
+            (scale * X + offset)[rows].mean(axis=0) for rows in (slice(900), slice(900, None))
+        ]
+        assert_allclose(means, np.transpose(expected), rtol=1e-9, atol=1e-9 * scale)
+
+    def test_constant_features_say_nothing(self):
+        X = np.full((1500, 1), 0.1) + np.random.default_rng(0).choice([0, 1e-17], size=(1500, 1))
+        found = ls.shift_test(DIST[:900], DIST[900:], X_reference=X[:900], X_batch=X[900:])
+        assert found.auc == pytest.approx(ls.shift_test(DIST[:900], DIST[900:]).auc)
+
+    def test_columns_of_features_are_aligned_or_refused(self):
+        X = np.random.default_rng(7).normal(size=(1500, 3)) * [1, 10, 100]
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        usual, batch = frame[:900], frame[900:]
+        plain = ls.shift_test(DIST[:900], DIST[900:], X_reference=usual, X_batch=batch)
+        turned = ls.shift_test(
+            DIST[:900], DIST[900:], X_reference=usual, X_batch=batch[["c", "a", "b"]]
+        )
+        pd.testing.assert_frame_equal(plain.moved, turned.moved)
+        assert plain.auc == turned.auc
+        for other, message in (
+            (batch.rename(columns={"a": "A"}), "'a' in the reference alone and 'A' in the batch"),
+            (batch.drop(columns="b"), "'b' in the reference alone and none in the batch alone"),
+            (batch.to_numpy(), "both be DataFrames or both be arrays, .*DataFrame and ndarray"),
+            (batch.assign(a="x"), "`X_batch` must hold numbers"),
+        ):
+            with pytest.raises(ls.InputError, match=message):
+                ls.shift_test(DIST[:900], DIST[900:], X_reference=usual, X_batch=other)
+        with pytest.raises(ls.InputError, match="same columns, got 3 and 2"):
+            ls.shift_test(DIST[:900], DIST[900:], X_reference=X[:900], X_batch=X[900:, :2])
+        for some, message in (
+            (csr_array(X), "`X_reference` must be a dense array of features, got a sparse csr"),
+            (np.full((1500, 1), "word"), "`X_reference` must hold numbers"),
+            ([["word"], 3], "`X_reference` must hold numbers"),
+        ):
+            with pytest.raises(ls.InputError, match=message):
+                ls.shift_test(DIST[:900], DIST[900:], X_reference=some[:900], X_batch=some[900:])
 
 
 class TestWeights:
@@ -369,6 +420,7 @@ class TestTilts:
         slope, offsets = calibrate_logits(logits, truth)
         assert_allclose([slope, *offsets], [0.6, 0.5, -1], atol=0.05)
 
+    @pytest.mark.slow
     def test_known_tilts_are_recovered_and_covered(self):
         covered, plain, frequencies = [], [], []
         for seed in range(60):

@@ -57,16 +57,16 @@ def test_what_does_not_help_changes_nothing(kind):
     found = kind().fit(dist, Y)
     assert not found.is_kept_
     assert found.transform(dist) is dist
-    assert getattr(found, "power_", 1.0) == 1.0
+    assert getattr(found, "temperature_", 1.0) == 1.0
     without_gate = kind(gate=False).fit(dist, Y)
     assert without_gate.is_kept_
     assert (without_gate.transform(dist).marginals() != dist.marginals()).any()
     assert without_gate.gain_ == found.gain_
 
 
-@pytest.mark.parametrize("kind", [ls.JointTemperature, ls.LinkTemperature])
-def test_a_model_that_is_right_is_left_alone(kind):
+def test_a_model_that_is_right_is_left_alone():
     """The interval is above 0 by chance in 2.5 % of the cases at most: 8 of 100 would be 0.5 %."""
+    kind = ls.TemperatureScaling
     kept = [kind().fit(*labelled(100, 1.0, seed)).is_kept_ for seed in range(100)]
     assert sum(kept) < 8
 
@@ -97,18 +97,18 @@ def test_labels_are_aligned_by_name_or_refused(kind):
     with pytest.raises(ls.InputError, match="d"):
         kind().fit(dist, frame.rename(columns={"a": "d"}))
     message = (
-        "`dist` must have the labels a, b, c, in this order, to which the "
-        f"{kind.__name__} was fitted, got b, a, c. Fit one for these labels."
+        f"`dist` must have the labels of the fitted {kind.__name__}, in their order, got 'b' "
+        "instead of 'a' in column 0."
     )
     other = ls.IndependentLabels(dist.marginals(), ["b", "a", "c"])
     with pytest.raises(ls.InputError, match=re.escape(message)):
         by_position.transform(other)
-    message = "`dists` must all have the same labels in one order, got a, b, c and b, a, c."
+    message = "the labels of the first batch, in their order, got 'b' instead of 'a'"
     with pytest.raises(ls.InputError, match=re.escape(message)):
         kind().fit_parts([dist, other], [Y, Y])
     wide = ls.IndependentLabels(np.full((9, 8), 0.3))
     of_many = kind(gate=True).fit(wide, wide.sample(1, random_state=0)[:, 0])
-    with pytest.raises(ls.InputError, match=r"labels y0, y1, y2, y3, y4, y5, \.\.\. \(8\), in"):
+    with pytest.raises(ls.InputError, match=r"the 8 labels of the fitted .*, got 3"):
         of_many.transform(dist)
 
 
@@ -133,11 +133,11 @@ def test_impossible_truths_are_left_out_and_said():
         "from all."
     )
     with pytest.warns(UserWarning, match=re.escape(message)):
-        found = ls.JointTemperature().fit(votes, Y)
+        found = ls.TemperatureScaling().fit(votes, Y)
     assert (found.n_impossible_, found.n_samples_) == (n_impossible, 80 - n_impossible)
     assert f"({80 - n_impossible} instances, {n_impossible} left out)." in str(found)
-    alone = ls.JointTemperature().fit(votes[~impossible], Y[~impossible])
-    assert alone.found_power_ == pytest.approx(found.found_power_)
+    alone = ls.TemperatureScaling().fit(votes[~impossible], Y[~impossible])
+    assert alone.found_temperature_ == pytest.approx(found.found_temperature_)
     assert "left out" not in str(alone)
 
 
@@ -171,16 +171,15 @@ def test_what_is_wrong(kind):
 
 def test_what_they_say():
     dist, Y = labelled()
-    found = ls.JointTemperature().fit(dist, Y)
+    found = ls.TemperatureScaling().fit(dist, Y)
     assert str(found) == (
-        f"A joint temperature, power {found.power_:.4g}: kept. The truth's mean log-probability "
-        f"gains {found.gain_:+.4f} on instances not learned from, 95 % interval "
+        f"Temperature scaling, temperature {found.temperature_:.4g}: kept. The truth's mean "
+        f"log-probability gains {found.gain_:+.4f} on instances not learned from, 95 % interval "
         f"{found.gain_low_:+.4f} to {found.gain_high_:+.4f} (200 instances)."
     )
     right, Y = labelled(factor=1.0)
-    for kind, title in zip(
-        KINDS, ("A joint temp", "A link temp", "A calibration of each label (sigmoid)"), strict=True
-    ):
+    titles = ("Temperature scaling, temp", "A calibration of each label (sigmoid)")
+    for kind, title in zip(KINDS, titles, strict=True):
         found = kind().fit(right, Y)
         assert str(found).startswith(title)
         assert ": not kept, distributions stay as they are. The truth" in str(found)
@@ -196,23 +195,25 @@ def test_they_can_be_cloned(kind):
 
 def test_expected_accuracies_of_recalibrated_distributions():
     dist, Y = labelled(names=["a", "b", "c"])
-    found = ls.JointTemperature().fit(dist, Y)
+    found = ls.TemperatureScaling().fit(dist, Y)
     for Y_pred in (None, 1 - dist.mode()):
         values = ls.expected_accuracy(dist, Y_pred, metric="f1", recalibration=found)
         expected = ls.expected_accuracy(found.transform(dist), Y_pred, metric="f1")
         assert_array_equal(values, expected)
     plain = ls.expected_accuracy(dist, metric="f1")
     assert (plain > ls.expected_accuracy(dist, metric="f1", recalibration=found)).all()
-    message = "`recalibration` must be fitted, e.g. `JointTemperature().fit(dist, Y)`, got 'joint'."
+    message = (
+        "`recalibration` must be fitted, e.g. `TemperatureScaling().fit(dist, Y)`, got 'labels'."
+    )
     with pytest.raises(ls.InputError, match=re.escape(message)):
-        ls.expected_accuracy(dist, metric="f1", recalibration="joint")
+        ls.expected_accuracy(dist, metric="f1", recalibration="labels")
 
 
 def test_the_mode_is_that_of_the_recalibrated_chains():
-    """A link temperature may change which labelset is the most probable."""
+    """A temperature may change which labelset is the most probable."""
     dist = many("mixture", 300, L=4)
-    truth = dist.temper(0.2, links=True).sample(1, random_state=0)[:, 0]
-    found = ls.LinkTemperature().fit(dist, truth)
+    truth = dist.temper(5).sample(1, random_state=0)[:, 0]
+    found = ls.TemperatureScaling().fit(dist, truth)
     after = found.transform(dist)
     assert (after.mode() != dist.mode()).any()
     values = ls.expected_accuracy(dist, metric="exact", recalibration=found)
@@ -220,11 +221,9 @@ def test_the_mode_is_that_of_the_recalibrated_chains():
 
 
 WEIGHED = [
-    ls.JointTemperature(),
-    ls.LinkTemperature(),
+    ls.TemperatureScaling(),
     ls.LabelwiseCalibration(),
     ls.LabelwiseCalibration("isotonic"),
-    ls.CopulaDependence(),
     ls.ChainDependence(),
 ]
 
@@ -279,7 +278,7 @@ def test_fitting_with_weights():
     )
     assert_allclose(np.stack(parts.curves_), np.stack(whole.curves_), rtol=1e-9)
     with pytest.raises(ls.InputError, match="vector of 90 weights"):
-        ls.JointTemperature().fit(dist, truth, weights[:3])
+        ls.TemperatureScaling().fit(dist, truth, weights[:3])
 
 
 def test_the_gain_counts_instances_by_their_weight():

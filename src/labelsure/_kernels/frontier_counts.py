@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, inner, kernel
-from labelsure._kernels.frontier_sweeps import WHOLE_STATE
 
 
 @inner
@@ -18,10 +17,6 @@ def _expand_conditionals(tables, shifts, by_state):
     """Copy to every state before each position the conditional probability that it selects."""
     for j in range(tables.shape[0]):
         first, second, third = shifts[j]
-        if first == WHOLE_STATE:
-            for s in range(by_state.shape[1]):
-                by_state[j, s] = tables[j, s]
-            continue
         for s in range(by_state.shape[1]):
             column = ((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)
             by_state[j, s] = tables[j, column]

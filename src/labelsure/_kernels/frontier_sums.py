@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, fast_kernel, inner
-from labelsure._kernels.frontier_sweeps import LONG_RUN, NO_PARENT, WHOLE_STATE
+from labelsure._kernels.frontier_sweeps import LONG_RUN, NO_PARENT
 
 RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
 
@@ -17,16 +17,12 @@ RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from unde
 def _find_column(state, shifts):
     """Return the column of the conditionals that a state selects: its parents' bits."""
     first, second, third = shifts[0], shifts[1], shifts[2]
-    if first == WHOLE_STATE:
-        return state
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
 @inner
 def _run_length(shifts, half):
     """Return how many neighbouring r have the same parents in states 2 r, and in 2 r + 1."""
-    if shifts[0] == WHOLE_STATE:
-        return 1
     run = half
     for parent in range(shifts.size):
         if 0 < shifts[parent] < NO_PARENT:

@@ -19,7 +19,6 @@ from labelsure._kernels.compiling import fast_inner, inner, kernel
 from labelsure._limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
-WHOLE_STATE = -1  # a label that depends on all m labels before it: its column is the state itself
 LONG_RUN = 4  # pairs of states with the same parents from which on they are handled together
 
 
@@ -27,8 +26,6 @@ LONG_RUN = 4  # pairs of states with the same parents from which on they are han
 def _find_column(state, shifts):
     """Return the column of the conditionals that a state selects: its parents' bits."""
     first, second, third = shifts[0], shifts[1], shifts[2]
-    if first == WHOLE_STATE:
-        return state
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
@@ -36,10 +33,6 @@ def _find_column(state, shifts):
 def _expand_columns(columns, shifts, by_state):
     """Copy to every state the value of its column."""
     first, second, third = shifts[0], shifts[1], shifts[2]
-    if first == WHOLE_STATE:
-        for s in range(by_state.size):
-            by_state[s] = columns[s]
-        return
     for s in range(by_state.size):
         by_state[s] = columns[((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)]
 
@@ -94,8 +87,6 @@ def _choose_in_run(first, stop, no, yes, after, best, choice):
 @inner
 def _run_length(shifts, half):
     """Return how many neighbouring r have the same parents in states 2 r, and in 2 r + 1."""
-    if shifts[0] == WHOLE_STATE:
-        return 1
     run = half
     for parent in range(shifts.size):
         if 0 < shifts[parent] < NO_PARENT:
@@ -326,36 +317,3 @@ def sample_rows(start, stop, network, uniforms, draws):
                 value = 1 if uniforms[i, d, order[j]] < yes else 0
                 draws[i, d, order[j]] = value
                 state = _next_state(state, value, n_states)
-
-
-# Powers.
-
-
-@inner
-def _add_and_part(log_yes, log_no):
-    """Return the log of a sum of two numbers given by their logs, and the share of the first."""
-    largest, least = max(log_yes, log_no), min(log_yes, log_no)
-    quotient = np.exp(least - largest)
-    share = 1.0 if log_yes > log_no else quotient
-    return largest + np.log1p(quotient), share / (1.0 + quotient)
-
-
-@kernel
-def power_rows(start, stop, network, power, by_state, log_totals):
-    """Per row: P to a power, divided by its sum, as P(label = 1 | state); and the log of the sum.
-
-    The sum over the labels to come is a function of the state that moves back over the labels. At
-    least one of the two values of a label has a probability above 0, so no such sum is 0.
-    """
-    conditionals, shifts, _, n_states = network
-    after, before = np.empty(n_states), np.empty(n_states)
-    for i in range(start, stop):
-        after[:] = 0.0
-        for j in range(conditionals.shape[1] - 1, -1, -1):
-            for s in range(n_states):
-                yes = conditionals[i, j, _find_column(s, shifts[j])]
-                log_yes = power * _log_probability(yes) + after[_next_state(s, 1, n_states)]
-                log_no = power * _log_probability(1.0 - yes) + after[_next_state(s, 0, n_states)]
-                before[s], by_state[i, j, s] = _add_and_part(log_yes, log_no)
-            after, before = before, after
-        log_totals[i] = after[0]

@@ -6,8 +6,6 @@ import numpy as np
 
 from labelsure._kernels.compiling import inner, kernel
 
-WHOLE_STATE = -1  # a label that depends on all labels remembered: its column is the state itself
-
 
 @kernel
 def fold_rows(start, stop, P, maxima):
@@ -64,8 +62,6 @@ def _log_of(p):
 @inner
 def _column_of(state, shifts):
     """Return the column of the conditionals that a state selects."""
-    if shifts[0] == WHOLE_STATE:
-        return state
     return (
         ((state >> shifts[0]) & 1) + 2 * ((state >> shifts[1]) & 1) + 4 * ((state >> shifts[2]) & 1)
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -16,10 +15,10 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from labelsure._typing import Indices, Labelsets
+from labelsure._typing import Indices, LabelNames, Labelsets
 from labelsure.accuracy_aware._training_data import TrainingData
 from labelsure.accuracy_aware._training_gain import HalfTrained
-from labelsure.classifiers import LabelsetClassifier, ProbabilityWarning
+from labelsure.classifiers import LabelsetClassifier
 from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import LabelsetFrequencies
@@ -72,7 +71,7 @@ class WrappedModel:
     estimator
         Whatever `as_distribution` takes once it is fitted.
     label_names
-        One for each label.
+        One for each label, or None.
     metric
         The accuracy whose expectation is needed.
     decision
@@ -86,7 +85,7 @@ class WrappedModel:
     """
 
     estimator: Any
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     metric: MetricLike
     decision: str
     ask: Predict
@@ -218,7 +217,7 @@ def make_recalibration(setting: Any) -> Recalibration | None:
         raise InputError(
             "`recalibration` must be None, one of the names "
             f"{', '.join(map(repr, RECALIBRATIONS))}, or an object such as "
-            f"`JointTemperature(gate=False)`, got {setting!r}."
+            f"`TemperatureScaling(gate=False)`, got {setting!r}."
         )
     return clone(setting)
 
@@ -336,17 +335,3 @@ def _take_half(rows: Indices, data: TrainingData, rng: np.random.RandomState) ->
     units = rows if data.groups is None else np.asarray(data.groups)[rows]
     distinct = rng.permutation(np.unique(units))
     return rows[np.isin(units, distinct[: (len(distinct) + 1) // 2])]
-
-
-@contextmanager
-def warn_once() -> Iterator[None]:
-    """Join the warnings of suspect probabilities, which each fold may repeat, into one."""
-    with warnings.catch_warnings(record=True) as caught:
-        yield
-    suspect = [entry for entry in caught if issubclass(entry.category, ProbabilityWarning)]
-    for entry in caught:
-        if entry not in suspect:
-            warnings.warn_explicit(entry.message, entry.category, entry.filename, entry.lineno)
-    if suspect:
-        texts = dict.fromkeys(str(entry.message) for entry in suspect)
-        warnings.warn("\n".join(texts), ProbabilityWarning, stacklevel=4)

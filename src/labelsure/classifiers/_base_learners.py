@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
@@ -122,8 +123,11 @@ def fit_learners(
     n_jobs: int | None = None,
 ) -> list[Any]:
     """Return one fitted learner for each task, the same whatever `n_jobs` is."""
+    n_workers = count_workers(n_jobs, len(tasks))
     with one_blas_thread():
-        return Parallel(n_jobs=count_workers(n_jobs, len(tasks)))(
+        if effective_n_jobs(n_workers) == 1:  # scikit-learn's `Parallel` changes warning filters
+            return [_fit_learner(estimator, X, Y, task, sample_weight) for task in tasks]
+        return Parallel(n_jobs=n_workers)(
             delayed(_fit_learner)(estimator, X, Y, task, sample_weight) for task in tasks
         )
 

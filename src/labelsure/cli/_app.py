@@ -38,6 +38,15 @@ OPTIONS = {
     "bad_rows": "--bad-rows",
     "overwrite": "--overwrite",
     "sep": "--sep",
+    "labels": "--labels",
+    "label_column": "--label-column",
+    "id_column": "--id",
+    "floor": "--floor",
+    "sparse": "--sparse",
+    "logits": "--logits",
+    "trust_imports": "--trust-imports",
+    "rows_per_unit": "--rows-per-unit",
+    "spreadsheet_safe": "--spreadsheet-safe",
 }
 """Arguments that messages of the library name, and what they are on the command line."""
 

@@ -10,6 +10,7 @@ import typer
 
 from labelsure._storage import expand_path
 from labelsure.cli._console import make_console
+from labelsure.labelset_rows import show_names
 
 if TYPE_CHECKING:
     from labelsure.datasets import Dataset
@@ -93,7 +94,7 @@ def _describe(data: Dataset, as_json: bool) -> None:
         "source": data.source,
         "checksum": data.checksum,
         **data.describe(),
-        "labels": list(data.label_names),
+        "labels": show_names(data.label_names, data.n_labels),
     }
     if as_json:
         print(json.dumps(described, indent=2))

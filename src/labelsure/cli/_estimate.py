@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,10 +102,10 @@ def estimate(
 
 def _describe(found: FileSums, level: float | None, shift: str, population: bool) -> dict[str, Any]:
     """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
+    from labelsure._warnings import hold_warnings
     from labelsure.errors import NotEstimableError, ShiftWarning
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ShiftWarning)  # it is printed
+    with hold_warnings(ShiftWarning):  # it is printed
         plain = found.estimate(level=level, shift=shift, population=population)
     parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None}
     if plain.shift is not None and plain.shift.found:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -22,7 +21,8 @@ from labelsure.classifiers import (
     as_distribution,
     check_takes_weights,
     find_weight_argument,
-    read_targets,
+    index_of_batch,
+    read_truth,
 )
 from labelsure.distributions import (
     IndependentLabels,
@@ -30,30 +30,12 @@ from labelsure.distributions import (
     clip_certain,
     make_random_state,
 )
-from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import given_names, index_of, names_in, refuse_masked
-from labelsure.named_labelsets import read_labelsets
-from labelsure.named_rows import align_rows
-from labelsure.recalibration import (
-    ChainDependence,
-    CopulaDependence,
-    JointTemperature,
-    Recalibration,
-)
+from labelsure.errors import InputError
+from labelsure.labelsets import index_of, refuse_masked
+from labelsure.named_rows import align_values
+from labelsure.recalibration import ChainDependence
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect, is_number
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-LAYERS: dict[str, type[Recalibration]] = {
-    "copula": CopulaDependence,
-    "chain": ChainDependence,
-    "temperature": JointTemperature,
-}
-"""What can be learned, by name; "independent" stands for nothing."""
-
-KINDS = ("auto", *LAYERS, "independent")
 MIN_SAMPLES = 10
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -64,9 +46,10 @@ Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
 class DependenceLayer(LabelsetPredictor):
     """A joint distribution for a model that only says how likely each label is.
 
-    It learns from instances that are new to the model. Labels stay independent unless what was
-    learned makes the true labelsets more likely, on instances that it was not learned from in turn:
-    the 95 % interval of the mean gain has to be above 0.
+    A `ChainDependence` over the logits of the model: each label also depends on those before it. It
+    is learned from instances that are new to the model. Labels stay independent unless it makes the
+    true labelsets of held-out instances more likely: the 95% interval of the mean gain in
+    log-probability must lie above 0.
 
     Parameters
     ----------
@@ -77,15 +60,8 @@ class DependenceLayer(LabelsetPredictor):
         they were not fitted to. A model in `sklearn.frozen.FrozenEstimator` stays as it is, and
         `PrecomputedProbabilities` learns nothing: then the layer learns from all instances, which
         must be new to whatever made the probabilities.
-    kind
-        - "auto": the one with the largest gain of those that pass the gate;
-        - "copula": `CopulaDependence`, which keeps the marginals;
-        - "chain": `ChainDependence`, which recalibrates them;
-        - "temperature": `JointTemperature`, which makes all flatter or sharper;
-        - "independent": none.
     gate
-        Whether it has to pass. Without, the kind that is named is used whatever it gains, and
-        "auto" takes the largest gain above 0.
+        Whether dependence has to pass that test. Without, it is used whatever it gains.
     cv
         How many folds.
     random_state
@@ -95,12 +71,10 @@ class DependenceLayer(LabelsetPredictor):
     ----------
     estimator_
         The fitted model.
-    layers_
-        All kinds, fitted.
-    kind_, choice_
-        The one in use; the same in words.
-    mean_log_prob_
-        Of the true labelsets, where labels are independent.
+    dependence_
+        The fitted `ChainDependence`: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`.
+    choice_
+        Whether labels depend on each other, in words.
     classes_, label_names_
         As of all classifiers.
 
@@ -114,28 +88,21 @@ class DependenceLayer(LabelsetPredictor):
     >>> P = rng.uniform(0.2, 0.8, (400, 1)) * [1.0, 1.0]
     >>> Y = (rng.random((400, 1)) < P).astype(int)
     >>> layer = DependenceLayer(PrecomputedProbabilities()).fit(P, Y)
-    >>> layer.kind_
-    'chain'
-    >>> layer.report()[["gain", "passes"]].round(1)
-                 gain  passes
-    kind
-    independent   0.0    True
-    copula        0.3    True
-    chain         0.6    True
-    temperature  -0.0   False
+    >>> layer.dependence_.is_kept_, round(layer.dependence_.gain_, 1)
+    (True, 0.6)
+    >>> layer.predict_distribution(P)
+    ChainMixture(n_samples=400, n_labels=2)
     """
 
     def __init__(
         self,
         estimator: Any = None,
-        kind: str = "auto",
         *,
         gate: bool = True,
         cv: int = 5,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.kind = kind
         self.gate = gate
         self.cv = cv
         self.random_state = random_state
@@ -157,6 +124,7 @@ class DependenceLayer(LabelsetPredictor):
         """
         self._check_parameters()
         model = self._model()
+        index = index_of_batch(X, y)
         if isinstance(model, LabelsetClassifier):
             X, Y = self._check_training_data(X, y, min_samples=MIN_SAMPLES)
             y = Y
@@ -164,6 +132,7 @@ class DependenceLayer(LabelsetPredictor):
             y = self._read_truth(X, y)
         weights = None
         if sample_weight is not None:
+            sample_weight = align_values(sample_weight, index, name="sample_weight", beside="`X`")
             X, y, weights = self._weigh(model, X, y, sample_weight)
         if self._is_settled:
             self.estimator_ = self._fit_model(model, X, y)
@@ -179,41 +148,18 @@ class DependenceLayer(LabelsetPredictor):
                     setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def report(self) -> pd.DataFrame:
-        """Return what each kind gains on instances that it was not learned from.
-
-        Returns
-        -------
-        A row for each kind: the mean log-probability of the true labelsets, its gain over
-        independent labels with the 95 % interval, whether that is above 0, and whether it is in use
-        """
-        import pandas as pd
-
-        check_is_fitted(self, "kind_")
-        rows = [("independent", self.mean_log_prob_, 0.0, 0.0, 0.0, True)]
-        for kind, layer in self.layers_.items():
-            mean = self.mean_log_prob_ + layer.gain_
-            ends = layer.gain_low_, layer.gain_high_
-            rows.append((kind, mean, layer.gain_, *ends, layer.gain_low_ > 0))
-        columns = ["kind", "mean_log_prob", "gain", "gain_low", "gain_high", "passes"]
-        table = pd.DataFrame(rows, columns=columns).set_index("kind")
-        return table.assign(in_use=table.index == self.kind_)
-
     @property
     def choice_(self) -> str:
-        """What is in use, in words."""
-        check_is_fitted(self, "kind_")
-        if self.kind_ == "independent":
-            return "labels stay independent, no kind of dependence passed"
-        layer = self.layers_[self.kind_]
-        return (
-            f"{self.kind_}, which raises the log-probability of labelsets by {layer.gain_:.3g} "
-            f"({layer.gain_low_:.3g} to {layer.gain_high_:.3g}) on instances held out"
-        )
+        """Whether labels depend on each other, in words."""
+        check_is_fitted(self, "dependence_")
+        found = self.dependence_
+        gain = f"{found.gain_:.3g} ({found.gain_low_:.3g} to {found.gain_high_:.3g})"
+        kept = "labels depend on each other" if found.is_kept_ else "labels stay independent"
+        return f"{kept}, dependence adds {gain} to the log-probability of held-out labelsets"
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance."""
-        check_is_fitted(self, "kind_")
+        check_is_fitted(self, "dependence_")
         if isinstance(self.estimator_, LabelsetClassifier):
             return super().predict_distribution(X)
         refuse_masked(X, "X")
@@ -221,8 +167,7 @@ class DependenceLayer(LabelsetPredictor):
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
-        dist = self._ask(self.estimator_, X)
-        return dist if self.kind_ == "independent" else self.layers_[self.kind_].transform(dist)
+        return self.dependence_.transform(self._ask(self.estimator_, X))
 
     # The model.
 
@@ -263,7 +208,7 @@ class DependenceLayer(LabelsetPredictor):
             dist = fitted.distribution_of_checked(X)
         else:
             knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
-            names = None if knows_names else given_names(self.label_names_)
+            names = None if knows_names else self.label_names_
             dist = as_distribution(fitted, X, label_names=names)
         if isinstance(dist, IndependentLabels):
             return dist
@@ -280,21 +225,28 @@ class DependenceLayer(LabelsetPredictor):
                 f"At least {MIN_SAMPLES} instances are needed, got {_num_samples(X)}. A few "
                 "hundred show whether labels depend on each other."
             )
-        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-        y = y if order is None else _safe_indexing(y, order)
-        if _is_vector(y):
-            targets = read_targets(np.asarray(y))
-            self.classes_, self.label_names_ = targets.classes, ("y0",)
-            return targets.labelsets[:, 0].astype(np.int64)
-        read = read_labelsets(y, name="y")
-        n_labels = read.rows.shape[1]
-        self.classes_ = [np.array([0, 1]) for _ in range(n_labels)]
-        self.label_names_ = read.label_names or tuple(f"y{j}" for j in range(n_labels))
-        if read.label_names is None or names_in(y) is not None:
-            return y if names_in(y) is not None else read.rows.astype(np.int64)
+        model = self._model()
+        is_precomputed = isinstance(model, PrecomputedProbabilities)
+        names = model.label_names_of(X) if is_precomputed else None
+        if isinstance(model, FrozenEstimator):
+            names = getattr(model.estimator, "label_names_", None)
+        truth = read_truth(
+            y,
+            X,
+            label_names=names,
+            settled=self._is_settled,
+            frozen=isinstance(model, FrozenEstimator),
+        )
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        numbers = truth.labelsets.astype(np.int64)
+        self.n_labels_ = numbers.shape[1]
+        if truth.is_vector:
+            return numbers[:, 0]
+        if truth.label_names is None:
+            return numbers
         import pandas as pd
 
-        return pd.DataFrame(read.rows.astype(np.int64), index_of(X), list(read.label_names))
+        return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
     def _split(self, X: Any) -> Any:
         seed = make_random_state(self.random_state).randint(MAX_SEED)
@@ -321,34 +273,13 @@ class DependenceLayer(LabelsetPredictor):
     # The layer.
 
     def _learn(self, folds: list[Fold]) -> None:
-        """Fit all kinds to what is said of instances and their truth, and choose one."""
+        """Fit the dependence to what is said of instances and their truth."""
         dists, truths, weights = (list(column) for column in zip(*folds, strict=True))
         given = None if weights[0] is None else weights
-        logs = np.concatenate([dist.log_prob(Y) for dist, Y, _ in folds])
-        of_all = None if given is None else np.concatenate(given)
-        self.mean_log_prob_ = float(np.average(logs, weights=of_all))
-        with warnings.catch_warnings(), one_blas_thread():
-            # A power at its limit is told by `str(layers_["temperature"])`.
-            warnings.filterwarnings("ignore", message="The power of the", category=UserWarning)
-            self.layers_ = {
-                kind: layer(gate=self.gate).fit_parts(dists, truths, given)
-                for kind, layer in LAYERS.items()
-            }
-        self.kind_ = self._choose()
-
-    def _choose(self) -> str:
-        """Return the kind to use, by what each gains."""
-        if self.kind != "auto":
-            named = self.layers_.get(self.kind)
-            return self.kind if named is not None and named.is_kept_ else "independent"
-        kept = [kind for kind, layer in self.layers_.items() if layer.is_kept_]
-        best = max(kept, key=lambda kind: self.layers_[kind].gain_, default="independent")
-        gains = best != "independent" and self.layers_[best].gain_ > 0
-        return best if gains else "independent"
+        with one_blas_thread():
+            self.dependence_ = ChainDependence(gate=self.gate).fit_parts(dists, truths, given)
 
     def _check_parameters(self) -> None:
-        if self.kind not in KINDS:
-            raise unknown_name("kind", self.kind, KINDS)
         if not isinstance(self.gate, (bool, np.bool_)):
             raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
         if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
@@ -360,22 +291,6 @@ class DependenceLayer(LabelsetPredictor):
                 "`DependenceLayer(PrecomputedProbabilities()).fit(probabilities, y)`."
             )
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_parameters()
-        expect(
-            isinstance(self.layers_, dict) and list(self.layers_) == list(LAYERS),
-            "`layers_` must hold one of each kind",
-        )
-        for kind, layer in self.layers_.items():
-            right = type(layer) is LAYERS[kind] and layer.label_names_ == self.label_names_
-            expect(right, f"the layer {kind!r} must be one, of the same labels")
-        known = ("predict_distribution", "predict_proba")
-        is_model = any(hasattr(self.estimator_, name) for name in known)
-        expect(is_model, "`estimator_` must be a model with probabilities")
-        expect(is_number(self.mean_log_prob_), "`mean_log_prob_` must be a number")
-        expect(self.kind_ == self._choose(), "`kind_` must be what the gains say")
-
 
 def _is_for_one_label(model: Any) -> bool:
     """Whether a classifier says of itself that it does not take several labels."""
@@ -384,10 +299,3 @@ def _is_for_one_label(model: Any) -> bool:
     tags = get_tags(model)
     known = tags.classifier_tags
     return known is not None and not (known.multi_label or tags.target_tags.multi_output)
-
-
-def _is_vector(y: Any) -> bool:
-    """Whether y has one value for each instance, not several labels."""
-    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
-        return False
-    return not any(isinstance(row, (list, tuple, set, frozenset, np.ndarray)) for row in y)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Names, RandomState, Rows
+from labelsure._typing import Floats, Indices, LabelNames, Labelsets, Names, RandomState, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
@@ -23,25 +23,22 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
-from labelsure.distributions._open_labels import OpenLabelQuestions
-from labelsure.distributions._tempering import TemperingQuestions
 from labelsure.errors import InputError
+from labelsure.labelset_rows import refuse_other_labels
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
-    check_labelsets,
     count_axes,
-    given_names,
 )
 from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
-from labelsure.named_rows import pick_rows, wrong_index
+from labelsure.named_rows import align_rows, pick_rows, wrong_index
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstances, ABC):
+class LabelsetDistribution(ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -52,7 +49,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     n_samples, n_labels
         The size of the batch and the number of labels.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
     """
 
     sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
@@ -75,8 +72,8 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         return self._n_labels
 
     @property
-    def label_names(self) -> tuple[str, ...]:
-        """The names of the labels, in the order of the columns."""
+    def label_names(self) -> LabelNames:
+        """The names of the labels, in the order of the columns; None where they have none."""
         return self._label_names
 
     @property
@@ -100,7 +97,7 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self), self._index)
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -115,19 +112,25 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
             calls it. The columns of a DataFrame are compared by name, its rows by index, an array
             by position.
         """
-        shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
-        if isinstance(Y, np.ndarray) and not self.sparse_rows:
-            return check_labelsets(Y, **shape)
-        names = given_names(self.label_names)
-        shape["sparse"] = self.sparse_rows
-        return align_labelsets(Y, **shape, label_names=names, index=self.index)
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.n_labels,
+            label_names=self.label_names,
+            index=self.index,
+            sparse=self.sparse_rows,
+        )
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
         return self._marginals()
 
     def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) and its bounds, each (n, L): of 95% where they come from draws."""
+        """Return P(y_j = 1) and its bounds, each (n, L).
+
+        Where they come from draws, all labels of an instance are within them with 95% confidence.
+        """
         return self._marginal_bounds()
 
     def log_prob(self, Y: Any) -> Floats:
@@ -225,10 +228,6 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         """
         return self._max_marginals(arguments.check_log_probability(log_at_least))
 
-    def expected_steps(self, *, flips: bool = False) -> Integers:
-        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
-        return self._expected_steps(flips)
-
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
 
@@ -262,14 +261,46 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     def members(self) -> list[LabelsetDistribution] | None:
         """Return the distributions whose mixture this is, each a batch of the same instances.
 
-        None for other kinds. What all agree on does not rest on their weights: see `decide` with
-        `skeptical=True`.
+        None for other kinds. `decide` with `skeptical=True` asks what all of them agree on.
         """
         return self._members()
 
-    def member_weights(self) -> Floats | None:
-        """Return what each of the members has of the mixture, (n, n_members); None without some."""
-        return self._member_weights()
+    def temper(self, temperature: float) -> LabelsetDistribution:
+        """Return these distributions with another temperature: logits are divided by it.
+
+        A temperature divides what a kind is made of. `IndependentLabels`: the logit of each label.
+        `ChainMixture`, `TrellisDistribution`: the logit of each label given those before it.
+        `DenseDistribution`, `LabelsetTable`: the log-probabilities of labelsets, which are then
+        normalised, so that labelsets keep their order. Mixtures and `SmoothedTable`: those of all
+        parts, whose weights stay. `labelsure.TemperatureScaling` fits it.
+
+        Parameters
+        ----------
+        temperature
+            Above 0. Above 1 distributions become flatter, below 1 sharper; 1 changes nothing.
+
+        Examples
+        --------
+        >>> from labelsure import IndependentLabels
+        >>> IndependentLabels([[0.9, 0.2]]).temper(2).marginals()
+        array([[0.75      , 0.33333333]])
+        """
+        temperature = arguments.check_temperature(temperature)
+        return self if temperature == 1 else self._temper(temperature).with_index(self._index)
+
+    def tempered_log_prob(self, Y: Any) -> Callable[[float], Floats]:
+        """Return the log-probability of one labelset for each instance, by temperature.
+
+        Parameters
+        ----------
+        Y
+            (n, L) labelsets.
+
+        Returns
+        -------
+        A function: of the temperature t, it returns ``self.temper(t).log_prob(Y)``, (n,)
+        """
+        return self._tempered_log_prob(self.align(Y, "Y"))
 
     def summary(
         self,
@@ -338,6 +369,9 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     @abstractmethod
     def _max_marginals(self, log_at_least: float) -> MaxMarginals: ...
 
+    @abstractmethod
+    def _temper(self, temperature: float) -> LabelsetDistribution: ...
+
     # What has a default, for kinds that have no better way.
 
     def _marginal_bounds(self) -> Expected:
@@ -355,9 +389,6 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self, flips: bool) -> Integers:
-        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
-
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
 
@@ -374,8 +405,8 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
     def _members(self) -> list[LabelsetDistribution] | None:
         return None
 
-    def _member_weights(self) -> Floats | None:
-        return None
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        return lambda temperature: self._temper(temperature)._log_prob(Y)
 
     def _with_engine(self, settings: EngineSettings) -> Self:
         if settings:
@@ -387,6 +418,23 @@ class LabelsetDistribution(OpenLabelQuestions, TemperingQuestions, ShownInstance
 
     def _keep_top(self, k: int) -> Self:
         return self
+
+
+def align_parts(parts: list[Any], name: str) -> list[Any]:
+    """Return distributions with the rows of the first; refuse other labels than its own."""
+    first, aligned = parts[0], []
+    for part in parts:
+        refuse_other_labels(
+            part.label_names, part.n_labels, first.label_names, first.n_labels, "the first part"
+        )
+        order = align_rows(part.index, first.index, name=name, beside="the first part")
+        aligned.append(part if order is None else part[order])
+    return aligned
+
+
+def log_prob_of_logits(logits: Floats) -> Floats:
+    """Return the log-probability of labels that are all right, by their logits, (..., L)."""
+    return -np.logaddexp(0.0, -logits).sum(axis=-1)
 
 
 def check_distribution(dist: Any) -> LabelsetDistribution:

@@ -82,8 +82,8 @@ class Chain(ABC):
         return total
 
     @abstractmethod
-    def temper(self, power: float) -> Self:
-        """Return the chain with the log-odds of each link times the power."""
+    def temper(self, temperature: float) -> Self:
+        """Return the chain with the log-odds of each link divided by the temperature."""
 
     def link_logits(self, Y: Labelsets) -> Floats:
         """Return the log-odds of the value at each position, given those before it, (n, L)."""
@@ -278,9 +278,9 @@ class LinearChain(Chain):
         logits = self.base + ordered @ self.weights.T
         return np.where(ordered == 1, logits, -logits)
 
-    def temper(self, power: float) -> Self:
-        """Return the chain with the log-odds of each link times the power."""
-        return self.from_fitted(self.order, power * self.base, power * self.weights)
+    def temper(self, temperature: float) -> Self:
+        """Return the chain with the log-odds of each link divided by the temperature."""
+        return self.from_fitted(self.order, self.base / temperature, self.weights / temperature)
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
@@ -358,7 +358,7 @@ class PrefixChain(Chain):
         super().__init__(order)
         self._conditional = conditional
         self._rows = np.arange(n_samples)
-        self._power = 1.0
+        self._temperature = 1.0
 
     @property
     def n_samples(self) -> int:
@@ -382,6 +382,8 @@ class PrefixChain(Chain):
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        if not rows.size:
+            return np.empty(0)  # most learners refuse to predict no rows
         given: Any = self._conditional(position, self._rows[rows], prefixes)
         p = np.asarray(given, dtype=np.float64)
         if p.shape != rows.shape or not ((p >= 0) & (p <= 1)).all():
@@ -390,10 +392,10 @@ class PrefixChain(Chain):
                 f"{position}, got shape {p.shape}, from {p.min(initial=np.nan)} to "
                 f"{p.max(initial=np.nan)}."
             )
-        return p if self._power == 1 else expit(self._power * logit(p))
+        return p if self._temperature == 1 else expit(logit(p) / self._temperature)
 
-    def temper(self, power: float) -> Self:
-        """Return the chain with the log-odds of each link times the power."""
+    def temper(self, temperature: float) -> Self:
+        """Return the chain with the log-odds of each link divided by the temperature."""
         tempered = copy(self)
-        tempered._power = power * self._power
+        tempered._temperature = temperature * self._temperature
         return tempered

@@ -18,8 +18,9 @@ from labelsure._typing import Floats, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._probabilities import as_floats, check_row_sums, without_joint_power
+from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
+from labelsure.labelset_rows import as_table, index_of
 from labelsure.labelsets import codes_of, from_codes
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
@@ -58,7 +59,7 @@ class DenseDistribution(LabelsetDistribution):
         normalise: bool = False,
         copy: bool = True,
     ) -> None:
-        P = as_floats(probabilities, "probabilities")
+        P = as_floats(as_table(probabilities), "probabilities")
         n_labels = P.shape[1].bit_length() - 1 if P.ndim == 2 else 0
         if n_labels < 1 or P.shape[1] != 2**n_labels:
             raise InputError(
@@ -71,6 +72,7 @@ class DenseDistribution(LabelsetDistribution):
         for_rows(kernels.check_rows, len(P), P, into=[totals, n_bad])
         check_row_sums(totals, n_bad, P.dtype, name="probabilities", normalise=normalise)
         self._P = P / totals[:, np.newaxis] if normalise else P.copy() if copy else P
+        self._index = index_of(probabilities)
 
     @classmethod
     def from_trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None = None) -> Self:
@@ -169,12 +171,20 @@ class DenseDistribution(LabelsetDistribution):
         P.flags.writeable = False
         return P
 
-    def _temper(self, power: float) -> Self:
-        # Of the largest, so that no power leaves nothing but zeros.
+    def _temper(self, temperature: float) -> Self:
+        # Of the largest, so that no temperature leaves nothing but zeros.
         P = self._P / self._P.max(axis=1, keepdims=True).astype(np.float64)
-        P **= power
+        P **= 1 / temperature
         P /= P.sum(axis=1, keepdims=True)
         return self.from_trusted(P, self.label_names)
+
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        largest = self._P.max(axis=1, keepdims=True).astype(np.float64)
+        logs = log(self._P / largest)
+        of_truth = logs[np.arange(len(self)), codes_of(Y)]
+        return lambda temperature: (
+            of_truth / temperature - np.log(np.exp(logs / temperature).sum(axis=1))
+        )
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         if not has_dense_best(metric, self.n_labels):
@@ -183,27 +193,6 @@ class DenseDistribution(LabelsetDistribution):
         kernel, arguments = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
         for_rows(kernel, len(self), self._P, *arguments, into=[best])
         return from_codes(best, self.n_labels)
-
-
-def temper_all(dist: LabelsetDistribution, power: float) -> DenseDistribution:
-    """Return any distributions to a power by all their probabilities, where these are few.
-
-    Parameters
-    ----------
-    dist
-        Of at most as many labels as are written out without asking.
-    power
-        Above 0.
-
-    Examples
-    --------
-    >>> temper_all(DenseDistribution([[0.8, 0.2]]), 2).probabilities().round(3)
-    array([[0.941, 0.059]])
-    """
-    if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
-        raise without_joint_power(dist, _limits.CHEAP_DENSE_LABELS)
-    dense = DenseDistribution.from_trusted(dist.probabilities(), dist.label_names)
-    return dense._temper(power)
 
 
 Kernel = tuple[Callable[..., None], tuple[Any, ...]]

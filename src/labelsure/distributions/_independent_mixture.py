@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._limits import CACHED_JOINT_BYTES, cut_rows
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import read_shares
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class IndependentMixture(LabelsetDistribution):
-    """Labels that are independent within each component: copulas, conditional Bernoulli mixtures.
+    """Labels that are independent within each component: conditional Bernoulli mixtures.
 
     Marginals, log-probabilities, sizes (so F1's optimum), expected accuracies of given labelsets
     and the collision are exact at any number of labels: all but the last are means over the
@@ -78,9 +78,9 @@ class IndependentMixture(LabelsetDistribution):
                 "`components` must all have the same instances and labels, got (n_samples, "
                 f"n_labels) of {sorted(shapes)}."
             )
+        self._parts = parts = align_parts(parts, "components")
         names = parts[0].label_names if label_names is None else label_names
         super().__init__(*shapes.pop(), names)
-        self._parts = parts
         shares = read_shares(weights, len(self), len(parts))
         equal = np.ones((len(self), len(parts))) if shares is None else shares
         self._weights: Floats = equal / len(parts)
@@ -125,9 +125,6 @@ class IndependentMixture(LabelsetDistribution):
     def _members(self) -> list[LabelsetDistribution]:
         return list(self._parts)
 
-    def _member_weights(self) -> Floats:
-        return self._weights.copy()
-
     # What is linear in the probabilities: the mean over components, by their weights.
 
     def _mix(self, by_component: Iterable[Floats]) -> Floats:
@@ -145,9 +142,6 @@ class IndependentMixture(LabelsetDistribution):
     def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
         parts = (part._expected_of_guesses(metric, guesses, empty).value for part in self._parts)
         return Expected.exactly(self._mix(parts))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_components * self._parts[0]._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(part._size_marginals() for part in self._parts)
@@ -209,8 +203,13 @@ class IndependentMixture(LabelsetDistribution):
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         return self._chains._max_marginals(log_at_least)
 
-    def _temper_links(self, power: float) -> Self:
-        return self._copy([part._temper(power) for part in self._parts], self._weights)
+    def _temper(self, temperature: float) -> Self:
+        return self._copy([part._temper(temperature) for part in self._parts], self._weights)
 
-    def _link_logits(self, Y: Labelsets) -> Floats:
-        return np.concatenate([part._link_logits(Y) for part in self._parts], axis=1)
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        parts = [part._tempered_log_prob(Y) for part in self._parts]
+        return lambda temperature: np.asarray(
+            logsumexp(
+                np.column_stack([part(temperature) for part in parts]), axis=1, b=self._weights
+            )
+        )

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.maximum_sweeps import listed_rows
-from labelsure._kernels.partial_answers import decided_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -222,23 +221,6 @@ class LabelsetTable(LabelsetDistribution):
         for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
         return Expected.exactly(values)
 
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        n_set = (answers == 1).sum(axis=2)
-        sizes, worth_of = np.unique(n_set, return_inverse=True)
-        worth = np.zeros((len(sizes), self.n_labels + 1, self.n_labels + 1))
-        for table, k in zip(worth, sizes.tolist(), strict=True):
-            known = metric.table(self.n_labels, k, empty=empty)
-            table[: known.shape[0], : known.shape[1]] = known
-        values = np.empty(answers.shape[:2])
-        arrays = (self._seen.rows, self._seen.weights, self._seen.starts, answers)
-        inputs = (*arrays, worth, worth_of.reshape(n_set.shape))
-        for_rows(decided_rows, len(self), *inputs, into=[values])
-        return Expected.exactly(values)
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        # 4 for each labelset, of a guess one flip away from another, as most of them are.
-        return 4 * self._seen.lengths * (1 + self.n_labels * flips)
-
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))
         rows, sizes = self._seen.rows, self._seen.rows.sum(axis=1)
@@ -248,13 +230,26 @@ class LabelsetTable(LabelsetDistribution):
         np.add.at(by_size, (instance, np.arange(self.n_labels), last), added)
         return by_size
 
-    def _temper(self, power: float) -> Self:
-        """Raise the shares; what was drawn how often, and so its entropy's estimator, is gone."""
+    def _temper(self, temperature: float) -> Self:
+        """Temper the shares; what was drawn how often, and so its entropy's estimator, is gone."""
         seen = self._seen
-        largest = seen.weights[np.minimum(seen.starts[:-1], len(seen.weights) - 1)]
-        raised = (seen.weights / largest[seen.instance]) ** power
+        raised = np.exp(self._logs_below_largest() / temperature)
         merged = WeightedLabelsets.merge(seen.rows, raised, seen.instance, len(seen))
         return self.from_weighted(merged.normalise(), self.label_names)
+
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        logs = self._logs_below_largest()
+        of_truth = self._log_prob(Y) - self._log_largest()
+        return lambda temperature: (
+            of_truth / temperature - np.log(self._seen.sum(np.exp(logs / temperature)))
+        )
+
+    def _log_largest(self) -> Floats:
+        weights = self._seen.weights
+        return np.log(weights[np.minimum(self._seen.starts[:-1], len(weights) - 1)])
+
+    def _logs_below_largest(self) -> Floats:
+        return np.log(self._seen.weights) - self._log_largest()[self._seen.instance]
 
     def _probabilities(self) -> Floats:
         P = np.zeros((len(self), 2**self.n_labels))

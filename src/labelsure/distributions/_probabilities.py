@@ -1,4 +1,4 @@
-"""What users hand over, checked: probabilities, powers, sizes, random states."""
+"""What users hand over, checked: probabilities, temperatures, sizes, random states."""
 
 from __future__ import annotations
 
@@ -71,23 +71,6 @@ def check_all_probabilities(n_samples: int, n_labels: int, max_bytes: int) -> No
     )
 
 
-def without_joint_power(dist: object, most: int) -> InputError:
-    """Return the error for a kind whose joint probabilities cannot be raised to a power."""
-    return InputError(
-        "A joint temperature needs the sum over all labelsets of P to a power, which a "
-        f"{type(dist).__name__} of more than {most} labels does not have. Use `LinkTemperature`, "
-        "or `temper` with links=True."
-    )
-
-
-def without_links(dist: object) -> InputError:
-    """Return the error for a kind whose labels do not follow one another."""
-    return InputError(
-        f"A {type(dist).__name__} has no links, probabilities of a label given those before it. "
-        "Use `JointTemperature`, or `temper` with links=False."
-    )
-
-
 def check_log_probability(value: Any) -> float:
     """Return the log of a probability, -inf included, or say what is wrong with it."""
     if not isinstance(value, (int, float, np.number)) or not value <= 0:
@@ -98,14 +81,15 @@ def check_log_probability(value: Any) -> float:
     return float(value)
 
 
-def check_power(power: Any) -> float:
-    """Return the power of a temperature, a finite number above 0."""
-    is_number = isinstance(power, (int, float, np.number)) and not isinstance(power, bool)
-    if not is_number or not 0 < power < np.inf:
+def check_temperature(temperature: Any) -> float:
+    """Return a temperature, a finite number above 0."""
+    is_number = isinstance(temperature, (int, float, np.number)) and temperature is not True
+    if not is_number or not 0 < temperature < np.inf:
         raise InputError(
-            f"`power` must be a finite number above 0, got {power!r}. 1 changes nothing."
+            f"`temperature` must be a finite number above 0, got {temperature!r}. 1 changes "
+            "nothing, larger ones make distributions flatter."
         )
-    return float(power)
+    return float(temperature)
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:

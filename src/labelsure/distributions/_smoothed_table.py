@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.errors import InputError
@@ -55,6 +56,7 @@ class SmoothedTable(LabelsetDistribution):
                 f"{len(table)} and {len(rest)} instances, {table.n_labels} and {rest.n_labels} "
                 "labels."
             )
+        table, rest = align_parts([table, rest], "rest")
         super().__init__(len(table), table.n_labels, table.label_names)
         self._share = _check_share(share, len(table))
         self._rest = rest
@@ -86,14 +88,6 @@ class SmoothedTable(LabelsetDistribution):
         parts = (self._table, self._rest)
         values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
         return Expected.exactly(self._mix(*values))
-
-    def _expected_hidden(self, metric: Any, answers: Labelsets, empty: float) -> Expected:
-        parts = (self._table, self._rest)
-        values = [part._expected_hidden(metric, answers, empty).value for part in parts]
-        return Expected.exactly(self._mix(*values))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(self._table._size_marginals(), self._rest._size_marginals())
@@ -174,31 +168,17 @@ class SmoothedTable(LabelsetDistribution):
         share = log(self._share)[:, np.newaxis, np.newaxis]
         return MaxMarginals.exactly(np.maximum(of_table, share + of_rest))
 
-    def _temper(self, power: float) -> Self:
-        """Return a table over the tempered rest; what it adds to the rest stays at least 0."""
-        listed, _ = self._listed()
-        rest = self._rest._temper(power)
-        seen = listed.instance
-        log_one, log_zero = self._rest.log_marginals
-        log_sum = np.logaddexp(power * log_one, power * log_zero).sum(axis=1)
-        log_share = power * log(self._share) + log_sum  # before the sum over all labelsets is known
-        log_listed = power * log(listed.weights)
-        of_rest = rest._take(seen)._log_prob(listed.rows)
-        largest = np.maximum(log_share, _largest(listed, log_listed))
-        share = np.exp(log_share - largest)
-        raised = np.exp(log_listed - largest[seen])
-        # Where rounding leaves nothing of a labelset it stays in the table, which is never empty.
-        added = np.maximum(raised - share[seen] * np.exp(of_rest), np.finfo(np.float64).tiny)
-        total = share + listed.sum(added)
-        table = WeightedLabelsets.merge(listed.rows, added, seen, len(self))
+    def _temper(self, temperature: float) -> Self:
         return type(self)(
-            LabelsetTable.from_weighted(table.normalise(), self.label_names), rest, share / total
+            self._table._temper(temperature), self._rest._temper(temperature), self._share
         )
 
-
-def _largest(listed: WeightedLabelsets, values: Floats) -> Floats:
-    """Return the largest value of each instance's labelsets, of which there is at least one."""
-    return np.maximum.reduceat(values, listed.starts[:-1]) if len(listed) else np.empty(0)
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        of_table, of_rest = (part._tempered_log_prob(Y) for part in (self._table, self._rest))
+        log_table, log_rest = log(1 - self._share), log(self._share)
+        return lambda temperature: np.logaddexp(
+            log_table + of_table(temperature), log_rest + of_rest(temperature)
+        )
 
 
 def _check_share(share: Any, n_samples: int) -> Floats:

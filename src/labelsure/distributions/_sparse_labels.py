@@ -57,7 +57,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         probable, and none is certain, so that no labelset is impossible; 0 takes them as they are.
         `suggest_floor` finds one from labelled instances.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
 
     Examples
     --------
@@ -281,9 +281,6 @@ class SparseIndependentLabels(LabelsetDistribution):
             columns = [check_sparse_labelsets(column) for column in columns]
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_listed**2 * (1 + self.n_listed * flips)
-
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         found = self._best_with_gap(metric, empty)
         return None if found is None else found[0]
@@ -300,20 +297,14 @@ class SparseIndependentLabels(LabelsetDistribution):
         gaps = _GAPS[metric](worth, n_true, self.listed.rest)
         return self._rows_of(is_chosen), gaps
 
-    def _temper(self, power: float) -> Self:
+    def _temper(self, temperature: float) -> Self:
         logits = self._p.copy() if self._logits is None else self._logits.copy()
-        logits.data = power * (logit(logits.data) if self._logits is None else logits.data)
+        logits.data = (logit(logits.data) if self._logits is None else logits.data) / temperature
         new = copy(self)
-        new._set_logits(logits, power * self._floor_logit)
+        new._set_logits(logits, self._floor_logit / temperature)
         return new
 
-    def _temper_links(self, power: float) -> Self:
-        return self._temper(power)  # a product to a power is the product of powers
-
     # What is about all labels, one by one, is answered where they fit into memory.
-
-    def _link_logits(self, Y: Labelsets) -> Floats:
-        return self._with_dense_rows()._link_logits(Y.toarray())  # type: ignore[attr-defined]
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         return self._with_dense_rows()._max_marginals(log_at_least)
@@ -323,12 +314,6 @@ class SparseIndependentLabels(LabelsetDistribution):
 
     def _probabilities(self) -> Floats:
         return self._with_dense_rows()._probabilities()
-
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        return self._with_dense_rows()._expected_hidden(metric, answers, empty)
-
-    def _best_partial(self, metric: Metric, costs: Floats, empty: float) -> Labelsets | None:
-        return self._with_dense_rows()._best_partial(metric, costs, empty)
 
 
 def _bytes_of_row(listed: csr_array) -> int:

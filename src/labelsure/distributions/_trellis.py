@@ -5,7 +5,7 @@ Section numbers are those of `docs/algorithms.md`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,10 +22,9 @@ from labelsure._limits import check_size
 from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
 from labelsure.distributions._probabilities import check_unit_interval
-from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions._trellis_inputs import (
     FIX,
     MAX_PARENTS,
@@ -145,11 +144,11 @@ class TrellisDistribution(LabelsetDistribution):
         return self._memory
 
     def _take(self, rows: Rows) -> Self:
-        return self._with_conditionals(np.ascontiguousarray(self._conditionals[rows]), self._shifts)
+        return self._with_conditionals(np.ascontiguousarray(self._conditionals[rows]))
 
-    def _with_conditionals(self, conditionals: Floats, shifts: Integers) -> Self:
+    def _with_conditionals(self, conditionals: Floats) -> Self:
         new = type(self).__new__(type(self))
-        new._conditionals, new._shifts = conditionals, shifts
+        new._conditionals, new._shifts = conditionals, self._shifts
         new._order, new._memory = self._order, self._memory
         LabelsetDistribution.__init__(new, len(new._conditionals), self.n_labels, self.label_names)
         return new
@@ -217,25 +216,13 @@ class TrellisDistribution(LabelsetDistribution):
         p = np.take_along_axis(self._conditionals, columns[..., np.newaxis], axis=2)[..., 0]
         return values, p
 
-    def _temper_links(self, power: float) -> Self:
-        return self._with_conditionals(expit(power * logit(self._conditionals)), self._shifts)
+    def _temper(self, temperature: float) -> Self:
+        return self._with_conditionals(expit(logit(self._conditionals) / temperature))
 
-    def _link_logits(self, Y: Labelsets) -> Floats:
+    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
         values, p = self._conditionals_of(Y)
-        return np.where(values == 1, logit(p), -logit(p))[:, np.newaxis]
-
-    def _temper(self, power: float) -> LabelsetDistribution:
-        from labelsure.distributions._tempered_trellis import TemperedTrellis  # which is made of it
-
-        return TemperedTrellis(self, power)
-
-    def _raise_states(self, power: float) -> tuple[Self, Floats]:
-        """Return P to a power as a trellis of whole states, and the log of each sum that it has."""
-        by_state = np.empty((len(self), self.n_labels, 2**self._memory))
-        log_totals = np.empty(len(self))
-        for_rows(kernels.power_rows, len(self), self._network, power, into=[by_state, log_totals])
-        shifts = np.full_like(self._shifts, kernels.WHOLE_STATE)
-        return self._with_conditionals(by_state, shifts), log_totals
+        logits = np.where(values == 1, logit(p), -logit(p))
+        return lambda temperature: log_prob_of_logits(logits / temperature)
 
     def _top(self, k: int) -> TopLabelsets:
         n_entries = min(k * self.n_labels + 1, 2**self.n_labels)
@@ -269,7 +256,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _expected_by_points(
         self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
     ) -> Floats:
-        """Return the means of several metrics, (n, metrics); an open label, -1, counts in none."""
+        """Return the means of several metrics, (n, metrics)."""
         expected = np.empty((len(self), len(metrics)))
         for k, rows in _rows_by_size(Y_pred):
             some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
@@ -313,18 +300,6 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(counting.joint_rows, len(self), *inputs, into=[totals, with_label])
         return totals, with_label
 
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        columns = np.swapaxes(answers, 0, 1)
-        values = [self._expected_by_counts(metric, answer, empty) for answer in columns]
-        return Expected.exactly(np.column_stack(values))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        # At each point all states move over all labels; a move takes as long as a hundred states,
-        # however few there are. With its flips a labelset takes both directions and their product.
-        n_points = len(sum_of_powers(1, self.n_labels)[0])
-        steps = self.n_labels * n_points * (2**self._memory + 100)
-        return np.full(len(self), 3 * steps if flips else steps)
-
     def _covariance_sums(self) -> Floats:
         marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
         sums = np.empty((len(self), self.n_labels))
@@ -360,6 +335,6 @@ class TrellisDistribution(LabelsetDistribution):
 
 def _rows_by_size(Y_pred: Labelsets) -> Iterator[tuple[int, Indices]]:
     """Yield each number of labels that predictions have, and the rows that have it."""
-    n_predicted = (Y_pred == 1).sum(axis=1)
+    n_predicted = Y_pred.sum(axis=1)
     for k in np.unique(n_predicted).tolist():
         yield k, np.flatnonzero(n_predicted == k)

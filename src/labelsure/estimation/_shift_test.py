@@ -8,8 +8,6 @@ is: in a huge batch a tiny one has a small p-value, too.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._notebook import make_html
 from labelsure._typing import Floats, Indices
+from labelsure._warnings import warn
 from labelsure.errors import InputError, ShiftWarning
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class View:
 
     def with_columns(self, names: Sequence[str], values: Floats) -> View:
         """Return the view with columns added, such as features."""
-        joined = np.column_stack([self.values, np.asarray(values, dtype=np.float32)])
+        joined = np.column_stack([self.values, values])
         return View((*self.names, *names), joined)
 
 
@@ -303,19 +302,10 @@ def _largest_gap(left: Floats, right: Floats) -> float:
 
 def warn_of_shift(test: ShiftTest) -> None:
     """Warn that a batch is not like the labelled instances, naming what moved."""
-    warnings.warn(
+    warn(
         "The batch is not like the instances that the estimator was fitted to: a classifier tells "
         f"them apart with an AUC of {test.auc:.2f}. Moved most: {test.name_moved()}. The estimate "
         "and its interval are about instances like those; see shift='weighted' and "
         "shift='labels', or label some rows drawn at random.",
         ShiftWarning,
-        stacklevel=_level_of_caller(),
     )
-
-
-def _level_of_caller() -> int:
-    """Return how many calls up the first is that is not of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("labelsure."):
-        level, frame = level + 1, frame.f_back
-    return level

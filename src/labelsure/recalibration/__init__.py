@@ -1,24 +1,21 @@
-"""Distributions that are brought closer to what was seen: temperatures, curves, dependence."""
+"""Distributions that are brought closer to what was seen: temperature, curves, dependence."""
 
 from labelsure._storage import name_classes_publicly
-from labelsure.recalibration._dependence import ChainDependence, CopulaDependence
+from labelsure.recalibration._dependence import ChainDependence
 from labelsure.recalibration._gate import Recalibration
 from labelsure.recalibration._labelwise_calibration import LabelwiseCalibration
-from labelsure.recalibration._temperatures import JointTemperature, LinkTemperature
+from labelsure.recalibration._temperature_scaling import TemperatureScaling
 
 __all__ = [
     "RECALIBRATIONS",
     "ChainDependence",
-    "CopulaDependence",
-    "JointTemperature",
     "LabelwiseCalibration",
-    "LinkTemperature",
     "Recalibration",
+    "TemperatureScaling",
 ]
 
 RECALIBRATIONS: dict[str, type[Recalibration]] = {
-    "joint": JointTemperature,
-    "links": LinkTemperature,
+    "temperature": TemperatureScaling,
     "labels": LabelwiseCalibration,
 }
 """By the names that `AccuracyAwareClassifier` knows them under."""

@@ -14,7 +14,6 @@ from labelsure._typing import Floats, Integers
 from labelsure.distributions import IndependentLabels, LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.recalibration._gate import Part, Recalibration, join_truth
-from labelsure.saving import expect
 
 LARGEST_LOGIT = 36.0
 """Of a probability: beyond, 1 - p cannot be told from 0."""
@@ -33,7 +32,7 @@ class LabelwiseCalibration(Recalibration):
         function that never falls, for a thousand instances and more. Both are scikit-learn's. No
         step is closer to 0 or 1 than 1 / (n + 2): n instances cannot tell more.
     gate
-        As for `JointTemperature`: all labels are calibrated, or none.
+        As for `TemperatureScaling`: all labels are calibrated, or none.
 
     Attributes
     ----------
@@ -41,7 +40,7 @@ class LabelwiseCalibration(Recalibration):
         For each label an array with two rows: slope and intercept of the log-odds ("sigmoid"), or
         log-odds and the probabilities there ("isotonic").
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
-        As of `JointTemperature`.
+        As of `TemperatureScaling`.
 
     Examples
     --------
@@ -90,14 +89,6 @@ class LabelwiseCalibration(Recalibration):
 
     def _describe_learned(self) -> str:
         return f" ({self.method})"
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        is_curve = METHODS[self.method].is_curve
-        expect(
-            len(self.curves_) == len(self.label_names_) and all(map(is_curve, self.curves_)),
-            f"`curves_` must have a curve ({self.method}) for each label",
-        )
 
 
 class Method(NamedTuple):
@@ -160,5 +151,5 @@ def _check_independent(dist: LabelsetDistribution) -> None:
             "`dist` must be IndependentLabels for a calibration of each label, got "
             f"{type(dist).__name__}. Calibrate the base learner of chains instead, e.g. "
             "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
-            "`LinkTemperature`."
+            "`TemperatureScaling`."
         )
