@@ -10,7 +10,6 @@ import typer
 
 from labelsure._storage import expand_path
 from labelsure.cli._console import make_console
-from labelsure.labelset_rows import show_names
 
 if TYPE_CHECKING:
     from labelsure.datasets import Dataset
@@ -89,6 +88,8 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
 
 
 def _describe(data: Dataset, as_json: bool) -> None:
+    from labelsure.labelset_rows import show_names
+
     described: dict[str, Any] = {
         "name": data.name,
         "source": data.source,
