@@ -347,3 +347,13 @@ def test_flips_of_one_labelset_show_that_all_labels_are_open(monkeypatch):
             )
             assert found[i] == expected
     assert not _find_open(ls.IndependentLabels([[0.5]]), np.array([-50.0])).any()
+
+
+def test_answers_are_shown_on_one_line():
+    """However many rows they have: everything in them would fill hundreds of lines."""
+    dist = ls.IndependentLabels(np.random.default_rng(0).uniform(size=(300, 4)))
+    found = ls.LabelsetRegion(0.8).fit(dist, dist.sample(1, 0)[:, 0]).predict(dist)
+    assert repr(found) == str(found) == "RegionLabelsets(n_samples=300, n_labels=4)"
+    listed = found.list_labelsets()
+    n_listed = int(found.n_labelsets.sum())
+    assert repr(listed) == f"ListedLabelsets(n_samples=300, n_labelsets={n_listed})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from labelsure._kernels.threads import one_thread
 from labelsure._storage import checksum_bytes, expand_path, first_line, read_bytes, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError
+from labelsure.input_columns import OddAnswers
 from labelsure.saving import load
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
 from labelsure.table_files import Unit, read_unit
@@ -199,12 +200,12 @@ def _score(task: UnitTask) -> dict[str, Any]:
     frame = read_unit(task.unit)
     bad: dict[Any, str] = {}
     try:
-        table, unseen = _score_rows(model, frame, task)
+        table, unseen, odd = _score_rows(model, frame, task)
     except RowsError as error:
         if not task.sets_aside:
             raise
         bad = error.reasons
-        table, unseen = _score_rows(model, frame.drop(index=list(bad)), task)
+        table, unseen, odd = _score_rows(model, frame.drop(index=list(bad)), task)
     if len(table):
         write_part(table, Path(task.part))
     values = plain_records(frame.loc[list(bad)])
@@ -216,6 +217,7 @@ def _score(task: UnitTask) -> dict[str, Any]:
         "total_estimated": float(table["estimated_accuracy"].sum()) if len(table) else 0.0,
         "n_bytes": Path(task.part).stat().st_size if len(table) else 0,
         "unseen": unseen,
+        "odd_answers": asdict(odd),
         "bad_rows": [
             {"file": task.file, "row": int(row), "reason": reason, "values": row_values}
             for (row, reason), row_values in zip(bad.items(), values, strict=True)
@@ -227,15 +229,15 @@ def _score(task: UnitTask) -> dict[str, Any]:
 
 def _score_rows(
     model: AccuracyAwareClassifier, frame: pd.DataFrame, task: UnitTask
-) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the table of some rows of a unit with their places, and what is new in it."""
+) -> tuple[pd.DataFrame, dict[str, str], OddAnswers]:
+    """Return the table of some rows of a unit with their places, and what is odd about it."""
     from labelsure.file_models import InputTable
 
     if frame.empty:
-        return frame, {}
+        return frame, {}, OddAnswers()
     chosen = task.settings
     part_format = FORMATS[Path(task.part).suffix]
-    table, unseen = _make_table(
+    table, unseen, odd = _make_table(
         InputTable(model, chosen.id_column),
         frame,
         model,
@@ -253,7 +255,7 @@ def _score_rows(
     if task.audited is not None:
         rows = frame.index - task.unit.first_row
         table.insert(place + 2, "audit", rows.isin(list(task.audited)))
-    return _escape_formulas(table) if chosen.spreadsheet_safe else table, unseen
+    return _escape_formulas(table) if chosen.spreadsheet_safe else table, unseen, odd
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -280,7 +282,7 @@ def _make_table(
     *,
     where: str,
     settings: dict[str, Any],
-) -> tuple[pd.DataFrame, dict[str, str]]:
+) -> tuple[pd.DataFrame, dict[str, str], OddAnswers]:
     X, ids = inputs.read(frame, where)
     wants_labels = settings["probabilities"] is not False
     n_shown = settings["k"] or int(wants_labels)  # labels without labelsets: 1 will do
@@ -289,7 +291,7 @@ def _make_table(
     table.index = frame.index
     if ids is not None:
         table.insert(0, "id", _read_ids(ids, frame.index))
-    return table, inputs.find_unseen(X)
+    return table, inputs.find_unseen(X), inputs.count_odd_answers(frame)
 
 
 def _read_ids(ids: pd.Index, index: pd.Index) -> pd.Series[Any]:
