@@ -228,14 +228,16 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
 
 
 def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> list[int]:
-    """Return 0 and 1 for two columns that sum to one, whatever the learner reports.
+    """Return the classes of two columns that sum to one, where the learner reports one class.
 
-    CatBoost's MultiLogloss reports the number of its only label, 0, as the classes of the two
-    columns P(y = 0) and P(y = 1).
+    Of a label that was always 1 in training, boosted trees and networks have `classes_` [1] and the
+    columns P(y = 1) and a remainder. CatBoost's MultiLogloss reports the number of its only label,
+    0, for the columns P(y = 0) and P(y = 1). What saw the class 1 alone predicts it.
     """
     is_pair = columns.ndim == 2 and columns.shape[1] == 2
     if is_pair and np.allclose(columns.sum(axis=1), 1, rtol=0, atol=PAIR_TOLERANCE):
-        return [0, 1]
+        is_first = known == [1] and columns[:, 0].sum() >= columns[:, 1].sum()
+        return [1, 0] if is_first else [0, 1]
     raise InputError(
         f"The probabilities of label {label} must have one column for each of its classes {known}, "
         f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "
