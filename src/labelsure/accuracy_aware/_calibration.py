@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_method_params
 from labelsure._typing import Indices, Labelsets
 from labelsure.accuracy_aware._training_data import TrainingData
 from labelsure.accuracy_aware._training_gain import HalfTrained
-from labelsure.classifiers import LabelsetClassifier
+from labelsure.classifiers import LabelsetClassifier, name_missing_classes
 from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import LabelsetFrequencies
@@ -106,7 +106,8 @@ class WrappedModel:
         if isinstance(estimator, LabelsetClassifier) and not data.params:
             return estimator.fit_checked(X, data.Y[rows], self.label_names)
         params = _check_method_params(data.X, data.params, rows)
-        return estimator.fit(X, _safe_indexing(data.y, rows), **params)
+        with name_missing_classes(estimator, data.Y[rows], self.label_names):
+            return estimator.fit(X, _safe_indexing(data.y, rows), **params)
 
     def predict(
         self, fitted: Any, data: TrainingData, rows: Indices, training: Indices

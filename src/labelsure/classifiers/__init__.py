@@ -2,7 +2,11 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution, without_probabilities
-from labelsure.classifiers._base_learners import check_takes_weights, find_weight_argument
+from labelsure.classifiers._base_learners import (
+    check_takes_weights,
+    find_weight_argument,
+    name_missing_classes,
+)
 from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
@@ -36,6 +40,7 @@ __all__ = [
     "check_takes_weights",
     "classes_of_sparse",
     "find_weight_argument",
+    "name_missing_classes",
     "read_label_names",
     "read_targets",
     "without_probabilities",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._processes import count_workers
+from labelsure._storage import first_line
 from labelsure._typing import Floats, Labelsets
 from labelsure.errors import InputError
 
@@ -33,6 +35,7 @@ Features = Any
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
 PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
+N_NAMED = 5  # labels that an error names
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,27 @@ def fit_smoothed_prior(
     counts = np.array([weights[y == 0].sum(), weights[y == 1].sum()])
     learner = DummyClassifier(strategy="prior")
     return learner.fit(np.zeros((2, n_features)), [0, 1], sample_weight=counts + 1)
+
+
+@contextmanager
+def name_missing_classes(estimator: Any, Y: Any, label_names: Sequence[str]) -> Iterator[None]:
+    """Name the labels that have one value in Y where an estimator cannot be fitted to it."""
+    try:
+        yield
+    except ValueError as error:
+        array = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y)
+        array = array.reshape(len(array), -1)
+        single = np.flatnonzero((array == array[:1]).all(axis=0))
+        if isinstance(error, InputError) or not single.size:
+            raise
+        names = [label_names[label] for label in single[:N_NAMED]]
+        more = f" and {single.size - N_NAMED} more" if single.size > N_NAMED else ""
+        raise InputError(
+            f"`{type(estimator).__name__}` must be fitted to both values of every label, but "
+            f"{', '.join(map(repr, names))}{more} has a single one in the {len(array)} instances "
+            f"of this training part ({first_line(error)}) Drop the label, choose folds that keep "
+            "it, or use a learner that takes one class."
+        ) from error
 
 
 def positive_probability(learner: Any, features: Features) -> Floats:

@@ -32,6 +32,12 @@ N_LISTED = 5
 """Labels that a warning names before it only counts them."""
 
 
+N_LOGITS = 20
+"""From so many logits within [0, 1] on there is a warning: of 660 batches of models none had it."""
+
+MIN_HARD_ROWS = 10
+"""Rows that must all be 0 or 1 before a batch counts as predicted labels."""
+
 N_COMPARED = 50
 """Rows whose probabilities are held against the model's own predictions."""
 
@@ -73,9 +79,13 @@ def wrap_probabilities(
     if label_names is None and kind != "joint":
         label_names = names_in(source)
     cleaned = _clean(source, kind, name)
+    if kind == "logit":
+        _warn_of_probabilities(cleaned)
     dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
     if isinstance(dist, IndependentLabels):
         warn_of_suspect_marginals(dist)
+        if kind == "marginal":
+            _warn_of_hard_predictions(dist)
     return dist
 
 
@@ -291,6 +301,34 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
         "Such a label counts as all but certain; drop it, or smooth its probability.",
         ProbabilityWarning,
     )
+
+
+def _warn_of_probabilities(logits: Any) -> None:
+    """Warn of logits that all lie within [0, 1], as those of no model do that has seen labels."""
+    values = np.asarray(logits)
+    if values.size >= N_LOGITS and values.min() >= 0 and values.max() <= 1:
+        warn(
+            f"All {values.size} logits lie within [0, 1], which probabilities do: as logits they "
+            'would all be above 0.5. If they are probabilities, pass kind="marginal".',
+            ProbabilityWarning,
+        )
+
+
+def _warn_of_hard_predictions(dist: IndependentLabels) -> None:
+    """Warn where every probability is 0 or 1, and not the same in every row."""
+    if len(dist) < MIN_HARD_ROWS:
+        return
+    certain = clip_certain(np.array([0.0, 1.0]))
+    if not np.isin(clip_certain(dist[:MIN_HARD_ROWS].marginals()), certain).all():
+        return
+    marginals = dist.marginals()
+    if np.isin(clip_certain(marginals), certain).all() and (marginals != marginals[:1]).any():
+        warn(
+            "Every probability is 0 or 1: these are predicted labels, which do not say how sure "
+            "the model is. Pass the output of `predict_proba`, or several votes for each instance "
+            "(`LabelsetTable.from_samples`).",
+            ProbabilityWarning,
+        )
 
 
 def _name_some(dist: LabelsetDistribution, labels: Sequence[int]) -> str:
