@@ -140,7 +140,7 @@ def _hold_against_predictions(model: Any, X: Any, dist: IndependentLabels) -> No
     if labels.size:
         warn(
             f"`predict` of {type(model).__name__} says the opposite of the probability of "
-            f"{_name_some(dist, labels)} in most of the rows where that is below {UNSURE} or above "
+            f"{_name_some(dist, labels.tolist())} in most of the rows where that is below {UNSURE} or above "
             f"{1 - UNSURE}: the columns of `predict_proba` are not what they are taken for, or its "
             "thresholds are far from 0.5. Pass the probabilities P(y_j = 1) without `X` if the "
             "first.",

@@ -9,10 +9,12 @@ at least 10% of 100 or more instances, 57% of those that are true in at least 5%
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelsure._typing import Floats, Indices
+from labelsure._typing import Floats, Indices, Labelsets
 from labelsure._warnings import warn
 from labelsure.classifiers import ProbabilityWarning
 from labelsure.label_outcomes import LabelOutcomes
@@ -59,7 +61,7 @@ def warn_of_suspect_truth(outcomes: LabelOutcomes) -> None:
         )
 
 
-def find_never_true(marginals: Floats, truth: Floats) -> Indices:
+def find_never_true(marginals: Floats, truth: Labelsets) -> Indices:
     """Return the labels that are never true, although many of them are expected.
 
     Expected numbers are scaled down by what the other labels have less than they should.
@@ -69,7 +71,7 @@ def find_never_true(marginals: Floats, truth: Floats) -> Indices:
     return np.flatnonzero((true == 0) & (expected * np.minimum(others, 1) >= MIN_EXPECTED))
 
 
-def find_better_order(marginals: Floats, truth: Floats) -> tuple[Indices, Indices]:
+def find_better_order(marginals: Floats, truth: Labelsets) -> tuple[Indices, Indices]:
     """Return which columns of the probabilities fit which others of the truth; none if their own.
 
     An order is chosen by one half of the instances and judged by the other, in both directions.
@@ -93,7 +95,7 @@ def find_better_order(marginals: Floats, truth: Floats) -> tuple[Indices, Indice
     return found
 
 
-def _correlate(left: Floats, right: Floats) -> Floats:
+def _correlate(left: Any, right: Any) -> Floats:
     """Return the correlation of each column with each other one, 0 where a column is constant."""
     left, right = (values - values.mean(axis=0) for values in (left, right))
     scale = np.outer(*(np.sqrt((values**2).sum(axis=0)) for values in (left, right)))
