@@ -21,7 +21,6 @@ from benchmarks import (
     first_use,
     many_labels,
     million_labels,
-    partial_answers,
     regions,
     scoring,
     trellis,
@@ -38,7 +37,6 @@ MODULES = (
     classifiers,
     estimation,
     first_use,
-    partial_answers,
     regions,
     scoring,
 )

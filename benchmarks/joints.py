@@ -5,7 +5,7 @@
 
 The folder holds ARFF files of further sets. Each split trains on 60 % of at most 700 instances (400
 beyond 50 labels) and measures on the others, with the same base learner for all; decisions by the
-first 30 of these, and a shorter search for them, beyond 20 labels. Intervals are those of paired
+first 30 of these beyond 20 labels. Intervals are those of paired
 differences from marginals alone, over the splits. With a page, what stands below its line
 `<!-- measured -->` is replaced. A file that keeps the figures lets a run go on where another ended.
 """
@@ -27,7 +27,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import labelsure as ls
-from labelsure import _limits
 
 EMBEDDED = ("digits", "simulated", "yeast")
 FURTHER = (
@@ -38,8 +37,6 @@ MARK = "<!-- measured -->\n"
 MAX_INSTANCES = 700
 MOST_LABELS, FEWER_INSTANCES = 50, 400  # the sets with more labels than that take longest
 MANY_LABELS, MAX_DECISIONS = 20, 30  # decisions for many labels take seconds for each instance
-MOST_WRITTEN_OUT = 22  # up to here "auto" goes by all labelsets
-LONG_SEARCH, SHORT_SEARCH = _limits.SEARCH_STEPS, 2**24  # steps of the search for a decision
 PLAIN, CALIBRATED, LAYER = "marginals alone", "calibrated marginals", "dependence layer"
 N_FOLDS = 5  # as of the layer
 N_SCENE_TRAIN = 1211
@@ -109,14 +106,11 @@ def measure(model: object, train: tuple, test: tuple) -> dict[str, object]:
     start = time.process_time()
     dist = model.fit(*train).predict_distribution(test[0])  # type: ignore[attr-defined]
     log_prob = dist.log_prob(test[1])
-    n_decisions, engine = len(dist), "auto"
-    if dist.n_labels > MANY_LABELS:  # writing out all labelsets would take minutes
-        n_decisions = MAX_DECISIONS
-        engine = "certified" if dist.n_labels <= MOST_WRITTEN_OUT else "auto"
+    n_decisions = MAX_DECISIONS if dist.n_labels > MANY_LABELS else len(dist)
     dist, Y = dist[:n_decisions], test[1][:n_decisions]
     mode = dist.mode()
     expected = ls.expected_accuracy(dist, mode, metric="exact").clip(0, 1)
-    best = ls.decide(dist, "jaccard", engine=engine)
+    best = ls.decide(dist, "jaccard")
     seconds = time.process_time() - start
     exact = ls.accuracy(Y, mode, "exact")
     return {
@@ -135,7 +129,6 @@ def cells(
     data = load(name, folder)
     X = data.X.toarray() if scipy.sparse.issparse(data.X) else np.asarray(data.X, dtype=float)
     Y = np.asarray(data.Y)
-    _limits.SEARCH_STEPS = SHORT_SEARCH if Y.shape[1] > MANY_LABELS else LONG_SEARCH
     known = set(zip(kept["set"], kept["split"], kept["source"], strict=True))
     for split in range(n_splits):
         most = FEWER_INSTANCES if Y.shape[1] > MOST_LABELS else MAX_INSTANCES

@@ -17,40 +17,27 @@ def decided(labelset, answer):
 
 
 def expected_decided(P, answer, metric, empty=1.0):
-    """The mean accuracy of the decided labels; None where nothing is decided."""
+    """The mean accuracy of the decided labels, of which there must be one."""
     mine = decided(answer, answer)
-    if not mine:
-        return None
     total = 0.0
     for labelset, p in zip(oracles.all_labelsets(len(answer)), P, strict=True):
         total += p * oracles.accuracy(decided(labelset, answer), mine, metric, empty)
     return total
 
 
-def worth(P, answer, metric, empty, costs):
-    """What an answer is worth: its mean accuracy minus the cost of its open labels.
-
-    Hamming is counted over all labels, an open one not being wrong; two empty labelsets are worth
-    `empty` only if all labels are decided.
-    """
-    n_labels, n_open = len(answer), sum(value == OPEN for value in answer)
-    if n_open == n_labels:
-        mean = {"exact": 1.0, "hamming": 1.0}.get(metric, 0.0)
-    else:
-        mean = expected_decided(P, answer, metric, empty if n_open == 0 else 0.0)
-        if metric == "hamming":
-            mean = 1 - (1 - mean) * (n_labels - n_open) / n_labels
-    return mean - costs[n_open]
+def worth(P, answer, open_cost):
+    """The mean over all labels and labelsets: 0 for a wrong label, 1 - cost for an open one."""
+    total = 0.0
+    for labelset, p in zip(oracles.all_labelsets(len(answer)), P, strict=True):
+        for y, value in zip(labelset, answer, strict=True):
+            total += p * (1 - open_cost if value == OPEN else float(y == value)) / len(answer)
+    return total
 
 
-def all_answers(n_labels):
-    return product((0, 1, OPEN), repeat=n_labels)
-
-
-def best_worth(P, metric, empty, costs):
+def best_worth(P, open_cost):
     """The largest worth of all 3**L answers."""
-    n_labels = oracles.n_labels_of(P)
-    return max(worth(P, answer, metric, empty, costs) for answer in all_answers(n_labels))
+    answers = product((0, 1, OPEN), repeat=oracles.n_labels_of(P))
+    return max(worth(P, answer, open_cost) for answer in answers)
 
 
 def agreed_labels(members):
@@ -65,13 +52,3 @@ def agreed_labels(members):
         else:
             answer.append(OPEN)
     return tuple(answer)
-
-
-def least_expected(members, labelset, metric, empty):
-    return min(oracles.expected_accuracy(P, labelset, metric, empty) for P in members)
-
-
-def best_least_expected(members, metric, empty):
-    """The largest least expected accuracy of any labelset over the members."""
-    labelsets = oracles.all_labelsets(oracles.n_labels_of(members[0]))
-    return max(least_expected(members, labelset, metric, empty) for labelset in labelsets)

@@ -163,7 +163,7 @@ def answers(model):
     if getattr(getattr(model, "card_", None), "columns", None):
         table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE
         return [model.predict(table), model.predict_accuracy(table)]
-    if len(model.label_names_) == N_SPARSE:
+    if model.n_labels_ == N_SPARSE:
         listed = SPARSE.marginals()
         return [model.predict(listed).indices, model.predict_accuracy(listed)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X

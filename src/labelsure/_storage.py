@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import os
 import re
+import shutil
 import stat
 import sys
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 from labelsure.errors import DataError, InputError, TooLargeError
@@ -70,6 +73,132 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         raise
 
 
+STREAM_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""Whose entries stand for what is open already, so that no file can take their place."""
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path names a device or a pipe, into which one writes and which stays as it is.
+
+    Parameters
+    ----------
+    path
+        Links are followed.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return False
+    is_open_already = path.parent in STREAM_FOLDERS and stat.S_ISREG(mode)
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or is_open_already
+
+
+def write_output(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write what a user asked for: a whole file, where a link leads to, or into a device or pipe.
+
+    Parameters
+    ----------
+    path
+        A file that is there stays until the new one takes its place. A device or a pipe gets the
+        content once that is whole.
+    write
+        Called with the path to write to.
+    """
+    if is_stream(path):
+        with TemporaryDirectory() as folder:
+            whole = Path(folder) / path.name
+            write(whole)
+            send_file(whole, path)
+        return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "It is neither a file nor a pipe", str(path))
+    write_whole(target, write)
+
+
+def send_file(file: Path, stream: Path) -> None:
+    """Write the content of a file into a device or a pipe.
+
+    Parameters
+    ----------
+    file, stream
+        Where from, and where to.
+    """
+    with open(file, "rb") as source, open(stream, "wb") as sink:
+        shutil.copyfileobj(source, sink, CHUNK_BYTES)
+
+
+def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
+    """Refuse outputs that are an input, that lie in a folder of inputs, or that are one file.
+
+    Parameters
+    ----------
+    outputs
+        What will be written; devices and pipes are not replaced and may be anything.
+    inputs
+        Files and folders that will be read; ``data.npz:scores`` is the file ``data.npz``.
+    """
+    read = [expand_path(name) for given in inputs for name in {str(given), _file_of(str(given))}]
+    written: list[Path] = []
+    for output in map(expand_path, outputs):
+        if is_stream(output):
+            continue
+        for other in read:
+            if _is_same(output, other):
+                raise InputError(
+                    f"The output {str(output)!r} must not be one of the inputs. Choose another "
+                    "name."
+                )
+            if other.is_dir() and _real_path(other) in _real_path(output).parents:
+                raise InputError(
+                    f"The output {str(output)!r} must not lie in a folder of inputs, got "
+                    f"{str(other)!r}. Choose another folder."
+                )
+        if any(_is_same(output, other) for other in written):
+            raise InputError(f"Each output must be a file of its own, {str(output)!r} is two.")
+        written.append(output)
+
+
+def _file_of(given: str) -> str:
+    name, colon, _ = given.rpartition(":")
+    return name if colon and name.lower().endswith(".npz") else given
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, also by links, or will be."""
+    if one.exists() and other.exists():
+        return os.path.samefile(one, other)
+    return _real_path(one) == _real_path(other)
+
+
+def _real_path(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise InputError(f"The file {str(path)!r} cannot be written: {error}.") from error
+
+
+def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
+    """Refuse a place that cannot be written, or that is an input, before anything is computed.
+
+    Parameters
+    ----------
+    output
+        Of a file.
+    inputs
+        As of `check_outputs`.
+    """
+    check_outputs([output], inputs)
+    place = expand_path(output)
+    if is_stream(place):
+        return
+    folder = _real_path(place).parent
+    if place.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(
+            f"The output must be a file in a folder that exists and is yours, got {str(output)!r}."
+        )
+
+
 def remove_leftovers(folder: Path) -> None:
     """Remove what processes that were killed had begun to write into a folder, and nothing else.
 
@@ -82,8 +211,13 @@ def remove_leftovers(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in folder.iterdir():
-        if _TEMPORARY.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+        if is_leftover(path):
             path.unlink()
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file is what a process that was killed had begun to write."""
+    return bool(_TEMPORARY.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
 
 
 def write_text(path: Path, text: str) -> None:

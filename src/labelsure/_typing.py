@@ -23,7 +23,10 @@ Rows = slice | Indices
 """What picks some instances of a batch."""
 
 Names = Iterable[Any] | None
-"""Names of labels as users give them; None for y0, y1, ..."""
+"""Names of labels as users give them; None where labels have none."""
+
+LabelNames = tuple[str, ...] | None
+"""Names of labels as the library keeps them; None where labels have none."""
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 AnyPath = str | PathLike[str]

@@ -19,6 +19,7 @@ __all__ = [
     "ShiftWarning",
     "TooLargeError",
     "UnknownNameError",
+    "UnseenValuesWarning",
     "unknown_name",
 ]
 
@@ -88,6 +89,10 @@ class NotEstimableError(LabelsureError, ValueError):
 
 class ShiftWarning(UserWarning):
     """A batch is not like the instances that an estimate rests on."""
+
+
+class UnseenValuesWarning(UserWarning):
+    """A column has mostly values that the model was not trained on."""
 
 
 class TooLargeError(LabelsureError, ValueError):

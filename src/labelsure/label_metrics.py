@@ -21,9 +21,10 @@ from scipy.signal import fftconvolve
 
 from labelsure import _limits
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Labelsets, RandomState
+from labelsure._typing import Floats, LabelNames, Labelsets, RandomState
 from labelsure.distributions import LabelsetDistribution, make_generator
 from labelsure.errors import unknown_name
+from labelsure.labelset_rows import show_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,7 +226,7 @@ def _interval_columns(name: str, values: Floats, draws: Floats, level: float) ->
 def label_table(
     drawn: LabelCounts,
     values: dict[str, Floats],
-    label_names: tuple[str, ...],
+    label_names: LabelNames,
     *,
     empty: float,
     level: float,
@@ -240,7 +241,7 @@ def label_table(
         By name (n_true and those of `MEASURES`), (L,) the numbers to show; what is not there is
         the mean of the draws.
     label_names
-        The index.
+        The index; y0, y1, ... where labels have no names.
     empty, level
         What 0/0 is worth; how often an interval covers.
     """
@@ -252,4 +253,5 @@ def label_table(
     for name, of_draws in draws.items():
         shown = values.get(name, of_draws.mean(axis=0))
         columns |= _interval_columns(name, shown, of_draws, level)
-    return pd.DataFrame(columns, index=pd.Index(label_names, name="label"))
+    names = show_names(label_names, len(columns["n_predicted"]))
+    return pd.DataFrame(columns, index=pd.Index(names, name="label"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelsure import _limits
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.labelset_rows import count_labels
 
@@ -31,7 +31,7 @@ class LabelOutcomes:
     Y_pred, Y_true
         (n, L) what was predicted, and the truth.
     label_names
-        One for each label.
+        One for each label, or None.
     n_batches
         How many batches it was joined from, each of which another classifier may have predicted.
     """
@@ -39,7 +39,7 @@ class LabelOutcomes:
     marginals: Floats
     Y_pred: Labelsets
     Y_true: Labelsets
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     n_batches: int = 1
 
     @classmethod

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
-from labelsure._typing import Integers, Labelsets, Mask
+from labelsure._typing import Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.sparse_rows import MAX_WRITTEN_NAMES, CountedNames, key_sparse_rows, make_sparse
+from labelsure.sparse_rows import key_sparse_rows, make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_INTEGER_LABELS",
     "MAX_WRITTEN_NAMES",
+    "abbreviate_names",
+    "as_table",
     "check_label_names",
     "check_labelsets",
     "check_shape",
@@ -35,7 +37,6 @@ __all__ = [
     "count_shared",
     "differing_rows",
     "from_codes",
-    "given_names",
     "index_of",
     "is_sparse",
     "names_in",
@@ -43,30 +44,29 @@ __all__ = [
     "read_numbers",
     "read_zeros_and_ones",
     "refuse_masked",
+    "refuse_other_labels",
     "row_keys",
+    "show_names",
     "stack_rows",
 ]
 
 MAX_INTEGER_LABELS = 63
 """Up to this many labels a code is an int64; beyond, a row of packed bytes."""
 
+MAX_WRITTEN_NAMES = 10_000
+"""More labels than this are shown by the first and the last, and have one entry of classes."""
 
-def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple[str, ...]:
-    """Return `n_labels` distinct names as strings; ``None`` gives y0, y1, ...
 
-    Those of very many labels are `CountedNames`.
+def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
+    """Return `n_labels` distinct names as strings; None where labels have no names.
 
     Examples
     --------
-    >>> check_label_names(None, 3)
-    ('y0', 'y1', 'y2')
+    >>> check_label_names(["cat", 7], 2)
+    ('cat', '7')
     """
-    if label_names is None and n_labels <= MAX_WRITTEN_NAMES:
-        return tuple(f"y{j}" for j in range(n_labels))
-    is_counted = isinstance(label_names, CountedNames) and len(label_names) == n_labels
-    if label_names is None or is_counted:
-        counted: Any = CountedNames(n_labels)  # as good as a tuple, for all who use names
-        return counted
+    if label_names is None:
+        return None
     if isinstance(label_names, str):
         raise InputError(
             f"`label_names` must be a sequence of names, got the single string {label_names!r}. "
@@ -92,18 +92,45 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> tuple
     return names
 
 
-def given_names(label_names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return names that somebody gave; None for y0, y1, ..., which only count the labels.
+def show_names(label_names: Sequence[str] | None, labels: int | Iterable[int]) -> list[str]:
+    """Return the names of the first labels, or of given ones; y0, y1, ... where there are none.
 
     Examples
     --------
-    >>> given_names(("cat", "dog")), given_names(("y0", "y1"))
-    (('cat', 'dog'), None)
+    >>> show_names(("cat", "dog"), [1]), show_names(None, 3)
+    (['dog'], ['y0', 'y1', 'y2'])
     """
-    if isinstance(label_names, CountedNames):
-        return None
-    counts_labels = all(name == f"y{j}" for j, name in enumerate(label_names))
-    return None if counts_labels else label_names
+    places = range(labels) if isinstance(labels, int) else labels
+    return [f"y{j}" if label_names is None else label_names[j] for j in places]
+
+
+def abbreviate_names(label_names: Sequence[str] | None, n_labels: int) -> list[str]:
+    """Return all names; of very many labels the first and the last.
+
+    Examples
+    --------
+    >>> abbreviate_names(("cat", "dog"), 2), abbreviate_names(None, 1_000_000)
+    (['cat', 'dog'], ['y0', '...', 'y999999'])
+    """
+    if n_labels <= MAX_WRITTEN_NAMES:
+        return show_names(label_names, n_labels)
+    first, last = show_names(label_names, [0, n_labels - 1])
+    return [first, "...", last]
+
+
+def refuse_other_labels(
+    label_names: LabelNames, n_labels: int, known: LabelNames, n_known: int, beside: str
+) -> None:
+    """Refuse a distribution with another number of labels, or other names where both have some."""
+    if n_labels != n_known:
+        raise InputError(f"`dist` must have the {n_known} labels of {beside}, got {n_labels}.")
+    if label_names is None or known is None or label_names == known:
+        return
+    place = next(j for j, name in enumerate(known) if label_names[j] != name)
+    raise InputError(
+        f"`dist` must have the labels of {beside}, in their order, got {label_names[place]!r} "
+        f"instead of {known[place]!r} in column {place}. Put its columns in that order."
+    )
 
 
 def check_labelsets(
@@ -232,19 +259,37 @@ def count_axes(values: Any) -> int:
         return 2
 
 
+def as_table(source: Any) -> Any:
+    """Return a table of another library as a DataFrame or a Series; anything else as it is.
+
+    Polars, PyArrow, DuckDB and others hand out their columns by the Arrow PyCapsule interface.
+    """
+    if not hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):
+        return source
+    import pandas as pd
+    import pyarrow as pa
+
+    def as_series(column: Any) -> Any:  # lists of names stay lists: pandas has no type for them
+        nested = pa.types.is_nested(column.type)
+        return pd.Series(column.to_pylist(), dtype=object) if nested else column.to_pandas()
+
+    if names_in(source) is None:
+        return as_series(pa.chunked_array(source)).rename(getattr(source, "name", None))
+    table = pa.table(source)
+    columns = {name: as_series(table[name]) for name in table.column_names}
+    return pd.DataFrame(columns, range(len(table)))
+
+
 def names_in(Y: Any) -> list[str] | None:
-    """Return the column names of a DataFrame, None for anything else."""
-    columns = getattr(Y, "columns", None)
+    """Return the column names of a table, None for anything else."""
+    columns = getattr(Y, "column_names", getattr(Y, "columns", None))  # PyArrow's, all others'
     return None if columns is None else [str(column) for column in columns]
 
 
 def index_of(source: Any) -> pd.Index | None:
-    """Return the index of a DataFrame or Series, None where it only counts the rows from 0."""
-    index = getattr(source, "index", None)
-    if index is None or not hasattr(index, "get_indexer"):  # a list has a method of this name
-        return None
-    counts_rows = index.dtype.kind in "iu" and index.equals(type(index)(range(len(index))))
-    return None if counts_rows else index
+    """Return the index of a DataFrame or Series, None for anything else."""
+    index: pd.Index | None = getattr(source, "index", None)
+    return index if hasattr(index, "get_indexer") else None  # a list has a method of this name
 
 
 def is_sparse(Y: Any) -> bool:

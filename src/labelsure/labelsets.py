@@ -29,7 +29,6 @@ from labelsure.labelset_rows import (
     count_axes,
     count_labels,
     from_codes,
-    given_names,
     index_of,
     is_sparse,
     names_in,
@@ -37,6 +36,7 @@ from labelsure.labelset_rows import (
     read_numbers,
     read_zeros_and_ones,
     refuse_masked,
+    show_names,
 )
 from labelsure.sparse_rows import StackedLabelsets, make_sparse, sparse_ones
 
@@ -57,10 +57,10 @@ __all__ = [
     "from_indices",
     "from_names",
     "from_text",
-    "given_names",
     "index_of",
     "names_in",
     "refuse_masked",
+    "show_names",
     "to_codes",
     "to_digits",
     "to_indices",
@@ -225,7 +225,7 @@ def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tup
     """
     rows = check_rows(Y)
     names = check_label_names(label_names, rows.shape[1])
-    named = iter([names[j] for j in rows.nonzero()[1].tolist()])  # row by row
+    named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
     return [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
 
 
@@ -326,7 +326,8 @@ def from_names(labelsets: Iterable[Iterable[str]], label_names: Sequence[str]) -
     array([[1, 0],
            [0, 0]], dtype=int8)
     """
-    position = {name: j for j, name in enumerate(check_label_names(label_names, len(label_names)))}
+    check_label_names(label_names, len(label_names))
+    position = {name: j for j, name in enumerate(label_names)}
     sets = [list(labels) for labels in labelsets]
     rows = np.zeros((len(sets), len(position)), dtype=np.int8)
     for row, labels in zip(rows, sets, strict=True):

@@ -10,13 +10,11 @@ import numpy as np
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
-from labelsure._typing import Floats, Integers, Labelsets, Mask
+from labelsure._typing import Floats, Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
 from labelsure.labelsets import (
     OPEN,
     check_label_names,
-    check_labelsets,
-    given_names,
     refuse_masked,
 )
 from labelsure.metrics import Counts, MetricLike, check_empty, check_metrics, get_metric
@@ -39,16 +37,11 @@ class PartialLabelsets:
         (n, L): 1 where a label is certain to be there, 0 where it is certain to be absent, -1
         where it is open.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
     index
         The names of the rows; None where they are only counted.
     gap
         (n,) by how much, at most, each answer is below the best possible, where that is known.
-    maximin
-        (n, L) the labelset whose least expected accuracy over several distributions is highest,
-        where the answer is about several.
-    spread
-        (n,) how far apart the expected accuracies under these distributions are.
 
     Examples
     --------
@@ -60,28 +53,19 @@ class PartialLabelsets:
     """
 
     values: Labelsets
-    label_names: Sequence[str] = ()
+    label_names: LabelNames = None
     index: pd.Index | None = None
     gap: Floats | None = None
-    maximin: Labelsets | None = None
-    spread: Floats | None = None
 
     def __post_init__(self) -> None:
         values = _check_values(self.values)
-        given = None if len(self.label_names) == 0 else self.label_names
-        names = check_label_names(given, values.shape[1])
+        names = check_label_names(self.label_names, values.shape[1])
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "label_names", names)
         if self.index is not None and len(self.index) != len(values):
             raise wrong_index(self.index, len(values))
-        if self.maximin is not None:
-            n, n_labels = values.shape
-            maximin = check_labelsets(self.maximin, name="maximin", n_samples=n, n_labels=n_labels)
-            object.__setattr__(self, "maximin", maximin)
-        for name in ("gap", "spread"):
-            numbers = getattr(self, name)
-            if numbers is not None:
-                object.__setattr__(self, name, _check_numbers(numbers, name, len(values)))
+        if self.gap is not None:
+            object.__setattr__(self, "gap", _check_gap(self.gap, len(values)))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -91,7 +75,7 @@ class PartialLabelsets:
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the answers of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self), self.index)
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         del parts["label_names"]  # the rest has an entry for each row, or is None
         some: dict[str, Any] = {
@@ -155,7 +139,7 @@ class PartialLabelsets:
             name=name,
             n_samples=len(self),
             n_labels=self.n_labels,
-            label_names=given_names(tuple(self.label_names)),
+            label_names=self.label_names,
             index=self.index,
             beside="the answer",
         )
@@ -254,7 +238,7 @@ class PartialLabelsets:
     def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
         """Return the names of certain, possible and open labels as a table, a row an instance.
 
-        What is known of the answers beside them (`maximin`, `gap`, `spread`) follows.
+        `gap` follows where it is known.
 
         Parameters
         ----------
@@ -265,14 +249,11 @@ class PartialLabelsets:
 
         check_sep(sep, self.label_names)
         shown = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
-        if self.maximin is not None:
-            shown["maximin"] = self.maximin == 1
         columns: dict[str, Any] = {
             name: write_names(mask, self.label_names, sep) for name, mask in shown.items()
         }
-        for name in ("gap", "spread"):
-            if getattr(self, name) is not None:
-                columns[name] = getattr(self, name)
+        if self.gap is not None:
+            columns["gap"] = self.gap
         index = pd.RangeIndex(len(self)) if self.index is None else self.index
         return pd.DataFrame(columns).set_axis(index)
 
@@ -300,12 +281,12 @@ def _check_values(values: Any) -> Labelsets:
     return array.astype(np.int8)
 
 
-def _check_numbers(values: Any, name: str, n_samples: int) -> Floats:
-    refuse_masked(values, name)
-    array = np.asarray(values, dtype=np.float64)
+def _check_gap(gap: Any, n_samples: int) -> Floats:
+    refuse_masked(gap, "gap")
+    array = np.asarray(gap, dtype=np.float64)
     if array.shape != (n_samples,) or np.isnan(array).any():
         raise InputError(
-            f"`{name}` must be one number for each of the {n_samples} instances, got shape "
+            f"`gap` must be one number for each of the {n_samples} instances, got shape "
             f"{array.shape}{' with NaN' if np.isnan(array).any() else ''}."
         )
     return array

@@ -36,12 +36,10 @@ METRIC_COLUMNS: dict[str, str] = {
     "best_{}_decision": "the labelset with the highest expected accuracy",
     "best_{}_gap": "how far its expected accuracy may be below the highest",
     "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
-    "spread_{}": "how far apart the members of a mixture are about it, where that was asked for",
     "true_expected_{}": "the first of these under the true distribution, where data is simulated",
 }
 """Columns of each metric, whose name takes the place of the braces."""
 
-SPREAD = "spread_{}"
 LOG_FREQUENCY = "log_frequency"
 
 DECISION_RULE = "decision_rule"

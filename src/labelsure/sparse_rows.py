@@ -1,4 +1,4 @@
-"""Very many labels: sparse rows, as `scipy.sparse.csr_array` has them, and names that are counted.
+"""Very many labels: sparse rows, as `scipy.sparse.csr_array` has them.
 
 Rows hold ones only, their indices in order and none twice. `labelset_rows` has what is asked of
 labelsets in this form and in that of arrays.
@@ -6,8 +6,7 @@ labelsets in this form and in that of arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +16,11 @@ if TYPE_CHECKING:
     from labelsure._typing import Labelsets
 
 __all__ = [
-    "MAX_WRITTEN_NAMES",
-    "CountedNames",
     "StackedLabelsets",
     "key_sparse_rows",
-    "list_names",
     "make_sparse",
     "sparse_ones",
 ]
-
-MAX_WRITTEN_NAMES = 10_000
-"""More names than this that only count the labels are made when somebody looks at one, and cards
-and files have them in short."""
 
 
 def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
@@ -60,72 +52,6 @@ def make_sparse(Y: Any) -> Labelsets:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return sparse_ones(rows.indices, rows.indptr, rows.shape[1])
-
-
-class CountedNames(Sequence[str]):
-    """The names y0, y1, ... of very many labels, each made when it is looked at.
-
-    Equal to the tuple of these names.
-
-    Examples
-    --------
-    >>> names = CountedNames(1_000_000)
-    >>> names[-1], names[:2], names.index("y7"), names == tuple(names)
-    ('y999999', ('y0', 'y1'), 7, True)
-    """
-
-    def __init__(self, n_labels: int) -> None:
-        self._n_labels = n_labels
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, place: int | slice) -> str | tuple[str, ...]:
-        numbers = range(self._n_labels)
-        if isinstance(place, slice):
-            return tuple(f"y{j}" for j in numbers[place])
-        return f"y{numbers[place]}"
-
-    def __len__(self) -> int:
-        return self._n_labels
-
-    def __contains__(self, name: object) -> bool:
-        digits = name[1:] if isinstance(name, str) and name[:1] == "y" else ""
-        is_number = digits.isascii() and digits.isdigit() and len(digits) < 19
-        return is_number and f"y{int(digits)}" == name and int(digits) < self._n_labels
-
-    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
-        """Return the position of a name, which its number is."""
-        place = int(value[1:]) if value in self else -1
-        if place not in range(self._n_labels)[start:stop]:
-            raise ValueError(f"{value!r} is no name of these labels")
-        return place
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, CountedNames):
-            return len(self) == len(other)
-        if not isinstance(other, tuple) or len(other) != len(self):
-            return False
-        return all(name == f"y{j}" for j, name in enumerate(other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return f"CountedNames({self._n_labels})"
-
-
-def list_names(names: Sequence[str]) -> list[str]:
-    """Return all names; of very many labels the first and the last.
-
-    Examples
-    --------
-    >>> list_names(("cat", "dog")), list_names(CountedNames(1_000_000))
-    (['cat', 'dog'], ['y0', '...', 'y999999'])
-    """
-    is_long = isinstance(names, CountedNames) or len(names) > MAX_WRITTEN_NAMES
-    return [names[0], "...", names[-1]] if is_long else list(names)
 
 
 class StackedLabelsets:

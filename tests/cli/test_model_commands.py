@@ -213,15 +213,15 @@ def test_mistakes_of_train(files, tmp_path, capsys, words, sentence):
 
 def test_places_where_no_model_can_be(files, tmp_path, capsys, monkeypatch):
     for out in (tmp_path, tmp_path / "none" / "m"):
-        sentence = "`--out` must be a file in a folder that is there and yours, got "
+        sentence = "must be a file in a folder that exists"
         assert sentence in refused(capsys, *training(files, "--out", out))
-    sentence = "`--out` must not be one of the inputs, got "
+    sentence = "must not be one of the inputs"
     assert sentence in refused(capsys, *training(files, "--out", files / "t.csv"))
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", files / "y.csv"]
     assert sentence in refused(capsys, *words)
     assert "null byte" in refused(capsys, *training(files, "--out", "a\0b"))
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert "that is there and yours" in refused(capsys, *training(files, "--out", tmp_path / "m"))
+    assert "that exists and is yours" in refused(capsys, *training(files, "--out", tmp_path / "m"))
 
 
 def test_mistakes_of_calibrate(files, tmp_path, capsys):
@@ -238,3 +238,11 @@ def test_mistakes_of_calibrate(files, tmp_path, capsys):
     )
     assert "got -3; logits are read with `--logits`" in said
     assert "(199 more such rows here)" in said
+
+
+def test_hints_name_options_once(files, tmp_path, capsys):
+    tags = tmp_path / "tags.csv"
+    pd.DataFrame({"size": range(4), "tags": ["a", "a;b", "b", ""]}).to_csv(tags, index=False)
+    said = refused(capsys, "train", tags, "--label-column", "tags", "--out", tmp_path / "m")
+    assert said.count("--sep") == 1
+    assert "`--sep`, e.g. ';'" in said

@@ -32,7 +32,7 @@ def test_sizes(kind, data):
     dist = batch.dist
     assert len(dist) == dist.n_samples == len(batch.P)
     assert dist.n_labels == batch.n_labels
-    assert dist.label_names == tuple(f"y{j}" for j in range(batch.n_labels))
+    assert dist.label_names is None
     assert repr(dist) == (
         f"{type(dist).__name__}(n_samples={len(batch)}, n_labels={batch.n_labels})"
     )

@@ -95,7 +95,7 @@ def test_label_names():
     assert ls.as_distribution(frame, kind="logit").label_names == ("cat", "dog", "7")
     assert ls.as_distribution(frame, label_names=["a", "b", "c"]).label_names == ("a", "b", "c")
     assert ls.as_distribution(PAIRS, label_names=["a", "b", "c"]).label_names == ("a", "b", "c")
-    assert ls.as_distribution(P).label_names == ("y0", "y1", "y2")
+    assert ls.as_distribution(P).label_names is None
 
 
 def test_what_scikit_learn_predicts():

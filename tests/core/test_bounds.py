@@ -174,10 +174,10 @@ def test_xml_that_grows(encoding, tmp_path):
         declared = "\ufeff" + '<?xml version="1.0"?>'
     (tmp_path / "a.xml").write_bytes((declared + BOMB).encode(encoding))
     with pytest.raises(InputError, match=r"a.xml must not have declarations .*Remove them"):
-        ls.read_dataset(tmp_path / "a.arff", cache=False)
+        ls.read_dataset(tmp_path / "a.arff")
     fine = '<!-- a list --><labels xmlns="http://mulan"><label name="y"></label></labels>'
     (tmp_path / "a.xml").write_bytes((declared + fine).encode(encoding))
-    assert ls.read_dataset(tmp_path / "a.arff", cache=False).label_names == ("y",)
+    assert ls.read_dataset(tmp_path / "a.arff").label_names == ("y",)
 
 
 def test_columns_of_arff(tmp_path):
@@ -185,7 +185,7 @@ def test_columns_of_arff(tmp_path):
     lines = [f"@attribute a{j} numeric" for j in range(_limits.MAX_COLUMNS + 1)]
     path.write_text("\n".join(["@relation r", *lines, "no attribute"]))
     with pytest.raises(TooLargeError, match=r"wide.arff must have at most 200000 columns, it has"):
-        ls.read_dataset(path, 1, cache=False)
+        ls.read_dataset(path, 1)
 
 
 def test_columns_of_other_files(tmp_path, monkeypatch):
@@ -224,8 +224,8 @@ def test_values_of_a_nominal_feature(rows, tmp_path, monkeypatch):
     path = tmp_path / "a.arff"
     path.write_text(head + "".join(rows.format(k % 10) for k in range(40)))
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 8 * 30 * 40)
-    assert ls.read_dataset(path, 1, cache=False).n_features == 30
+    assert ls.read_dataset(path, 1).n_features == 30
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 8 * 30 * 40 - 1)
     with pytest.raises(TooLargeError, match=r"'x', which has 30 values, need .*or leave it out"):
-        ls.read_dataset(path, 1, cache=False)
-    assert ls.read_dataset(path, 1, nominal="ordinal", cache=False).n_features == 1
+        ls.read_dataset(path, 1)
+    assert ls.read_dataset(path, 1, nominal="ordinal").n_features == 1

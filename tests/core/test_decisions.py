@@ -76,24 +76,16 @@ def short_trellis(n_labels, n_samples=1):
     return ls.TrellisDistribution(conditionals, parents, range(n_labels))
 
 
-def test_the_search_ends_when_its_steps_are_used_up(monkeypatch):
-    """A labelset and its 40 flips take as long as three on a trellis."""
+def test_the_search_ends_when_its_evaluations_are_used_up(monkeypatch):
     dist = short_trellis(40)
-    (steps,) = dist.expected_steps()
-    assert steps == 40 * 18 * (2 + 100)
-    assert dist.expected_steps(flips=True)[0] == 3 * steps
     asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
-
-    def evaluations():
-        return sum(3 if n == 41 else n for n in asked)
-
     whole, whole_gap = ls.decide(dist, "jaccard", return_gap=True)
-    assert evaluations() > 50
-    for allowed in (50, *range(20, -1, -1)):
+    assert sum(asked) > 150
+    for allowed in (150, *range(90, -1, -4)):
         asked.clear()
-        monkeypatch.setattr(_limits, "SEARCH_STEPS", allowed * steps + steps - 1)
+        monkeypatch.setattr(_limits, "SEARCHED_LABELS", 40 * allowed + 39)
         decision, gap = ls.decide(dist, "jaccard", return_gap=True)
-        assert evaluations() <= max(allowed, 3)
+        assert sum(asked) <= max(allowed, 3)
         value, best = (
             ls.expected_accuracy(dist, Y, metric="jaccard")[0] for Y in (decision, whole)
         )
@@ -113,21 +105,23 @@ def test_a_search_of_two_hundred_labels_ends_where_no_flip_helps(monkeypatch):
     assert values.max() <= ls.expected_accuracy(dist, decision, metric="jaccard")[0] + 1e-12
 
 
-def test_half_of_the_steps_are_kept_for_flips(monkeypatch):
+def test_half_of_the_evaluations_are_kept_for_flips(monkeypatch):
     dist = short_trellis(40)
-    monkeypatch.setattr(_limits, "SEARCH_STEPS", 13 * dist.expected_steps()[0])
     asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
-    ls.decide(dist, "jaccard")
-    assert asked == [3, 2, 2, 41, 41]
+    for allowed, expected in ((13, [3, 2, 2]), (85, [3, *[2] * 6, 41])):
+        asked.clear()
+        monkeypatch.setattr(_limits, "SEARCHED_LABELS", 40 * allowed)
+        ls.decide(dist, "jaccard")
+        assert asked == expected
 
 
-@pytest.mark.parametrize("steps", [1, 30, 100, 400])
+@pytest.mark.parametrize("evaluations", [0, 5, 10, 30])
 @pytest.mark.parametrize("empty", [0.0, 1.0])
-def test_the_gap_holds_wherever_the_search_ends(steps, empty, monkeypatch):
+def test_the_gap_holds_wherever_the_search_ends(evaluations, empty, monkeypatch):
     """Against the best of all predictions; each instance has its own budget."""
     searched(monkeypatch)
-    monkeypatch.setattr(_limits, "SEARCH_STEPS", steps)
-    rng = np.random.default_rng(steps)
+    monkeypatch.setattr(_limits, "SEARCHED_LABELS", 4 * evaluations)
+    rng = np.random.default_rng(evaluations)
     P = rng.dirichlet(np.full(16, 0.2), size=25)
     for dist in (as_table(P, 4), short_trellis(4, 25)):
         decision, gap = ls.decide(dist, "jaccard", empty=empty, return_gap=True)
@@ -141,7 +135,7 @@ def test_the_gap_holds_wherever_the_search_ends(steps, empty, monkeypatch):
 def test_sizes_with_the_highest_bound_are_tried_first(monkeypatch):
     """One size is enough where the best labelset has the size of the highest bound."""
     dist = short_trellis(40)
-    monkeypatch.setattr(_limits, "SEARCH_STEPS", 7 * dist.expected_steps()[0])
+    monkeypatch.setattr(_limits, "SEARCHED_LABELS", 7 * 40)
     tried = []
     evaluate = ls.TrellisDistribution._expected_of_guesses
 
@@ -167,12 +161,6 @@ def test_exchanging_two_labels_helps_where_no_flip_does(monkeypatch):
     P = dist.probabilities()[0].tolist()
     assert oracles.best_prediction(P, "jaccard", 0.0)[0] == (1, 0, 0, 1, 0)
     assert_array_equal(ls.decide(dist, "jaccard", empty=0.0), [[1, 0, 0, 1, 0]])
-
-
-def test_steps_of_an_expected_accuracy():
-    table = ls.LabelsetTable(np.eye(3, dtype=int)[np.newaxis], [[0.5, 0.3, 0.2]])
-    assert table.expected_steps().tolist() == [12]
-    assert ls.IndependentLabels([[0.5, 0.2]] * 3).expected_steps().tolist() == [4, 4, 4]
 
 
 def test_the_search_leaves_no_better_neighbour():

@@ -10,14 +10,16 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix, lil_array
 import labelsure as ls
 from labelsure.errors import InputError
 from labelsure.labelset_rows import (
+    abbreviate_names,
     check_label_names,
     count_labels,
     count_shared,
     differing_rows,
-    given_names,
     is_sparse,
     no_labels,
+    refuse_other_labels,
     row_keys,
+    show_names,
     stack_rows,
 )
 from labelsure.labelsets import (
@@ -27,7 +29,7 @@ from labelsure.labelsets import (
     to_indices,
     to_names,
 )
-from labelsure.sparse_rows import CountedNames, StackedLabelsets, make_sparse
+from labelsure.sparse_rows import StackedLabelsets, make_sparse
 
 pairs = st.tuples(st.integers(0, 5), st.integers(1, 9)).flatmap(
     lambda shape: st.tuples(
@@ -133,43 +135,35 @@ class TestIndices:
         assert ls.read_labelsets([[0, 1], [1, 0]]).rows.tolist() == [[0, 1], [1, 0]]
 
 
-class TestCountedNames:
-    def test_they_are_like_the_tuple_of_names(self):
-        names, plain = CountedNames(12), tuple(f"y{j}" for j in range(12))
-        assert names == plain
-        assert plain == names
-        assert names == CountedNames(12)
-        assert names != CountedNames(13)
-        assert names != plain[:-1]
-        assert names != ("x", *plain[1:])
-        assert hash(names) == hash(plain)
-        assert list(names) == list(plain)
-        assert names[3:5] == plain[3:5]
-        assert names[-1] == "y11"
-        assert names.index("y7") == 7
-        assert "y11" in names
-        for name in ("y12", "y-1", "y07", "y", "x1", 3, "y\u0663"):
-            assert name not in names
-            with pytest.raises(ValueError, match="is no name of these labels"):
-                names.index(name)
-        with pytest.raises(IndexError):
-            names[12]
+class TestNames:
+    def test_labels_without_names_are_shown_by_number(self):
+        assert check_label_names(None, 1_000_000) is None
+        assert show_names(None, [3, 0]) == ["y3", "y0"]
+        assert show_names(("cat", "dog"), 2) == ["cat", "dog"]
 
-    def test_a_million_are_not_written_out(self):
-        names = check_label_names(None, 1_000_000)
-        assert isinstance(names, CountedNames)
-        assert check_label_names(names, 1_000_000) is not None
-        assert given_names(names) is None
-        with pytest.raises(InputError, match="one name for each of the 9 labels, got 1000000"):
-            check_label_names(names, 9)
-
-    def test_few_are_a_tuple(self):
-        assert check_label_names(None, 2) == ("y0", "y1")
-        assert isinstance(check_label_names(None, 10_000), tuple)
+    @pytest.mark.parametrize("names", [None, tuple(f"tag {j}" for j in range(10_001))])
+    def test_very_many_are_shown_by_the_first_and_the_last(self, names):
+        first, last = show_names(names, [0, 10_000])
+        assert abbreviate_names(names, 10_001) == [first, "...", last]
+        few = None if names is None else names[:9]
+        assert abbreviate_names(few, 9) == show_names(names, 9)
 
     def test_a_name_that_is_there_twice_is_named(self):
         with pytest.raises(InputError, match="got 'b' twice"):
             check_label_names(["a", "b", "c", "b"], 4)
+
+    def test_names_are_compared_where_both_sides_have_some(self):
+        refuse_other_labels(("a", "b"), 2, ("a", "b"), 2, "it")
+        refuse_other_labels(None, 2, ("a", "b"), 2, "it")
+        refuse_other_labels(("a", "b"), 2, None, 2, "it")
+        with pytest.raises(InputError, match="got 'a' instead of 'b' in column 0"):
+            refuse_other_labels(("a", "b"), 2, ("b", "a"), 2, "it")
+
+    @pytest.mark.parametrize("known", [None, ("a", "b", "c")])
+    @pytest.mark.parametrize("names", [None, ("a", "b")])
+    def test_the_number_of_labels_is_compared_in_any_case(self, names, known):
+        with pytest.raises(InputError, match="the 3 labels of it, got 2"):
+            refuse_other_labels(names, 2, known, 3, "it")
 
 
 def test_stacked_labelsets_are_picked_like_an_array():

@@ -123,7 +123,7 @@ def test_a_checked_labelset_is_a_copy():
 
 
 def test_label_names():
-    assert check_label_names(None, 2) == ("y0", "y1")
+    assert check_label_names(None, 2) is None
     assert check_label_names(["b", "a"], 2) == ("b", "a")
     assert check_label_names({"x": 1, "z": 2}, 2) == ("x", "z")
     assert check_label_names([3, 1.5], 2) == ("3", "1.5")

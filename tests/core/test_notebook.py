@@ -111,9 +111,11 @@ def test_a_sentence_and_a_few_rows(name):
 
 def test_a_long_list_of_labels_is_counted():
     dist = ls.IndependentLabels(np.full((1, 500), 0.5))
+    assert shown(dist) == "IndependentLabels: 1 instance, 500 labels."
+    named = ls.IndependentLabels(np.full((1, 500), 0.5), [f"t{j}" for j in range(500)])
     assert (
-        shown(dist)
-        == "IndependentLabels: 1 instance, 500 labels (y0, y1, y2, y3, y4 and 495 more)."
+        shown(named)
+        == "IndependentLabels: 1 instance, 500 labels (t0, t1, t2, t3, t4 and 495 more)."
     )
 
 

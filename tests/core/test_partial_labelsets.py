@@ -68,19 +68,17 @@ def test_names_of_certain_possible_and_open_labels():
     assert (len(answer), answer.n_labels, answer.label_names) == (3, 3, ("cat", "dog", "owl"))
     assert repr(answer) == "PartialLabelsets(n_samples=3, n_labels=3)"
     assert answer.values.dtype == np.int8
-    assert ls.PartialLabelsets([[1, 0]]).label_names == ("y0", "y1")
+    nameless = ls.PartialLabelsets([[1, 0]])
+    assert (nameless.label_names, nameless.certain) == (None, [("y0",)])
 
 
 def test_rows_are_picked_with_all_that_belongs_to_them():
-    maximin = np.array([[1, 0, 0], [0, 0, 0], [1, 1, 1]])
-    answer = example(gap=[0.1, 0.2, 0.3], spread=[1, 2, 3], maximin=maximin)
+    answer = example(gap=[0.1, 0.2, 0.3])
     some = answer[[2, 0]]
     assert type(some) is ls.PartialLabelsets
     assert some.label_names == answer.label_names
     np.testing.assert_array_equal(some.values, answer.values[[2, 0]])
-    np.testing.assert_array_equal(some.maximin, maximin[[2, 0]])
     assert some.gap.tolist() == [0.3, 0.1]
-    assert some.spread.tolist() == [3, 1]
     assert list(some.index) == ["c", "a"]
     assert list(answer[-1].index) == ["c"]
     assert list(answer[np.array([False, True, False])].index) == ["b"]
@@ -89,11 +87,11 @@ def test_rows_are_picked_with_all_that_belongs_to_them():
 
 
 def test_the_table_of_an_answer():
-    table = example(gap=np.zeros(3), maximin=np.eye(3)).to_frame(sep=";")
-    assert list(table) == ["certain", "possible", "open", "maximin", "gap"]
-    assert table.loc["a"].tolist() == ["cat", "cat;owl", "owl", "cat", 0.0]
+    table = example(gap=np.zeros(3)).to_frame(sep=";")
+    assert list(table) == ["certain", "possible", "open", "gap"]
+    assert table.loc["a"].tolist() == ["cat", "cat;owl", "owl", 0.0]
     assert example().to_frame().loc["a", "possible"] == ("cat", "owl")
-    assert list(example(spread=np.ones(3)).to_frame()) == ["certain", "possible", "open", "spread"]
+    assert list(example().to_frame()) == ["certain", "possible", "open"]
     with pytest.raises(ls.InputError, match="`sep` must stand between names of labels"):
         example().to_frame(sep="a")
 
@@ -120,9 +118,7 @@ def test_a_truth_is_aligned_by_name_and_row_or_refused():
         ({"label_names": ["a"]}, "one name for each of the 2 labels"),
         ({"index": pd.Index(["a", "b"])}, "`index` must have one entry for each of the 1"),
         ({"gap": [0.0, 0.1]}, r"`gap` must be one number for each of the 1 .* shape \(2,\)"),
-        ({"spread": [np.nan]}, r"`spread` must be one number .* with NaN"),
-        ({"maximin": [[1, -1]]}, "`maximin` must contain only 0 and 1"),
-        ({"maximin": [[1, 0], [0, 0]]}, "`maximin` must have 1 rows"),
+        ({"gap": [np.nan]}, r"`gap` must be one number .* with NaN"),
     ],
 )
 def test_what_is_no_answer(change, message):

@@ -1,4 +1,4 @@
-"""Where the field's own files are, and a cache that no test shares with its user."""
+"""Where the field's own files are, and a data home that no test shares with its user."""
 
 import os
 from pathlib import Path
@@ -25,4 +25,4 @@ def data_dir(pytestconfig):
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch, tmp_path_factory):
     monkeypatch.delenv("LABELSURE_DATA", raising=False)
-    monkeypatch.setenv("LABELSURE_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path_factory.mktemp("home")))

@@ -202,11 +202,10 @@ def openml(monkeypatch):
     return install
 
 
-def test_openml(openml, tmp_path):
+def test_openml(openml):
     calls = openml(answer())
-    data = ls.load_dataset("emotions", cache=tmp_path)
+    data = ls.load_dataset("emotions")
     assert calls[0]["data_id"] == 40589
-    assert calls[0]["data_home"] == str(tmp_path)
     assert data.source == "OpenML data set 40589"
     assert data.label_names == ("happy.pleased", "sad.lonely")
     np.testing.assert_array_equal(data.Y, [[1, 0], [0, 0], [1, 1]])
@@ -215,32 +214,13 @@ def test_openml(openml, tmp_path):
     np.testing.assert_array_equal(data.X.to_numpy(), expected)
 
 
-def test_openml_is_fetched_from_once(openml, tmp_path):
+def test_a_data_home_that_cannot_be_made(openml, tmp_path, monkeypatch):
     calls = openml(answer())
-    first = ls.load_dataset("emotions", cache=tmp_path)
-    openml(URLError("no network"))
-    second = ls.load_dataset("emotions", cache=tmp_path)
-    assert len(calls) == 1
-    pd.testing.assert_frame_equal(first.X, second.X)
-    assert first.checksum == second.checksum
-
-
-def test_openml_without_a_cache(openml):
-    calls = openml(answer())
-    for _ in range(2):
-        ls.load_dataset("emotions", cache=False)
-    assert [call["cache"] for call in calls] == [False, False]
-    assert calls[0]["data_home"] is None
-
-
-def test_openml_with_a_cache_that_cannot_be_written(openml, tmp_path, monkeypatch):
-    openml(answer())
     (tmp_path / "file").write_text("")
-    with pytest.raises(ls.InputError, match=r"cache folder .* cannot be written"):
-        ls.load_dataset("emotions", cache=tmp_path / "file")
-    monkeypatch.setenv("LABELSURE_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="cannot be written"):
-        assert ls.load_dataset("emotions").n_samples == 3
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "file" / "home"))
+    with pytest.raises(ls.DataError, match=r"keep 'emotions' .* Set the .* SCIKIT_LEARN_DATA to"):
+        ls.load_dataset("emotions")
+    assert calls == []
 
 
 def test_openml_sparse(openml):
@@ -355,7 +335,8 @@ def test_openml_on_recorded_answers(monkeypatch, tmp_path):
         return response
 
     monkeypatch.setattr(_openml, "urlopen", urlopen)
-    data = ls.load_dataset("emotions", cache=tmp_path)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    data = ls.load_dataset("emotions")
     assert data.label_names == ("happy.pleased", "sad.lonely")
     np.testing.assert_array_equal(data.Y, [[1, 0], [0, 0], [1, 1]])
     # scikit-learn hands values over in the order of the alphabet, not of their declaration.
@@ -364,6 +345,8 @@ def test_openml_on_recorded_answers(monkeypatch, tmp_path):
     n_requests = len(requests)
     assert n_requests == 4
     assert (tmp_path / "openml").is_dir()
-    ls.load_dataset("emotions", cache=tmp_path)
-    ls.load_dataset("emotions", cache=tmp_path, nominal="ordinal")  # from scikit-learn's own cache
+    again = ls.load_dataset("emotions")  # from scikit-learn's own cache
+    pd.testing.assert_frame_equal(again.X, data.X)
+    assert again.checksum == data.checksum
+    ls.load_dataset("emotions", nominal="ordinal")
     assert len(requests) == n_requests

@@ -8,7 +8,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.datasets import _reading
+from labelsure.datasets._column_roles import read_labels
 
 CSV = "id,degrees,notes,note_2,tags\nMo,12.5,x,1,sun\nTu,25,,2,warm;sun\nWe,?,y,3,\n"
 
@@ -166,7 +166,7 @@ def test_the_index_goes_with_parts_and_into_distributions(tmp_path):
 
 def refusal(tmp_path, content, name="weather.csv", labels="y", **options):
     with pytest.raises(ls.InputError) as caught:
-        ls.read_dataset(write(tmp_path, content, name), labels, cache=False, **options)
+        ls.read_dataset(write(tmp_path, content, name), labels, **options)
     return str(caught.value)
 
 
@@ -367,39 +367,6 @@ def test_labels_that_a_file_declares_can_be_dropped(tmp_path):
         ls.read_dataset(meka, drop="a,b")
 
 
-@pytest.fixture
-def parses(monkeypatch):
-    """Count how often an ARFF file is parsed."""
-    calls, original = [], _reading.read_arff
-
-    def counted(*arguments):
-        calls.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(_reading, "read_arff", counted)
-    return calls
-
-
-@pytest.mark.parametrize("values", ["ba", "10", "01"])
-def test_the_cache_keeps_the_index(tmp_path, values, parses):
-    rows = [f"{values[0]},1,p q,0", f"{values[1]},2,q,1"]
-    text = arff(rows, "id string", "x numeric", "tags string", "y {0,1}").replace("p q", "'p q'")
-    path = write(tmp_path, text, "w.arff")
-    options = {"cache": tmp_path / "kept", "index": "id", "drop": "tags"}
-    first, second = (ls.read_dataset(path, "y", **options) for _ in range(2))
-    assert len(parses) == 1
-    pd.testing.assert_frame_equal(first.X, second.X)
-    assert second.X.index.name == "id"
-    for other in ({"drop": ()}, {"index": None}, {"drop": ["tags", "x"]}):
-        ls.read_dataset(path, "y", **{**options, **other})
-    by_name = [
-        ls.read_dataset(path, "tags", cache=tmp_path / "kept", sep=sep).label_names
-        for sep in (";", " ")
-    ]
-    assert by_name == [("p q", "q"), ("p", "q")]
-    assert len(parses) == 6
-
-
 def test_embedded_data_sets_take_the_same_arguments():
     data = ls.load_dataset("digits", drop="pixel_0_*")
     assert data.n_features == 56
@@ -431,10 +398,9 @@ def test_an_id_on_openml(openml):
     with pytest.raises(ls.DataError, match=r"'protein' of OpenML data set 41467 must repeat some"):
         ls.load_dataset("genbase")
     assert ls.load_dataset("genbase", drop="protein").feature_names == ("x",)
-    for _ in range(2):  # the second comes from the cache
-        data = ls.load_dataset("genbase", index="protein")
-        assert data.feature_names == ("x",)
-        assert list(data.X.index[:2]) == ["P0", "P1"]
+    data = ls.load_dataset("genbase", index="protein")
+    assert data.feature_names == ("x",)
+    assert list(data.X.index[:2]) == ["P0", "P1"]
 
 
 def test_a_sparse_data_set_on_openml(openml):
@@ -457,3 +423,11 @@ def test_a_plan_reads_columns_as_its_files_need(tmp_path):
     other = DataSource.read("weather", {**table, "drop": ["note_2"]}, tmp_path).load()
     assert other.data.n_features == loaded.data.n_features
     assert other.checksum != loaded.checksum
+
+
+def test_a_text_among_lists_of_names_is_no_list_of_letters():
+    column = pd.DataFrame({"tags": pd.Series([["ab", "c"], "ab", []], dtype=object)})
+    with pytest.raises(ls.DataError, match="got the text 'ab' in row 1"):
+        read_labels(column, None, "'t.jsonl'")
+    rows, names = read_labels(column, ";", "'t.jsonl'")
+    assert (rows.tolist(), names) == ([[1, 1], [1, 0], [0, 0]], ("ab", "c"))

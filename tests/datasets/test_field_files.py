@@ -48,20 +48,6 @@ def test_every_value_is_the_one_in_the_file(data_dir, name):
     assert [n for n in names if n not in data.label_names] == list(data.feature_names)
 
 
-@pytest.mark.parametrize("name", COUNTS)
-def test_the_cache_returns_the_same(data_dir, name, tmp_path):
-    first = ls.load_dataset(name, data_dir, cache=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 1
-    second = ls.load_dataset(name, data_dir, cache=tmp_path)
-    np.testing.assert_array_equal(first.Y, second.Y)
-    if sparse.issparse(first.X):
-        assert (first.X != second.X).nnz == 0
-    else:
-        pd.testing.assert_frame_equal(first.X, second.X)
-    for field in ("label_names", "feature_names", "name", "source", "checksum"):
-        assert getattr(first, field) == getattr(second, field)
-
-
 def test_the_labels_of_enron_in_the_paper(data_dir):
     enron = ls.load_dataset("enron", data_dir)
     last, top = (
@@ -110,7 +96,7 @@ def test_flipped_bytes_load_or_raise_our_error(data_dir, tmp_path, data):
     path.write_bytes(broken)
     labels = data.draw(st.sampled_from([None, 6]))
     try:
-        loaded = ls.read_dataset(path, labels, cache=False)
+        loaded = ls.read_dataset(path, labels)
     except ls.InputError as error:
         message = str(error)
     else:

@@ -30,7 +30,7 @@ def assert_loads_or_refuses(content, suffix, labels):
         path = Path(folder) / f"fuzz{suffix}"
         path.write_bytes(content)
         try:
-            data = ls.read_dataset(path, labels, cache=False)
+            data = ls.read_dataset(path, labels)
         except ls.LabelsureError:
             return
         assert data.n_samples >= 1
@@ -99,7 +99,7 @@ def test_xml(text):
         Path(folder, "fuzz.arff").write_text(VALID + "1,2,a\n")
         Path(folder, "fuzz.xml").write_text(f"<labels><label name='y'/>{text}</labels>")
         try:
-            assert ls.read_dataset(Path(folder, "fuzz.arff"), cache=False).label_names == ("y",)
+            assert ls.read_dataset(Path(folder, "fuzz.arff")).label_names == ("y",)
         except ls.DataError as error:
             message = str(error)
         else:

@@ -45,7 +45,7 @@ def test_a_data_file(tmp_path):
     data = ls.read_dataset(write(tmp_path, tags=DATA) / "tags.txt")
     assert_holds(data, X, Y)
     assert (data.name, data.source, len(data.checksum)) == ("tags", "tags.txt", 64)
-    assert data.label_names == ("y0", "y1", "y2", "y3", "y4")
+    assert (data.label_names, data.n_labels) == (None, 5)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_split_files(tmp_path, split, train, test):
 
 FOLDERS = {
     "nothing": ({}, "must have a text file that begins with the numbers of instances"),
-    "only text": ({"train": "some words\n"}, "must have a text file that begins"),
+    "only text": ({"train_texts": "some words\n"}, "must have a text file that begins"),
     "two of a part": ({"a_train": DATA, "b_trn": DATA}, "got 'a_train.txt' and 'b_trn.txt'. Move"),
     "two of no part": ({"a": DATA, "b": DATA}, "one such file for the part 'all', got 'a.txt'"),
     "two forms": (
@@ -340,8 +340,20 @@ def test_arguments_of_folders(tmp_path):
 def test_a_damaged_archive_in_a_folder(tmp_path):
     write(tmp_path, train=DATA)
     (tmp_path / "test.txt.gz").write_bytes(gzip.compress(DATA.encode())[:15])
-    with pytest.raises(ls.DataError, match=r"The file 'test.txt.gz' cannot be read: .* move it"):
+    with pytest.raises(ls.DataError, match="damaged or cut off"):
         read_extreme_folder(tmp_path)
+
+
+@pytest.mark.parametrize("first", ["\n", "2 3\n", "x y z\n"])
+def test_a_part_with_a_damaged_first_line_is_not_dropped(tmp_path, first):
+    write(tmp_path, train=DATA, test=first + DATA)
+    with pytest.raises(ls.DataError, match=r"Line 1 of test\.txt"):
+        read_extreme_folder(tmp_path)
+
+
+def test_a_part_with_a_byte_order_mark_is_read(tmp_path):
+    write(tmp_path, train=DATA, test="\ufeff" + DATA)
+    assert list(read_extreme_folder(tmp_path)) == ["train", "test"]
 
 
 def test_sparse_labels_of_a_data_set():

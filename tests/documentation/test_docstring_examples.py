@@ -47,7 +47,6 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example(name, monkeypatch, tmp_path):
     monkeypatch.delenv("LABELSURE_DATA", raising=False)
-    monkeypatch.setenv("LABELSURE_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     printed = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)

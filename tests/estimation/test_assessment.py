@@ -176,11 +176,12 @@ def test_a_score_table_keeps_the_index_too():
     )
 
 
-@pytest.mark.parametrize("empty", [0.0, 1.0])
-def test_labels_that_are_better_left_open_stand_in_the_table(empty):
-    model = fit(metric="f1", empty=empty)
+@pytest.mark.parametrize("metric", ["f1", "hamming"])
+def test_labels_that_are_better_left_open_stand_in_the_table(metric):
+    """They follow Hamming's rule, whatever the metric of the model."""
+    model = fit(metric=metric)
     found = model.assess(NEW)
-    answers = ls.decide(model.predict_distribution(NEW), "f1", empty=empty, open_cost=0.1)
+    answers = ls.decide(model.predict_distribution(NEW), "hamming", open_cost=0.1)
     assert answers.is_open.any()
     assert (found.leave_open(0.1).values == answers.values).all()
     table = found.to_frame(k=0, open_cost=0.1)

@@ -683,3 +683,10 @@ def test_a_label_that_is_missing_in_a_fold_is_named(wrap):
 @pytest.mark.xfail(strict=True, reason='issue "One house": `__module__` of public classes')
 def test_the_source_of_a_public_class_can_be_shown():
     inspect.getsource(ls.AccuracyAwareClassifier)
+
+
+def test_a_chain_of_labels_does_not_take_a_vector():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = ls.AccuracyAwareClassifier(ClassifierChain(LogisticRegression()), cv=0.4)
+    with pytest.raises(ls.InputError, match="a column for each label for ClassifierChain"):
+        model.fit(X, (X[:, 0] > 0).astype(int))

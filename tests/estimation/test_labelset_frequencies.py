@@ -30,7 +30,6 @@ def test_frequencies_are_those_of_loops(drawn):
     seen = LabelsetFrequencies.of(Y_train)
     expected = [oracles_estimation.labelset_frequency(row, Y_train) for row in Y_pred]
     np.testing.assert_allclose(seen.log_frequencies(Y_pred), expected)
-    seen.check_loaded()
 
 
 def simulate(n_samples=800, seed=0):
@@ -101,7 +100,7 @@ def test_labels_of_training_are_compared_by_name():
     np.testing.assert_array_equal(seen.counts, expected.counts)
     assert seen.label_names == tuple("abcd")
     turned = ls.IndependentLabels(dist.marginals()[:, ::-1], label_names=list("dcba"))
-    with pytest.raises(ls.InputError, match="got 'd', 'c', 'b', 'a' instead of 'a', 'b'"):
+    with pytest.raises(ls.InputError, match="got 'd' instead of 'a' in column 0"):
         estimator.predict(turned)
 
 
@@ -125,25 +124,6 @@ def test_digits_are_the_decisions():
     dist, _ = simulate(20)
     table = ls.ScoreTable.from_distribution(dist)
     np.testing.assert_array_equal(read_decisions(ls.ScoreTable(table.to_frame())), table.decisions)
-
-
-@pytest.mark.parametrize(
-    ("labelsets", "counts", "names", "message"),
-    [
-        ([[0, 2]], [1], None, "rows of zeros and ones"),
-        (np.empty((0, 2)), [], None, "rows of zeros and ones"),
-        ([0, 1], [1, 1], None, "rows of zeros and ones"),
-        ([[0, 1], [1, 0]], [1, 1], None, "distinct and in order"),
-        ([[1, 0], [1, 0]], [1, 1], None, "distinct and in order"),
-        ([[1, 0], [0, 1]], [1, 0], None, "seen at least once"),
-        ([[1, 0], [0, 1]], [1], None, "seen at least once"),
-        ([[1, 0], [0, 1]], [1, 1], ("a",), "a name for each label, or none"),
-    ],
-)
-def test_loaded_counts_keep_the_rules(labelsets, counts, names, message):
-    rows = np.array(labelsets, dtype=np.int8)
-    with pytest.raises(ls.InputError, match=message):
-        LabelsetFrequencies(rows, np.array(counts, dtype=np.int64), names).check_loaded()
 
 
 def test_it_is_saved_with_the_estimator(tmp_path):

@@ -1,12 +1,22 @@
-"""Estimators and policies on answers that leave labels open, and the spread of members."""
+"""Estimators and policies on answers that leave labels open."""
 
 import numpy as np
 import oracles
 import oracles_partial as naive
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import labelsure as ls
 from labelsure.estimation._inputs import as_score_table
+
+
+def share_right(tp, fp, fn, tn):
+    """A metric of one's own that counts the true negatives."""
+    return (tp + 0.5 * tn) / (tp + fp + fn + tn)
+
+
+METRICS = [*oracles.METRICS, share_right]
 
 
 @pytest.fixture(scope="module")
@@ -20,23 +30,48 @@ def answered():
     return dist[some], Y[some], answers[some]
 
 
-@pytest.mark.parametrize("metric", list(oracles.METRICS))
+def expected_by_loops(joints, answers, metric, empty):
+    rows = [tuple(row) for row in answers.values.tolist()]
+    pairs = zip(joints, rows, strict=True)
+    return [naive.expected_decided(P, row, metric, empty) for P, row in pairs]
+
+
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("empty", [0.0, 0.6])
 def test_the_table_is_about_the_decided_labels(answered, metric, empty):
     dist, Y, answers = (part[:40] for part in answered)
+    assert len(set(answers.n_open.tolist())) == 4
+    assert (answers.is_certain.sum(axis=1) == 0).any()
     table = as_score_table(dist, Y, answers, metrics=[metric])
     np.testing.assert_allclose(
         table.accuracy(metric, empty), answers.accuracy(Y, metric, empty=empty)
     )
-    P = dist.probabilities().tolist()
-    rows = [tuple(row) for row in answers.values.tolist()]
-    expected = [
-        naive.expected_decided(p, row, metric, empty) for p, row in zip(P, rows, strict=True)
-    ]
-    np.testing.assert_allclose(table.expected(metric, empty), expected, atol=1e-9)
+    independent = [oracles.joint_of_independent(p) for p in dist.marginals().tolist()]
+    expected = expected_by_loops(independent, answers, metric, empty)
+    np.testing.assert_allclose(table.expected(metric, empty), expected, atol=1e-12)
     np.testing.assert_array_equal(table.n_predicted(), answers.is_certain.sum(axis=1))
     unknown = as_score_table(dist, None, answers, metrics=[metric])
     np.testing.assert_array_equal(unknown.n_predicted(), answers.is_certain.sum(axis=1))
+    np.testing.assert_array_equal(unknown.expected(metric, empty), table.expected(metric, empty))
+
+
+def test_the_expected_hamming_is_that_of_the_joint_distribution(answered):
+    dist, Y, answers = (part[:40] for part in answered)
+    table = as_score_table(dist, Y, answers, metrics=["hamming"])
+    expected = expected_by_loops(dist.probabilities().tolist(), answers, "hamming", 1.0)
+    np.testing.assert_allclose(table.expected("hamming", 1.0), expected, atol=1e-12)
+
+
+def test_sparse_labels_have_the_same_table():
+    listed = np.random.default_rng(0).uniform(size=(9, 5)) * (np.arange(5) % 2)
+    sparse = ls.SparseIndependentLabels(csr_array(listed), floor=0.05)
+    dense = ls.IndependentLabels(np.maximum(listed, 0.05))
+    answers = ls.decide(dense, "hamming", open_cost=0.3)
+    Y = dense.sample(1, random_state=0)[:, 0]
+    tables = [as_score_table(dist, Y, answers, metrics=["f1"]) for dist in (dense, sparse)]
+    first, second = (table.expected("f1", 0.5) for table in tables)
+    np.testing.assert_allclose(first, second, atol=1e-12)
+    np.testing.assert_array_equal(*(np.stack(table.counts()) for table in tables))
 
 
 def test_an_estimator_is_right_about_answers_with_open_labels(answered):
@@ -54,7 +89,7 @@ def test_an_estimator_is_right_about_answers_with_open_labels(answered):
 def test_a_policy_accepts_the_decided_labels_and_refers_the_open_ones(answered):
     dist, Y, answers = answered
     fit, rest = slice(0, 1500), slice(1500, None)
-    score = dist.expected_decided("hamming", answers).value
+    score = as_score_table(dist, None, answers, metrics=["hamming"]).expected("hamming", 1.0)
     accuracy = answers.accuracy(Y, "hamming")
     policy = ls.AcceptPolicy(target=0.8).fit(score[fit], accuracy[fit])
     taken = policy.accept_labels(score[rest], answers[rest])
@@ -84,40 +119,14 @@ def test_answers_are_not_judged_as_labelsets_nor_the_other_way_round(answered):
         policy.accept_labels([0.3], answers)
 
 
-def make_chains(seed, n_samples):
-    rng = np.random.default_rng(seed)
-    shape = (n_samples, 4)
-    return ls.ChainMixture(
-        [
-            ls.LinearChain(range(4), rng.normal(size=shape), rng.normal(size=(4, 4)))
-            for _ in range(3)
-        ]
-    )
-
-
-@pytest.mark.parametrize("metric", list(oracles.METRICS))
-def test_the_spread_of_members_is_a_feature(metric):
-    dist = make_chains(0, 60)
-    Y = dist.sample(1, random_state=0)[:, 0]
-    estimator = ls.AccuracyEstimator(metric, ["expected", "spread"], empty=0.5).fit(dist, Y)
-    table = estimator._read_table(dist, None, None, estimator.features_, "mode")
-    mode = [tuple(row) for row in dist.mode().tolist()]
-    members = [member.probabilities().tolist() for member in dist.members()]
-    for i, labelset in enumerate(mode[:10]):
-        values = [oracles.expected_accuracy(P[i], labelset, metric, 0.5) for P in members]
-        assert table.spread(metric)[i] == pytest.approx(max(values) - min(values), abs=1e-9)
-    frame = table.to_frame()
-    np.testing.assert_allclose(estimator.predict(frame), estimator.predict(dist))
-    assert estimator.features_ == ("expected", "spread")
-
-
-def test_the_spread_of_what_is_no_mixture_is_refused():
-    dist = make_chains(0, 60)
-    Y = dist.sample(1, random_state=0)[:, 0]
-    estimator = ls.AccuracyEstimator("f1", ["spread"])
-    with pytest.raises(
-        ls.InputError, match=r"'spread' needs whole labelsets.* got IndependentLabel"
+def test_answers_that_do_not_fit_are_refused():
+    names = ["cat", "dog"]
+    dist = ls.IndependentLabels(pd.DataFrame([[0.2, 0.6]], index=["a"], columns=names))
+    for answers, message in (
+        (ls.PartialLabelsets([[1, -1]], ["dog", "cat"]), "in their order, cat, dog, got dog, cat"),
+        (ls.PartialLabelsets([[1, -1]], names, pd.Index(["b"])), "the rows of the distribution"),
+        (ls.PartialLabelsets([[1, 0, -1]]), r"must have shape \(1, 2\), got shape \(1, 3\)"),
+        (ls.PartialLabelsets([[1, 0]] * 2, names), r"must have shape \(1, 2\), got shape \(2, 2\)"),
     ):
-        estimator.fit(ls.IndependentLabels(dist.marginals()), Y)
-    with pytest.raises(ls.InputError, match="got ChainMixture and answers with open labels"):
-        estimator.fit(dist, Y, ls.PartialLabelsets(dist.mode()))
+        with pytest.raises(ls.InputError, match=message):
+            as_score_table(dist, None, answers)

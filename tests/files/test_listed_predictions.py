@@ -68,7 +68,7 @@ def test_a_sparse_matrix(tmp_path):
         columns = columns_of(frame, names)
         assert columns.is_sparse
         assert columns.transform(frame).toarray().tolist() == matrix.tolist()
-    assert columns.label_names_ == ("y0", "y1", "y2", "y3")
+    assert (columns.label_names_, columns.n_labels_) == (None, 4)
     assert columns.describe_columns() == [
         {"name": "id", "role": "id", "note": "names the rows"},
         {
@@ -85,17 +85,11 @@ def test_logits_may_be_any_number(tmp_path):
     assert (found.indices.tolist(), found.data.tolist()) == ([1, 3], [2.0, -3.0])
 
 
-def test_names_that_count_are_looked_up(tmp_path):
-    frame = read_lines(tmp_path, [[{"label": "y99999", "score": 0.5}]])
-    found = columns_of(frame, 10**5).transform(frame)
-    assert (found.shape, found.indices.tolist()) == ((1, 10**5), [99999])
-
-
 BAD = {
     "unknown": (
         [{"label": "cow", "score": 0.5}],
-        "the label 'cow' is none of the model's 4; name all labels when the model is made, e.g. by "
-        "`--labels-from`",
+        "the label 'cow' is none of the model's 4; name all labels when the model is made, with "
+        "`labels`",
     ),
     "twice": (PAIRS + PAIRS[:1], "the label 'dog' has two scores"),
     "too high": (
@@ -165,7 +159,7 @@ def test_nothing_is_listed():
 
 def test_a_missing_label_says_how_to_go_on(tmp_path):
     frame = read_lines(tmp_path, [PAIRS])
-    with pytest.raises(ls.RowsError, match="or say that rows list some of them by `--sparse`"):
+    with pytest.raises(ls.RowsError, match="or say that rows list some of them by `sparse`"):
         columns_of(frame, sparse=False).convert(frame)
 
 

@@ -11,7 +11,6 @@ from scipy import sparse
 import labelsure as ls
 from labelsure.file_models import join_truth, read_truth
 from labelsure.file_models._truth_tables import names_in_truth
-from labelsure.labelsets import check_label_names
 from labelsure.table_files import read_table
 
 NAMES = ("ant", "bee", "cat", "dog")
@@ -20,7 +19,7 @@ LISTS = [["dog", "bee"], [], ["ant"]]
 
 
 def read(frame, labels=NAMES, **settings):
-    found = read_truth(frame, "'t.jsonl'", labels=labels, sparse=True, **settings)
+    found = read_truth(frame, "'t.jsonl'", labels=labels, n_labels=4, sparse=True, **settings)
     assert isinstance(found.labelsets, sparse.csr_array)
     assert found.labelsets.has_canonical_format
     return found
@@ -61,10 +60,9 @@ def test_every_form_says_the_same(tmp_path):
 @pytest.mark.parametrize("labels", [[[3, 1], [], [0]], [["y3", "y1"], [], ["y0"]]])
 def test_labels_without_names_are_counted(tmp_path, labels):
     frame = save_lines(tmp_path, [{"labels": some} for some in labels])
-    for names in (("y0", "y1", "y2", "y3"), check_label_names(None, 4)):
-        assert read(frame, names).labelsets.toarray().tolist() == ROWS
+    assert read(frame, None).labelsets.toarray().tolist() == ROWS
     texts = pd.DataFrame({"labels": ["3;1", "", "0"]})
-    assert read(texts, check_label_names(None, 4), sep=";").labelsets.toarray().tolist() == ROWS
+    assert read(texts, None, sep=";").labelsets.toarray().tolist() == ROWS
 
 
 def test_numbers_are_names_where_labels_have_some(tmp_path):
@@ -77,8 +75,8 @@ def test_numbers_are_names_where_labels_have_some(tmp_path):
     [
         ([["cow"]], NAMES, "the label 'cow' is none of the model's 4; name all labels when"),
         ([[1]], NAMES, "the label '1' is none of the model's 4"),
-        ([[4]], check_label_names(None, 4), "the label 4 must be a number from 0 to 3"),
-        ([[-1]], check_label_names(None, 4), "the label '-1' is none of the model's 4"),
+        ([[4]], None, "the label 4 must be a number from 0 to 3"),
+        ([[-1]], None, "the label '-1' is none of the model's 4"),
         ([["ant"], "ant;bee"], NAMES, "it must be a list of labels, got the text 'ant;bee'; say"),
     ],
 )

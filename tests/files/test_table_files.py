@@ -1,6 +1,7 @@
 """Units of files: every row in exactly one of them, whatever the format and the size."""
 
 import json
+import os
 import pickle
 import re
 from unittest import mock
@@ -184,12 +185,48 @@ def test_rows_of_jsonl_are_objects_or_values(tmp_path):
 def test_a_line_that_is_no_json(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"a": 1}\n\n{"a": }\n')
-    message = "Row 1 of 't.jsonl' (rows count from 0) must be JSON on one line, but it is not: Exp"
+    message = "Row 1 of 't.jsonl' (rows count from 0, this is line 3) must be JSON"
     with pytest.raises(ls.DataError, match=re.escape(message)):
         read_table(path)
     path.write_text('{"a": ' + "[" * 100_000)
     with pytest.raises(ls.DataError, match=re.escape("Row 0 of 't.jsonl'")):
         read_table(path)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", " \t \r"])
+def test_blank_lines_of_jsonl_are_no_rows(tmp_path, blank):
+    path = tmp_path / "t.jsonl"
+    rows = [f'{{"a": {i}}}' for i in range(7)]
+    path.write_text(f"{blank}\n" + f"\n{blank}\n  ".join(rows) + f"\n{blank}")
+    assert read_table(path)["a"].tolist() == list(range(7))
+    units = list_units(path, rows=2)
+    assert [unit.n_rows for unit in units] == [2, 2, 2, 1]
+    assert read_unit(units[-1]).index.tolist() == [6]
+    path.write_text(f"1\n{blank}\n{blank}\n2\nx\n")
+    with pytest.raises(ls.DataError, match="this is line 5"):
+        read_table(path)
+
+
+def test_a_folder_holds_files_only(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "_notes").mkdir()
+    assert len(read_table(tmp_path)) == 1
+    for make in (
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to("nothing"),
+        lambda path: os.mkfifo(path),
+    ):
+        path = tmp_path / "b.csv"
+        make(path)
+        with pytest.raises(ls.DataError, match=r"'b\.csv' is a"):
+            list_units(tmp_path)
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("name", ["s3://bucket/x.parquet", "https://host/x.csv"])
+def test_addresses_are_named_as_they_are(name):
+    with pytest.raises(ls.InputError, match=re.escape(repr(name))):
+        list_units(name)
 
 
 # Parquet

@@ -196,7 +196,7 @@ def test_the_sample_is_drawn_at_random_and_said_to_be_one(model, monkeypatch):
         sample = explorer.InstanceSample([ls.metrics.JACCARD], 1.0, 4, seed=seed)
         for rows in (slice(0, 10), slice(10, 600), slice(600, 1000)):
             sample.add(model.assess(P[rows]), None)
-        shown = sample.describe(NAMES)
+        shown = sample.describe(NAMES, 4)
         counts[[int(entry["id"][1:]) for entry in shown["instances"]]] += 1
     assert shown["note"] == "A random sample: 50 of 1,000 predictions."
     assert counts.sum() == 40 * 50
@@ -307,7 +307,7 @@ def test_of_many_labels_those_that_are_shown_have_names(monkeypatch):
 
 def test_labels_that_do_not_occur_are_counted():
     names = [f"label {j}" for j in range(6)]
-    totals = BatchTotals([], 1.0, names, None, has_truth=True)
+    totals = BatchTotals([], 1.0, names, 6, None, has_truth=True)
     totals.n_predicted += np.array([0, 3, 0, 0, 1, 0])
     totals.sum_probability += np.array([0.0, 2.0, 0.25, 0.0, 0.5, 0.0])
     totals.n_true[5] = 2

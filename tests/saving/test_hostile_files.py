@@ -15,6 +15,8 @@ import pytest
 import saved_files as sf
 import skops.io
 from saved_files import dict_node, list_node, node, text_node
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
 from labelsure.saving._schema import trusted_types
@@ -249,6 +251,33 @@ def test_parts_that_lie_deep_in_each_other(tmp_path, path):
         assert_refused(path, "its objects lie too deep in each other|recursion")
 
 
+@pytest.mark.parametrize(
+    ("harmless", "harmful"),
+    [
+        (TfidfVectorizer(), {"input": "filename"}),
+        (HashingVectorizer(n_features=8), {"input": "file"}),
+        (None, {"memory": "cache"}),
+    ],
+)
+def test_parameters_that_open_files(harmless, harmful, path, monkeypatch):
+    """A vectoriser would read the files that cells of a table name."""
+    texts = ["some words", "other words", "more of some"] * 20
+    Y = np.tile([[0, 1], [1, 0], [1, 1]], (20, 1))
+    first = harmless or TfidfVectorizer()
+    pipeline = make_pipeline(first, ls.BinaryRelevance())
+    model = ls.AccuracyAwareClassifier(pipeline, cv=2, random_state=0).fit(texts, Y)
+    model.save(path)
+    assert ls.load(path).predict(texts).shape == (60, 2)
+    changed = model.estimator_ if harmless is None else model.estimator_[0]
+    changed.set_params(**harmful)
+    with pytest.raises(ls.InputError, match=f"`{next(iter(harmful))}`"):
+        model.save(path)
+    monkeypatch.setattr("labelsure.saving._savable._refuse_files", lambda part: None)
+    model.save(path)
+    monkeypatch.undo()
+    assert_refused(path, f"`{next(iter(harmful))}`")
+
+
 # Files of another kind
 
 
@@ -400,14 +429,14 @@ def test_entries_that_overlap(tmp_path, path):
     assert_refused(path, "its entries are longer than the file|overlap")
 
 
-@pytest.mark.parametrize("name", ["_check_loaded", "predict", "check_loaded", "learns", "save"])
+@pytest.mark.parametrize("name", ["predict", "learns", "save"])
 @pytest.mark.parametrize("kind", ["builtins.str", "builtins.list"])
 def test_an_attribute_cannot_stand_in_for_a_method(name, kind, tmp_path, path):
     """A type is called like a method, and some take whatever they get."""
 
     def change(schema):
         estimator = schema["content"]["content"]
-        owner = estimator["model_"] if name in ("check_loaded", "learns") else schema
+        owner = estimator["model_"] if name == "learns" else schema
         attributes = owner["content"]
         attributes["content"] = {name: node("TypeNode", kind), **attributes["content"]}
         attributes["key_types"]["content"].insert(0, node("TypeNode", "builtins.str"))

@@ -234,6 +234,7 @@ def test_links_in_the_folder_lead_nowhere(tmp_path):
     (out / ".lock").unlink()
     for name in (".owner", "plan.toml", "scores.parquet", "cells/a.Indep.0.parquet"):
         (out / name).symlink_to(precious)
+    (out / "manifest.json").write_text("{}")
     assert run_study(SMALL, out, n_jobs=1).n_computed == 4
     assert precious.read_text() == "mine"
 

@@ -131,5 +131,5 @@ def test_it_is_cloned_and_says_what_is_wrong():
         ls.LabelThresholds("eech").fit(dist, [[0, 1]])
     with pytest.raises(ls.InputError, match="at least one labelled instance, got none"):
         thresholds.fit(dist[:0], np.zeros((0, 2)))
-    with pytest.raises(ls.InputError, match="in their order, y0, y1, got y0, y1, y2"):
+    with pytest.raises(ls.InputError, match="the 2 labels of these thresholds, got 3"):
         thresholds.fit(dist, [[0, 1]]).predict(ls.IndependentLabels([[0.1, 0.2, 0.3]]))

@@ -303,17 +303,6 @@ def best_jaccard_rows(start, stop, P, empty, nodes, weights, best):
 
 
 @kernel
-def every_jaccard_rows(start, stop, P, empty, nodes, weights, values):
-    """Per row: the expected Jaccard of every prediction, in the order of the codes."""
-    size = P.shape[1]
-    p, plain, sized = np.empty(size), np.empty(size), np.empty(size)
-    for i in range(start, stop):
-        for c in range(size):
-            p[c] = P[i, c]
-        _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values[i])
-
-
-@kernel
 def best_by_pairs_rows(start, stop, P, metric, best):
     """Per row: the code of the best prediction under metric[k, tp, fn], from all 4**L pairs."""
     size = P.shape[1]

@@ -198,8 +198,7 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     New ones are appended to what is found, until there is no more room, or until flat
     probabilities would make it visit more than `n_visits` prefixes. Returns how many there are
     now; the largest probability of a prefix that was left alone: what was not found has no more
-    than that in this chain, -1 when the search was cut short; how many visits are left; and how
-    many multiplications the probabilities of the new ones took.
+    than that in this chain, -1 when the search was cut short; and how many visits are left.
 
     New ones are appended here, not by a function: handing over arrays takes as long as that.
     """
@@ -213,13 +212,13 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     members = np.empty(n_labels + 1, dtype=np.int64)
     position = np.zeros(n_labels + 1, dtype=np.int64)
     prefix = np.ones(n_labels + 1)
-    depth = n_operations = 0  # depth is how many labels are set
+    depth = 0  # how many labels are set
     left_alone = 0.0
     while depth >= 0:
         j = position[depth]
         if j < n_labels:
             if n_visits <= 0:
-                return n_found, -1.0, n_visits, n_operations
+                return n_found, -1.0, n_visits
             n_visits -= 1
             label = order[j]
             if all_at_once:
@@ -250,18 +249,17 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
             at = _find_slot(key, keys, slots)
             if slots[at] < 0:
                 if n_found == P.size:
-                    return n_found, -1.0, n_visits, n_operations
+                    return n_found, -1.0, n_visits
                 slots[at] = n_found
                 for w in range(key.size):
                     keys[n_found, w] = key[w]
                 P[n_found] = _mixture_probability(members[:depth], odds, factors, shares, work)
                 n_found += 1
-                n_operations += odds.size * (depth + 1)
         depth -= 1
         if depth >= 0:
             label = members[depth]
             key[label >> 6] &= ~(np.uint64(1) << np.uint64(label & 63))
-    return n_found, left_alone, n_visits, n_operations
+    return n_found, left_alone, n_visits
 
 
 @kernel
@@ -292,7 +290,7 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
 
     Returns
     -------
-    The number of labelsets found, and of multiplications that this took.
+    The number of labelsets found.
     """
     n_chains, n_labels = orders.shape
     n_slots = 64
@@ -302,7 +300,7 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
     n_stacked = n_labels + 1 if n_labels <= STACK_LABELS else 0
     stack = np.empty((n_stacked, n_labels)), np.empty((n_stacked, n_labels))
     bound = 1.0
-    n_found = n_visited = n_operations = 0
+    n_found = n_visited = 0
     threshold = FIRST_THRESHOLD
     write_bounds(P[:0], bound, n_labels, bounds)
     while threshold > LAST_THRESHOLD:
@@ -314,19 +312,18 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
             n_visits = n_labels * P.size
             if bound <= small:
                 n_visits = min(n_visits, (PATIENCE + n_found) * n_chains * n_labels - n_visited)
-            n_found, left_alone, n_left, more = _search_chain(
+            n_found, left_alone, n_left = _search_chain(
                 m, links, orders[m], threshold / shares[m], found, n_found, n_visits, stack
             )
             n_visited += n_visits - n_left
-            n_operations += more + n_visits - n_left
             if left_alone < 0.0:
                 # Cut short: what was found counts, the bound is that of the last finished round.
                 write_bounds(P[:n_found], bound, n_labels, bounds)
-                return n_found, n_operations
+                return n_found
             total += shares[m] * left_alone
         bound = total / n_chains
         write_bounds(P[:n_found], bound, n_labels, bounds)
         if meets_goals(bounds, n_labels, goals):
             break
         threshold *= SHRINK
-    return n_found, n_operations
+    return n_found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from labelsure._kernels.compiling import kernel
 
 ROW_START, FIELD_START, FIELD, QUOTED, QUOTE_IN_QUOTED = 0, 1, 2, 3, 4
-LINE_FEED, CARRIAGE_RETURN = 10, 13
+LINE_FEED, CARRIAGE_RETURN, SPACE, TAB = 10, 13, 32, 9
 STATE, N_ROWS, N_STARTS = 0, 1, 2
 
 
@@ -15,7 +15,8 @@ def find_row_starts(block, delimiter, quote, every, counts, starts):
 
     `counts` goes from one block of a file to the next: the state, the rows so far, and the starts
     of this block. A quote opens a quoted field only at the beginning of the field, as in Arrow's
-    reader. Empty lines are no rows. `quote` is -1 where no byte quotes.
+    reader. Empty lines are no rows. `quote` is -1 where no byte quotes; there spaces before a row
+    are no part of it, so that lines of spaces are no rows either.
     """
     state = counts[STATE]
     n_rows = counts[N_ROWS]
@@ -23,6 +24,8 @@ def find_row_starts(block, delimiter, quote, every, counts, starts):
     for at in range(block.size):
         byte = block[at]
         ends_line = byte in (LINE_FEED, CARRIAGE_RETURN)
+        if state == ROW_START and quote < 0 and byte in (SPACE, TAB):
+            continue
         if state == ROW_START and not ends_line:
             if n_rows % every == 0:
                 starts[n_starts] = at

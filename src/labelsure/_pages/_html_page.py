@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelsure._storage import expand_path, write_text
+from labelsure._storage import expand_path, write_output
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,7 +59,7 @@ class Page:
             Usually ending in .html; a file that is there is replaced.
         """
         path = expand_path(path)
-        write_text(path, self.html)
+        write_output(path, lambda place: place.write_text(self.html, encoding="utf-8"))
         return path
 
     def __repr__(self) -> str:

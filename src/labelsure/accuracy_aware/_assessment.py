@@ -13,7 +13,6 @@ from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution, check_shown, make_table
 from labelsure.estimation import AccuracyEstimator
-from labelsure.metrics import MetricLike
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
@@ -43,8 +42,6 @@ class Assessment:
         (n,) why, in a few words.
     region
         Certain and possible labels, where the model has a region.
-    metric, empty
-        What the accuracies are of.
     """
 
     distribution: LabelsetDistribution
@@ -53,8 +50,6 @@ class Assessment:
     expected: Floats
     accepted: Mask | None
     reason: NDArray[Any]
-    metric: MetricLike = "jaccard"
-    empty: float = 1.0
     region: RegionLabelsets | None = None
 
     def __len__(self) -> int:
@@ -74,15 +69,16 @@ class Assessment:
             region=None if self.region is None else self.region[taken],
         )
 
-    def leave_open(self, open_cost: Any) -> PartialLabelsets:
-        """Return answers that leave labels open where that is worth its cost.
+    def leave_open(self, open_cost: float) -> PartialLabelsets:
+        """Abstain on single labels: answers that leave uncertain labels open.
 
         Parameters
         ----------
         open_cost
-            As of `labelsure.decide`, whose metric is that of the model.
+            A label is left open if it would be wrong with a probability above this cost. This is
+            the rule of Hamming, whatever the metric of the model.
         """
-        return decide(self.distribution, self.metric, empty=self.empty, open_cost=open_cost)
+        return decide(self.distribution, "hamming", open_cost=open_cost)
 
     def to_frame(
         self,
@@ -90,7 +86,7 @@ class Assessment:
         *,
         probabilities: bool | None = None,
         sep: str | None = None,
-        open_cost: Any = None,
+        open_cost: float | None = None,
     ) -> pd.DataFrame:
         """Return a table with a row for each prediction and the index of X, see `docs/table.md`.
 
@@ -105,7 +101,7 @@ class Assessment:
         sep
             What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
         open_cost
-            Whether to add what `leave_open` says at this cost: the certain and the open labels.
+            Add which labels are decided and which left open at this cost, see `leave_open`.
         """
         import pandas as pd
 
@@ -205,8 +201,6 @@ def assess_table(
         table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
-        estimator.metric,
-        estimator.empty,
         None if region is None else region.predict(dist),
     )
 

@@ -19,20 +19,19 @@ from labelsure.accuracy_aware._calibration import (
 )
 from labelsure.accuracy_aware._metadata import make_router, route_parameters
 from labelsure.accuracy_aware._model_card import (
-    check_loaded_classifier,
     describe_policy,
     make_card,
 )
 from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
-from labelsure.accuracy_aware._region_fit import check_loaded_region, fit_region
+from labelsure.accuracy_aware._region_fit import fit_region
 from labelsure.accuracy_aware._seen_rows import is_fitted_elsewhere
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
-    align_truth,
     innermost,
     known_label_names,
     read_instances,
+    shape_for_estimator,
     with_labelsets,
 )
 from labelsure.accuracy_aware._training_gain import add_training_gain
@@ -41,25 +40,28 @@ from labelsure.classifiers import (
     LabelsetClassifier,
     LabelsetPredictor,
     ProbabilityWarning,
+    align_truth,
     as_distribution,
+    index_of_batch,
+    weighted_mean,
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
+from labelsure.labelset_rows import as_table
 from labelsure.labelsets import (
     check_labelsets,
     check_sparse_labelsets,
-    given_names,
     index_of,
     refuse_masked,
 )
 from labelsure.metrics import MetricLike, accuracy
+from labelsure.named_rows import align_values
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._pages import Page
-DEFAULT_TITLE = "How accurate is it?"
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -201,7 +203,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         judge = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
         judge.fit(found.for_estimator, Y_train=found.seen)
-        self.accuracy_estimator_ = add_training_gain(judge, found.for_estimator, found.half_trained)
+        self.accuracy_estimator_ = add_training_gain(
+            judge, found.for_estimator, found.half_trained, self.level
+        )
         self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):
@@ -227,7 +231,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         refuse_masked(X, "X")
         needed = self._requirements()
-        return validate_data(self, X, reset=False, **needed) if self._has_base_learners else X
+        if not self._has_base_learners:
+            return X
+        return validate_data(self, as_table(X), reset=False, **needed)
 
     def predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""
@@ -259,7 +265,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if self._has_base_learners:
             return fitted.distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
-        names = None if knows_names else given_names(self.label_names_)
+        names = None if knows_names else self.label_names_
         return as_distribution(fitted, X, label_names=names)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -312,7 +318,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y: Any = None,
         *,
         title: str = "How accurate is it?",
-        open_cost: Any = None,
+        open_cost: float | None = None,
     ) -> Page:
         """Return a page on the model and its predictions for X: `save` it as one HTML file.
 
@@ -323,7 +329,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         title
             Of the page.
         open_cost
-            As of `labelsure.decide`: each prediction shows which labels are better left open.
+            Show which labels of each prediction to leave open: those that would be wrong with a
+            probability above this cost, whatever the metric of the model.
         """
         from labelsure.accuracy_aware._model_report import make_model_report  # few need it
 
@@ -331,16 +338,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if X is None:
             return make_model_report(self, [], title)
         dist, decisions = self.predict_all(X)
-        truth = None if Y is None else align_truth(self.classes_, Y, dist, X, name="Y")
+        truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
         return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
         dist, decisions = self.predict_all(X)
-        truth = align_truth(self.classes_, y, dist, X)
+        truth = align_truth(self.classes_, y, dist)
         Y_pred = dist.mode() if decisions is None else decisions
         values = accuracy(truth, Y_pred, self.metric, empty=self.empty)
-        return float(np.average(values, weights=sample_weight))
+        return weighted_mean(values, sample_weight, dist)
 
     @property
     def reference_(self) -> Estimate:
@@ -354,12 +361,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         elsewhere = is_fitted_elsewhere(self.estimator_)
         return describe_policy(self.policy_, self.guaranteed_, elsewhere)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        check_parameters(self, self._new_estimator())
-        check_loaded_region(self)
-        check_loaded_classifier(self)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""
@@ -390,10 +391,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return isinstance(self._new_estimator(), LabelsetClassifier)
 
     def _read_training_data(self, X: Any, y: Any, params: Any, groups: Any) -> TrainingData:
+        index = index_of_batch(X, y)
+        params = {
+            name: align_values(value, index, name=name, beside="`X`")
+            for name, value in params.items()
+        }
+        groups = align_values(groups, index, name="groups", beside="`X`")
         X, truth = read_instances(X, y, self._new_estimator(), type(self).__name__)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
+        self.n_labels_ = truth.labelsets.shape[1]
         if self._has_base_learners:
-            X = validate_data(self, X, **self._requirements())
+            X = validate_data(self, as_table(X), **self._requirements())
         keeps_names = hasattr(innermost(self._new_estimator()), "predict_distribution")
-        y = truth.for_estimator(X, with_names=keeps_names)
+        y = shape_for_estimator(truth, X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, params, groups)

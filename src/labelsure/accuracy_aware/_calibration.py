@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from labelsure._typing import Indices, Labelsets
+from labelsure._typing import Indices, LabelNames, Labelsets
 from labelsure.accuracy_aware._seen_rows import (
     is_fitted_elsewhere,
     warn_of_perfection,
@@ -76,7 +76,7 @@ class WrappedModel:
     estimator
         Whatever `as_distribution` takes once it is fitted.
     label_names
-        One for each label.
+        One for each label, or None.
     metric
         The accuracy whose expectation is needed.
     decision
@@ -90,7 +90,7 @@ class WrappedModel:
     """
 
     estimator: Any
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     metric: MetricLike
     decision: str
     ask: Predict

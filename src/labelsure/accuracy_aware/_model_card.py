@@ -13,15 +13,14 @@ from sklearn.pipeline import Pipeline
 
 from labelsure._notebook import join_names
 from labelsure._typing import Floats
-from labelsure.accuracy_aware._calibration import Calibration, make_recalibration
-from labelsure.accuracy_aware._training_data import innermost, known_label_names
+from labelsure.accuracy_aware._calibration import Calibration
+from labelsure.accuracy_aware._training_data import innermost
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation import AccuracyEstimator, reliability
+from labelsure.labelset_rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics import get_metric
-from labelsure.saving import expect, is_count
 from labelsure.score_table import ScoreTable
 from labelsure.selection import AcceptPolicy
-from labelsure.sparse_rows import MAX_WRITTEN_NAMES, list_names
 
 N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
@@ -144,20 +143,6 @@ class ModelCard:
                 )
         return "\n".join(lines)
 
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if this cannot be a card that was made when fitting."""
-        sizes = (self.n_training, self.n_for_estimator, self.n_for_policy)
-        expect(all(is_count(size, 0) for size in sizes), "a card must have numbers of instances")
-        expect(
-            tuple(self.calibration) == CALIBRATION_COLUMNS
-            and len({len(column) for column in self.calibration.values()}) == 1,
-            "the calibration of a card must have the columns of `reliability`",
-        )
-        expect(
-            self.calibration_from in (FROM_POLICY, FROM_FOLDS),
-            "a card must say where its calibration is from",
-        )
-
 
 def make_card(model: Any, found: Calibration) -> ModelCard:
     """Return the card of a classifier whose parts are fitted.
@@ -178,7 +163,7 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         n_for_estimator=len(found.for_estimator),
         n_for_policy=0 if policy is None else len(found.for_policy),
         n_features=None if n_features is None else int(n_features),
-        label_names=list_names(model.label_names_),
+        label_names=abbreviate_names(model.label_names_, model.n_labels_),
         metric=get_metric(model.metric).name,
         empty=float(model.empty),
         decision=model.decision,
@@ -295,81 +280,6 @@ def describe_policy(
     )
 
 
-def check_loaded_classifier(model: Any) -> None:
-    """Raise an `InputError` if the parts of a loaded classifier do not belong together.
-
-    Parameters
-    ----------
-    model
-        An `AccuracyAwareClassifier`.
-    """
-    estimator, policy, card = model.accuracy_estimator_, model.policy_, model.card_
-    names = known_label_names(model.estimator_)
-    is_vector = not isinstance(model.classes_, list)  # whose label may have another name
-    expect(
-        any(hasattr(model.estimator_, name) for name in ("predict_distribution", "predict_proba"))
-        and (names is None or is_vector or names == model.label_names_),
-        "`estimator_` must be a classifier of the same labels",
-    )
-    expect(
-        isinstance(estimator, AccuracyEstimator)
-        and hasattr(estimator, "model_")
-        and (estimator.metric, estimator.empty, estimator.model)
-        == (model.metric, model.empty, model.model)
-        and estimator.decision_ == model.decision,
-        "`accuracy_estimator_` must be fitted for the classifier's metric and decisions",
-    )
-    _check_recalibration(model)
-    wanted = (model.target, model.coverage)
-    expect(
-        (policy is None) == (wanted == (None, None)),
-        "`policy_` must be there with a target or a coverage only",
-    )
-    if policy is not None:
-        expect(
-            isinstance(policy, AcceptPolicy)
-            and policy.policies_ is None
-            and (policy.target, policy.coverage, policy.level) == (*wanted, model.level),
-            "`policy_` must have the classifier's target, coverage and level",
-        )
-    expect(
-        model.guaranteed_ is False or (policy is not None and policy.reached_),
-        "`guaranteed_` must not be claimed without a policy that reached its target",
-    )
-    expect(isinstance(card, ModelCard), "`card_` must be a card")
-    card.check_loaded()
-    for name, value in _facts(model).items():
-        expect(getattr(card, name) == value, f"`{name}` of the card must be the model's")
-
-
-def _check_recalibration(model: Any) -> None:
-    wanted, found = make_recalibration(model.recalibration), model.recalibration_
-    expect(
-        type(found) is type(wanted)
-        and (found is None or len(found.label_names_) == len(model.label_names_)),
-        "`recalibration_` must be the one that `recalibration` names, for the same labels",
-    )
-
-
 def _count_labels(model: Any) -> int | None:
-    names = model.label_names_
-    return len(names) if len(names) > MAX_WRITTEN_NAMES else None
-
-
-def _facts(model: Any) -> dict[str, Any]:
-    """Return what a card says that can be seen from the model itself."""
-    return {
-        "label_names": list_names(model.label_names_),
-        "n_labels": _count_labels(model),
-        "metric": model.metric,
-        "decision": model.decision,
-        "recalibration": describe_recalibration(model),
-        "region": describe_region(model),
-        "target": model.target,
-        "level": model.level,
-        "guaranteed": model.guaranteed_,
-        "summary": model.summary_,
-        "estimated": model.reference_.mean,
-        "training_gain": model.accuracy_estimator_.training_gain_.mean,
-        "columns": _describe_columns(model),
-    }
+    n_labels: int = model.n_labels_
+    return n_labels if n_labels > MAX_WRITTEN_NAMES else None

@@ -25,7 +25,7 @@ FROM_TRUTH = "these predictions and their truth"
 
 
 def make_model_report(
-    model: Any, batches: Iterable[Batch], title: str, open_cost: Any = None
+    model: Any, batches: Iterable[Batch], title: str, open_cost: float | None = None
 ) -> Page:
     """Return the page of a fitted model, and of the predictions that it makes for some instances.
 
@@ -39,7 +39,7 @@ def make_model_report(
     title
         Of the page.
     open_cost
-        As of `labelsure.decide`; None does not show which labels are better left open.
+        As of `Assessment.leave_open`; None does not show which labels are better left open.
     """
     from labelsure import __version__
 
@@ -62,7 +62,7 @@ def make_model_report(
     else:
         card = model.card_
         data["sentences"] = [
-            f"A model of {count(len(card.label_names), 'label')}. Its mean {metric.title} is "
+            f"A model of {count(model.n_labels_, 'label')}. Its mean {metric.title} is "
             f"{card.estimated:.3f}, between {card.low:.3f} and {card.high:.3f} with probability "
             f"{model.accuracy_estimator_.reference_.level:g}."
         ]
@@ -75,12 +75,11 @@ def make_model_report(
 class _Batches:
     """What is known of the predictions so far."""
 
-    def __init__(self, model: Any, metrics: list[Metric], open_cost: Any) -> None:
+    def __init__(self, model: Any, metrics: list[Metric], open_cost: float | None) -> None:
         self.model, self.metrics = model, metrics
         self.sums: BatchSums | None = None
         self.compared: list[tuple[Floats, Floats]] = []  # estimated and actual accuracies
-        n_labels = len(model.label_names_)
-        self.sample = InstanceSample(metrics, model.empty, n_labels, open_cost=open_cost)
+        self.sample = InstanceSample(metrics, model.empty, model.n_labels_, open_cost=open_cost)
         self.totals: BatchTotals | None = None
 
     def add(
@@ -97,7 +96,12 @@ class _Batches:
         if self.totals is None:
             threshold = model.card_.threshold
             self.totals = BatchTotals(
-                self.metrics, model.empty, model.label_names_, threshold, Y_true is not None
+                self.metrics,
+                model.empty,
+                model.label_names_,
+                model.n_labels_,
+                threshold,
+                Y_true is not None,
             )
         self.totals.add(dist, table, found.accuracy, Y_true)
         self.sample.add(found, Y_true)
@@ -119,7 +123,7 @@ class _Batches:
                 "histogram": totals.describe_histogram(),
             },
             "acceptance": totals.describe_acceptance(metric),
-            "explorer": self.sample.describe(totals.label_names),
+            "explorer": self.sample.describe(totals.label_names, totals.n_labels),
             "labels": totals.describe_labels(),
             "confusions": totals.describe_confusions(),
             "tiles": _make_tiles(estimate, totals, metric, self.model),

@@ -9,7 +9,7 @@ from labelsure.accuracy_aware._policy_fit import make_policy
 from labelsure.accuracy_aware._region_fit import check_region
 from labelsure.accuracy_aware._training_data import check_inner_model
 from labelsure.errors import unknown_name
-from labelsure.metrics import check_empty, get_metric
+from labelsure.metrics import check_empty, check_level, get_metric
 
 DECISIONS = ("mode", "best", "predict")
 
@@ -26,6 +26,7 @@ def check_parameters(model: Any, estimator: Any) -> None:
     """
     get_metric(model.metric)
     check_empty(model.empty)
+    check_level(model.level)
     if model.decision not in DECISIONS:
         raise unknown_name("decision", model.decision, DECISIONS)
     make_policy(model)  # refuses targets and coverages

@@ -11,7 +11,6 @@ from sklearn.frozen import FrozenEstimator
 from labelsure.accuracy_aware._calibration import is_share
 from labelsure.errors import InputError
 from labelsure.regions import LabelsetRegion
-from labelsure.saving import expect
 from labelsure.score_table import ScoreTable
 
 
@@ -73,19 +72,3 @@ def fit_region(setting: Any, table: ScoreTable) -> LabelsetRegion | None:
         return None
     ((dist, truth),) = table.compared
     return region.fit(dist, truth)
-
-
-def check_loaded_region(model: Any) -> None:
-    """Raise an `InputError` if the region of a loaded model is not the one that it names.
-
-    Parameters
-    ----------
-    model
-        An `AccuracyAwareClassifier`.
-    """
-    wanted, found = make_region(model.region), model.region_
-    same = type(found) is type(wanted)
-    if same and wanted is not None:
-        same = found.get_params() == wanted.get_params() and not found.has_groups_
-        same = same and len(found.label_names_) == len(model.label_names_)
-    expect(same, "`region_` must be the one that `region` names, for the same labels")

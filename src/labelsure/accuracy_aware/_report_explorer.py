@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from labelsure._pages import encode_json
-from labelsure._typing import Labelsets
+from labelsure._typing import LabelNames, Labelsets
 from labelsure.accuracy_aware._assessment import Assessment
 from labelsure.distributions import LabelsetDistribution
 from labelsure.label_outcomes import calibration_marginals
+from labelsure.labelset_rows import show_names
 from labelsure.labelsets import to_indices
 from labelsure.metrics import Metric
 
@@ -50,7 +51,7 @@ class InstanceSample:
     seed
         Of the sample.
     open_cost
-        As of `labelsure.decide`; None does not show which labels are better left open.
+        As of `Assessment.leave_open`; None does not show which labels are better left open.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class InstanceSample:
         empty: float,
         n_labels: int,
         seed: int = 0,
-        open_cost: Any = None,
+        open_cost: float | None = None,
     ) -> None:
         self.metrics, self.empty, self.open_cost = list(metrics), empty, open_cost
         self.size = FEW_INSTANCES if n_labels > MANY_LABELS else MAX_INSTANCES
@@ -149,13 +150,13 @@ class InstanceSample:
             )
         ]
 
-    def describe(self, label_names: Sequence[str]) -> dict[str, Any]:
+    def describe(self, label_names: LabelNames, n_labels: int) -> dict[str, Any]:
         """Return the sample, as many of it as the page can hold.
 
         Parameters
         ----------
-        label_names
-            One for each label.
+        label_names, n_labels
+            One for each label, or None; how many there are.
         """
         order = np.argsort(self._keys, kind="stable").tolist()
         sizes = np.cumsum([len(encode_json(self._instances[i]).encode()) + 1 for i in order])
@@ -164,12 +165,12 @@ class InstanceSample:
         note = f"All {self.n_seen:,} predictions."
         if n_shown < self.n_seen:
             note = f"A random sample: {n_shown:,} of {self.n_seen:,} predictions."
-        if len(label_names) <= N_NAMES:
-            return {"labels": list(label_names), "note": note, "instances": shown}
+        if n_labels <= N_NAMES:
+            return {"labels": show_names(label_names, n_labels), "note": note, "instances": shown}
         labels = sorted({label for instance in shown for label in _labels_in(instance)})
         place = {label: j for j, label in enumerate(labels)}
         return {
-            "labels": [label_names[label] for label in labels],
+            "labels": show_names(label_names, labels),
             "note": note,
             "instances": [_renumber(instance, place) for instance in shown],
         }

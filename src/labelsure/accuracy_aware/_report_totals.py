@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelsure._typing import Floats, Integers, Labelsets
+from labelsure._typing import Floats, Integers, LabelNames, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.label_outcomes import calibration_marginals
+from labelsure.labelset_rows import show_names
 from labelsure.metrics import Metric
 from labelsure.score_table import ScoreTable
 from labelsure.sparse_rows import make_sparse
@@ -33,7 +34,9 @@ class BatchTotals:
     empty
         The Jaccard and F1 of two empty labelsets.
     label_names
-        One for each label.
+        One for each label, or None.
+    n_labels
+        How many there are.
     threshold
         Of the policy, which the slider has beside its own; None without one.
     has_truth
@@ -44,15 +47,17 @@ class BatchTotals:
         self,
         metrics: Sequence[Metric],
         empty: float,
-        label_names: Sequence[str],
+        label_names: LabelNames,
+        n_labels: int,
         threshold: float | None,
         has_truth: bool,
     ) -> None:
-        self.metrics, self.empty, self.label_names = list(metrics), empty, label_names
+        self.metrics, self.empty = list(metrics), empty
+        self.label_names, self.n_labels = label_names, n_labels
         self.threshold, self.has_truth = threshold, has_truth
         known = [] if threshold is None else [threshold]
         self.thresholds = np.unique([*np.linspace(0, 1, N_STEPS + 1).round(6), *known])
-        n_steps, n_labels = len(self.thresholds), len(self.label_names)
+        n_steps = len(self.thresholds)
         self.n = np.zeros(n_steps, dtype=np.int64)
         self.estimated = np.zeros(n_steps)
         self.expected = np.zeros((len(self.metrics), n_steps))
@@ -163,9 +168,10 @@ class BatchTotals:
         order = np.argsort(-weight, kind="stable")
         order = order[(weight[order] > 0) | (self.n_true[order] > 0)][:N_LABELS]
         rows = []
-        for label in order.tolist():
+        names = show_names(self.label_names, order.tolist())
+        for label, name in zip(order.tolist(), names, strict=True):
             row: dict[str, Any] = {
-                "name": self.label_names[label],
+                "name": name,
                 "n_predicted": int(self.n_predicted[label]),
                 "sum_probability": round(float(self.sum_probability[label]), 1),
             }
@@ -175,21 +181,18 @@ class BatchTotals:
                 row["precision"] = _divide(hit, row["n_predicted"])
                 row["recall"] = _divide(hit, row["n_true"])
             rows.append(row)
-        n_absent = len(self.label_names) - n_occurring
+        n_absent = self.n_labels - n_occurring
         return {"rows": rows, "n_left_out": n_occurring - len(rows), "n_absent": n_absent}
 
     def describe_confusions(self) -> list[dict[str, Any]]:
         """Return the pairs of labels of which most often one was true and the other predicted."""
         pairs = self.confusions.tocoo()
         order = np.argsort(-pairs.data, kind="stable")[:N_PAIRS]
+        order = order[pairs.data[order] > 0]
+        missed, added = (show_names(self.label_names, part[order]) for part in pairs.coords)
         return [
-            {
-                "missed": self.label_names[int(pairs.coords[0][at])],
-                "added": self.label_names[int(pairs.coords[1][at])],
-                "n": int(pairs.data[at]),
-            }
-            for at in order
-            if pairs.data[at]
+            {"missed": one, "added": other, "n": int(n)}
+            for one, other, n in zip(missed, added, pairs.data[order], strict=True)
         ]
 
 

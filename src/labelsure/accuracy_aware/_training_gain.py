@@ -149,7 +149,7 @@ def measure_training_gain(estimator: AccuracyEstimator, found: HalfTrained) -> T
 
 
 def add_training_gain(
-    estimator: AccuracyEstimator, table: ScoreTable, found: HalfTrained | None
+    estimator: AccuracyEstimator, table: ScoreTable, found: HalfTrained | None, level: float
 ) -> AccuracyEstimator:
     """Return the estimator, with the gain in what it says from now on.
 
@@ -161,10 +161,13 @@ def add_training_gain(
         Predictions of all folds.
     found
         Predictions of some folds; None where there is nothing to gain.
+    level
+        Confidence level of the estimator's reference.
     """
     if found is not None:
         estimator.training_gain_ = measure_training_gain(estimator, found)
-        estimator.reference_ = estimator.estimate(table, shift="ignore")
+    if found is not None or level != estimator.reference_.level:
+        estimator.reference_ = estimator.estimate(table, level=level, shift="ignore")
     return estimator
 
 

@@ -26,8 +26,9 @@ from sklearn.utils.validation import has_fit_parameter
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._processes import count_workers
 from labelsure._storage import first_line
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.errors import InputError
+from labelsure.labelset_rows import show_names
 
 Features = Any
 """An (n, d) float64 array or csr matrix."""
@@ -199,7 +200,7 @@ def fit_smoothed_prior(
 
 
 @contextmanager
-def name_missing_classes(estimator: Any, Y: Any, label_names: Sequence[str]) -> Iterator[None]:
+def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Iterator[None]:
     """Name the labels that have one value in Y where an estimator cannot be fitted to it."""
     try:
         yield
@@ -209,7 +210,7 @@ def name_missing_classes(estimator: Any, Y: Any, label_names: Sequence[str]) -> 
         single = np.flatnonzero((array == array[:1]).all(axis=0))
         if isinstance(error, InputError) or not single.size:
             raise
-        names = [label_names[label] for label in single[:N_NAMED]]
+        names = show_names(label_names, single[:N_NAMED].tolist())
         more = f" and {single.size - N_NAMED} more" if single.size > N_NAMED else ""
         raise InputError(
             f"`{type(estimator).__name__}` must be fitted to both values of every label, but "

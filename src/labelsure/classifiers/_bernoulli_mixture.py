@@ -19,7 +19,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._processes import count_workers
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features
-from labelsure.classifiers._predictor import LabelsetPredictor
+from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
 from labelsure.distributions import (
     IndependentLabels,
     IndependentMixture,
@@ -28,7 +28,6 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError
 from labelsure.sample_weights import check_weights
-from labelsure.saving import expect, is_array
 
 HELD_OUT = 0.2
 """The share of the instances by which a restart is stopped."""
@@ -120,10 +119,11 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
             (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """
         self._check_parameters()
+        index = index_of_batch(X, y)
         X, Y = self._check_training_data(X, y)
         weights = np.ones(len(Y))
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(Y))
+            weights = check_weights(sample_weight, len(Y), index)
             is_used = weights > 0
             X, Y, weights = X[is_used], Y[is_used], weights[is_used]
         variance = _variance(X, weights)
@@ -163,21 +163,6 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
         is_real = isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool)
         if not is_real or not 0 < self.C < np.inf:
             raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_parameters()
-        R, K, d, L = self.n_restarts, self.n_components, self.n_features_in_, len(self.label_names_)
-        for name, shape in (
-            ("gates_", (R, d + 1, K)),
-            ("coefficients_", (R, K, d + 1, L)),
-            ("scale_", (d,)),
-            ("n_iter_", (R,)),
-            ("held_out_", (R,)),
-        ):
-            right = is_array(getattr(self, name), shape)
-            expect(right, f"`{name}` must be numbers of shape {shape}")
-        expect(bool((self.scale_ > 0).all()), "`scale_` must be above 0")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.classifiers._linear_chains import (
     LinearWeights,
-    check_linear_weights,
     expand_chain,
     predict_logits,
     read_linear_weights,
@@ -39,7 +38,6 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError
 from labelsure.labelsets import check_label_order
-from labelsure.saving import expect
 
 
 class BinaryRelevance(LabelsetClassifier):
@@ -61,7 +59,7 @@ class BinaryRelevance(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -98,10 +96,6 @@ class BinaryRelevance(LabelsetClassifier):
         logits = [predict_logits(learner, X) for learner in self.estimators_]
         return IndependentLabels.from_logits(np.column_stack(logits), self.label_names_)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_learners(self.estimators_)
-
 
 class ProbabilisticClassifierChain(LabelsetClassifier):
     """Each label depends on all earlier ones of the chain.
@@ -127,7 +121,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -188,14 +182,6 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([self._expand(X)], self.label_names_)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_learners(self.estimators_)
-        n_labels = len(self.label_names_)
-        check_label_order(self.order_, n_labels, name="order_")
-        if self._linear_weights is not None:
-            check_linear_weights(self._linear_weights, n_labels, self.n_features_in_)
-
 
 class EnsembleOfClassifierChains(LabelsetClassifier):
     """The mixture of several chains, each with its own random order and bootstrap.
@@ -222,7 +208,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -272,16 +258,6 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     def distribution_of_checked(self, X: Features) -> ChainMixture:
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([chain._expand(X) for chain in self.chains_], self.label_names_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        expect(
-            isinstance(self.chains_, list)
-            and len(self.chains_) == self.n_chains > 0
-            and all(isinstance(chain, ProbabilisticClassifierChain) for chain in self.chains_)
-            and all(chain.label_names_ == self.label_names_ for chain in self.chains_),
-            "`chains_` must hold `n_chains` chains of the ensemble's labels",
-        )
 
 
 def _fit_chain(

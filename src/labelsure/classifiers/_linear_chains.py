@@ -30,7 +30,6 @@ from sklearn.preprocessing import (
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import Features, append_labels, positive_probability
 from labelsure.distributions import LinearChain, PrefixChain, clip_certain
-from labelsure.saving import expect, is_array
 
 TOLERANCE = 1e-12  # of a probability: more than rounding means another function
 N_PROBES = 8  # rows on which a linear form is compared with the learner itself
@@ -124,13 +123,6 @@ def read_linear_weights(
         of_features[j], of_labels[j, seen] = form.weights[:n_features], form.weights[n_features:]
         intercepts[j] = form.intercept
     return of_features, of_labels, intercepts
-
-
-def check_linear_weights(weights: LinearWeights, n_labels: int, n_features: int) -> None:
-    """Refuse weights of a loaded model that do not suit its labels and features."""
-    shapes = [(n_labels, n_features), (n_labels, n_labels), (n_labels,)]
-    fit = [is_array(*pair) for pair in zip(weights, shapes, strict=True)]
-    expect(all(fit), "the weights of linear learners must be finite, one for each input")
 
 
 def expand_chain(

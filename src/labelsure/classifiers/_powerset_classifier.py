@@ -24,7 +24,6 @@ from labelsure.distributions import (
     make_random_state,
 )
 from labelsure.errors import InputError
-from labelsure.saving import expect, is_array, is_number
 from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
 
 N_FOLDS = 5
@@ -112,25 +111,6 @@ class LabelPowerset(LabelsetClassifier):
             IndependentLabels(rest, self.label_names_),
             self.share_,
         )
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        rows = self.labelsets_
-        expect(
-            is_array(rows, (len(rows), len(self.label_names_)))
-            and len(rows) > 0
-            and bool(np.isin(rows, (0, 1)).all()),
-            "`labelsets_` must be rows of zeros and ones, one for each label",
-        )
-        expect(hasattr(self.estimator_, "predict_proba"), "`estimator_` must have `predict_proba`")
-        known = np.asarray(self.estimator_.classes_)
-        expect(
-            known.dtype.kind in "iu" and bool(((known >= 0) & (known < len(rows))).all()),
-            "the classes of `estimator_` must be places in `labelsets_`",
-        )
-        for name in ("share_", "floor_"):
-            value = getattr(self, name)
-            expect(is_number(value, 0, 1) and value > 0, f"`{name}` must be in (0, 1]")
 
 
 def check_share(share: Any) -> float | None:

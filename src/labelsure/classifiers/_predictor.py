@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import (
     Features,
     check_learner,
@@ -22,7 +22,12 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import MAX_WRITTEN_NAMES
+from labelsure.labelset_rows import (
+    MAX_WRITTEN_NAMES,
+    as_table,
+    check_shape,
+    differing_rows,
+)
 from labelsure.labelsets import (
     check_label_names,
     check_labelsets,
@@ -30,9 +35,10 @@ from labelsure.labelsets import (
     names_in,
     refuse_masked,
 )
-from labelsure.named_labelsets import holds_names, read_labelsets
+from labelsure.named_labelsets import GivenLabelsets, read_labelsets
+from labelsure.named_rows import align_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, are_counted, expect, is_count
+from labelsure.saving import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""
@@ -46,7 +52,8 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     be sparse or have missing values, and `_decide`, which chooses the labelset to predict.
     """
 
-    label_names_: tuple[str, ...]
+    label_names_: LabelNames
+    n_labels_: int
     classes_: Classes
 
     @abstractmethod
@@ -86,16 +93,24 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """
         refuse_masked(X, "X")
         refuse_masked(y, "y")
+        y = order_like(y, X)
         names = None
-        if holds_names(y):
-            read = read_labelsets(y, name="y")
-            y, names = read.rows, read.label_names
+        if y is not None and not is_vector(y):
+            given = GivenLabelsets.read(y, "y")
+            if given.sets is not None:
+                read = read_labelsets(y, name="y")
+                y, names = read.rows, read.label_names
         X, Y = validate_data(
-            self, X, y, multi_output=True, ensure_min_samples=min_samples, **self._requirements()
+            self,
+            as_table(X),
+            y,
+            multi_output=True,
+            ensure_min_samples=min_samples,
+            **self._requirements(),
         )
         targets = read_targets(Y)
-        self.classes_ = targets.classes
-        self.label_names_ = names or read_label_names(y, targets.labelsets.shape[1])
+        self.classes_, self.n_labels_ = targets.classes, targets.labelsets.shape[1]
+        self.label_names_ = names or read_label_names(y, self.n_labels_)
         return X, targets.labelsets
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
@@ -108,7 +123,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """
         check_is_fitted(self)
         refuse_masked(X, "X")
-        checked = validate_data(self, X, reset=False, **self._requirements())
+        checked = validate_data(self, as_table(X), reset=False, **self._requirements())
         return self.distribution_of_checked(checked).with_index(index_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -154,14 +169,14 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         X
             (n, d) array, DataFrame or scipy sparse matrix.
         y
-            Their true labels. The columns of a DataFrame are compared with the labels by name, its
-            rows with those of X by index.
+            Their true labels, in any form that `fit` takes. Labels are compared by name, rows by
+            index, where both sides have them.
         sample_weight
             (n,) weights of the instances.
         """
-        if isinstance(self.classes_, list) and names_in(y) is not None:
-            y = self.predict_distribution(X).align(y, "y")
-        return float(super().score(X, y, sample_weight))
+        dist = self.predict_distribution(X)
+        is_right = ~differing_rows(align_truth(self.classes_, y, dist), self._decide(dist))
+        return weighted_mean(is_right, sample_weight, dist)
 
     def _requirements(self) -> dict[str, Any]:
         """Return how scikit-learn shall validate X.
@@ -176,36 +191,6 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             "order": "C",
             "ensure_all_finite": "allow-nan" if allow_nan else True,
         }
-
-    def _check_loaded(self) -> None:
-        names, classes = self.label_names_, self.classes_
-        is_counted = are_counted(names)
-        expect(
-            is_counted
-            or (isinstance(names, tuple) and len(names) > 0 and len(set(names)) == len(names)),
-            "`label_names_` must be distinct names, at least one",
-        )
-        is_text = is_counted or all(isinstance(name, str) for name in names)
-        expect(is_text, "`label_names_` must be texts")
-        if isinstance(classes, list):
-            both = [known.tolist() for known in classes]
-            is_one_for_all = len(both) == 1 and len(names) > MAX_WRITTEN_NAMES
-            n_classes = 1 if is_one_for_all else len(names)
-            expect(both == [[0, 1]] * n_classes, "`classes_` must be 0 and 1 for each label")
-        else:
-            two = len(names) == 1 and classes.shape == (2,) and classes[0] != classes[1]
-            expect(two, "`classes_` must be two values for a single label")
-        n_features = getattr(self, "n_features_in_", 1)
-        expect(is_count(n_features), "`n_features_in_` must be a number of features")
-
-    def _check_learners(self, learners: Any) -> None:
-        """Raise an `InputError` unless there is one learner with probabilities for each label."""
-        expect(
-            isinstance(learners, list)
-            and len(learners) == len(self.label_names_)
-            and all(hasattr(learner, "predict_proba") for learner in learners),
-            "`estimators_` must hold a learner with `predict_proba` for each label",
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -245,9 +230,10 @@ class LabelsetClassifier(LabelsetPredictor):
             (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """
         learner = check_learner(self.estimator)
+        index = index_of_batch(X, y)
         X, Y = self._check_training_data(X, y)
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(Y))
+            weights = check_weights(sample_weight, len(Y), index)
             is_used = weights > 0
             X, Y, sample_weight = X[is_used], Y[is_used], weights[is_used]
             self.check_takes_weights()
@@ -258,7 +244,7 @@ class LabelsetClassifier(LabelsetPredictor):
         self,
         X: Features,
         Y: Labelsets,
-        label_names: Sequence[str],
+        label_names: Sequence[str] | None,
         sample_weight: Floats | None = None,
     ) -> Self:
         """Fit to arrays that are checked already, for estimators that hold such a classifier.
@@ -268,14 +254,15 @@ class LabelsetClassifier(LabelsetPredictor):
         X, Y
             As `_check_training_data` returns them, or some of their rows.
         label_names
-            One for each label.
+            One for each label, or None.
         sample_weight
             (n,) weights above 0, which the base learner takes.
         """
         learner = check_learner(self.estimator)
         self.n_features_in_ = X.shape[1]
         self.classes_ = _classes_of_labelsets(Y.dtype, Y.shape[1])
-        self.label_names_ = tuple(label_names)
+        self.label_names_ = None if label_names is None else tuple(label_names)
+        self.n_labels_ = Y.shape[1]
         self._fit_clones(learner, X, Y, sample_weight)
         return self
 
@@ -309,10 +296,135 @@ class Targets:
         (n, L) zeros and ones.
     classes
         For a vector its two values; for labelsets a list with [0, 1] of Y's type for each label.
+    label_names
+        One for each label; None where they have none.
     """
 
     labelsets: Labelsets
     classes: Classes
+    label_names: LabelNames = None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether there is one class for each instance."""
+        return not isinstance(self.classes, list)
+
+
+def index_of_batch(X: Any, y: Any) -> Any:
+    """Return the index of X, or that of y where X has none."""
+    index = index_of(X)
+    return index_of(y) if index is None else index
+
+
+def order_like(y: Any, X: Any) -> Any:
+    """Return y as a table or an array, with its rows in the order of X where both have an index."""
+    order = align_rows(index_of(y), index_of(X), name="y", beside="`X`")
+    y = as_table(y)
+    return y if order is None else _safe_indexing(y, order)
+
+
+def is_vector(y: Any) -> bool:
+    """Whether y has one value for each instance, not several labels."""
+    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
+        return False
+    return not any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in y)
+
+
+def read_truth(
+    y: Any,
+    X: Any,
+    *,
+    label_names: LabelNames = None,
+    settled: bool = False,
+    frozen: bool = False,
+    sparse: bool = False,
+) -> Targets:
+    """Return the truth of instances with its rows in the order of X.
+
+    Parameters
+    ----------
+    y
+        In any form of labelsets, or a vector of two classes.
+    X
+        The instances, whose index names the rows if it has one.
+    label_names
+        Of a model that is fitted, or of the columns of X where these are the labels' scores.
+    settled
+        Whether there is such an order of labels, with names or without.
+    frozen
+        Whether the columns of a table must be brought into it.
+    sparse
+        Whether labelsets are wanted as sparse rows.
+    """
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
+    if y is None:
+        raise InputError(
+            "`y` must hold the true labelsets: this estimator requires y to be passed, but the "
+            "target y is None. Probabilities without a truth are for `as_distribution`."
+        )
+    y = order_like(y, X)
+    if hasattr(y, "__array__") and not hasattr(y, "index"):
+        y = np.asarray(y)  # of any library that is like NumPy
+    if is_vector(y):
+        targets = read_targets(_check_y(y))
+        return replace(targets, label_names=read_label_names(y, 1))
+    given = GivenLabelsets.read(y, "y")
+    names = given.label_names
+    if frozen or given.sets is not None:
+        names = label_names or names
+        names = names if settled or given.sets is None else given.listed_names
+    rows = given.to_rows(names, beside="what predicts them", sparse=sparse)
+    kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
+    dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
+    make_classes = classes_of_sparse if sparse else _classes_of_labelsets
+    return Targets(rows, make_classes(dtype, rows.shape[1]), names)
+
+
+def align_truth(classes: Classes, y: Any, dist: LabelsetDistribution, name: str = "y") -> Labelsets:
+    """Return the truth of new instances, (n, L), in the order of their labels and rows.
+
+    Parameters
+    ----------
+    classes
+        `classes_` of the model: a list for labelsets, else the two classes of a vector.
+    y
+        The truth as the user has it.
+    dist
+        The predictions that it is compared with.
+    name
+        What the user calls the truth.
+    """
+    if isinstance(classes, list):
+        return dist.align(y, name)
+    rows = read_classes(y, classes, name)
+    check_shape(rows.shape, name, len(dist), 1)
+    order = align_rows(index_of(y), dist.index, name=name, beside="X")
+    return rows if order is None else rows[order]
+
+
+def read_classes(y: Any, classes: NDArray[Any], name: str) -> Labelsets:
+    """Return a vector of a model's two classes as labelsets of one label; refuse others."""
+    import pandas as pd
+
+    values = np.asarray(as_table(y))
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim != 1:
+        raise InputError(f"`{name}` must be a vector of classes, got shape {values.shape}.")
+    unknown = np.flatnonzero(~pd.Series(values).isin(list(classes)))
+    if len(unknown):
+        raise InputError(
+            f"`{name}` must hold the classes that the model was fitted to, {classes[0]!r} and "
+            f"{classes[1]!r}, got {values[unknown[0]]!r} in row {unknown[0]}."
+        )
+    return (values == classes[1]).astype(np.int8)[:, np.newaxis]
+
+
+def weighted_mean(values: Any, sample_weight: Any, dist: LabelsetDistribution) -> float:
+    """Return the mean over instances, whose weights are checked and aligned."""
+    if sample_weight is None:
+        return float(np.mean(values))
+    return float(np.average(values, weights=check_weights(sample_weight, len(dist), dist.index)))
 
 
 def read_targets(Y: Any) -> Targets:
@@ -373,8 +485,8 @@ def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def read_label_names(Y: Any, n_labels: int) -> tuple[str, ...]:
-    """Return the column names of a DataFrame, the name of a Series, otherwise y0, y1, ..."""
+def read_label_names(Y: Any, n_labels: int) -> LabelNames:
+    """Return the column names of a DataFrame, the name of a Series, otherwise None."""
     names = names_in(Y)
     series_name = getattr(Y, "name", None)
     if names is None and series_name is not None:

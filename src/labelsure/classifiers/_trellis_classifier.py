@@ -23,7 +23,6 @@ from labelsure.classifiers._base_learners import (
 from labelsure.classifiers._linear_chains import (
     LinearForm,
     LinearWeights,
-    check_linear_weights,
     choose_probes,
     read_linear_form,
     read_linear_weights,
@@ -32,7 +31,6 @@ from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions import TrellisDistribution, clip_certain, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets import check_label_order, from_codes
-from labelsure.saving import expect, is_count
 
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""
@@ -191,7 +189,7 @@ class ClassifierTrellis(LabelsetClassifier):
     classes_
         [0, 1] for each label, or the two values of a vector Y.
     label_names_
-        The columns of a DataFrame Y, otherwise y0, y1, ...
+        The columns of a DataFrame Y, otherwise None.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -271,23 +269,6 @@ class ClassifierTrellis(LabelsetClassifier):
             for learner, parents in zip(self.estimators_, self.parents_, strict=True)
         ]
         return TrellisDistribution(conditionals, self.parents_, self.order_, self.label_names_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._check_learners(self.estimators_)
-        check_label_order(self.order_, len(self.label_names_), name="order_")
-        expect(
-            isinstance(self.parents_, tuple)
-            and len(self.parents_) == len(self.label_names_)
-            and all(
-                is_count(parent, 0) and parent < place
-                for place, parents in enumerate(self.parents_)
-                for parent in parents
-            ),
-            "`parents_` must hold earlier places for each place",
-        )
-        if self._linear_weights is not None:
-            check_linear_weights(self._linear_weights, len(self.label_names_), self.n_features_in_)
 
 
 def _make_linear_tables(weights: LinearWeights, parents: Parents, X: Features) -> Floats:

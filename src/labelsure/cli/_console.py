@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from labelsure.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+STDOUT = "-"
+"""What stands for standard output where a file is asked for."""
 
 FINE = 0
 CHECK_FAILED = 1
@@ -30,6 +40,49 @@ def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     return Console(
         stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
+
+
+def open_stdout(out: str | Path) -> Path:
+    """Return the path of an output, which is that of standard output for "-".
+
+    Parameters
+    ----------
+    out
+        As the user gives it.
+    """
+    return Path("/dev/stdout" if str(out) == STDOUT else out)
+
+
+def refuse_stdout(out: Path) -> Path:
+    """Return the path of an output, unless that is "-": what is written there is no text.
+
+    Parameters
+    ----------
+    out
+        As the user gives it.
+    """
+    if str(out) == STDOUT:
+        raise InputError(
+            "The output must be a file or a folder, got '-': this format cannot be written to "
+            "standard output. Choose a name."
+        )
+    return out
+
+
+@contextmanager
+def print_notes(quiet: bool) -> Iterator[None]:
+    """Print warnings as one line each on stderr at the end.
+
+    Parameters
+    ----------
+    quiet
+        Print none.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):
+        print(f"Note: {on_one_line(text)}", file=sys.stderr)
 
 
 def on_one_line(text: str) -> str:

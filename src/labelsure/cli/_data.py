@@ -10,6 +10,7 @@ import typer
 
 from labelsure._storage import expand_path
 from labelsure.cli._console import make_console
+from labelsure.labelset_rows import show_names
 
 if TYPE_CHECKING:
     from labelsure.datasets import Dataset
@@ -73,7 +74,9 @@ def info(name: NameOrFolder, data: Folder = None, as_json: AsJson = False) -> No
 
 @data_app.command("fetch")
 def fetch(name: Name, as_json: AsJson = False) -> None:
-    """Fetch a data set from OpenML into the cache, where studies find it; embedded ones are there.
+    """Fetch a data set from OpenML into scikit-learn's data home, where studies find it.
+
+    Embedded data sets need no fetching.
 
     [bold]Example[/bold]
 
@@ -91,7 +94,7 @@ def _describe(data: Dataset, as_json: bool) -> None:
         "source": data.source,
         "checksum": data.checksum,
         **data.describe(),
-        "labels": list(data.label_names),
+        "labels": show_names(data.label_names, data.n_labels),
     }
     if as_json:
         print(json.dumps(described, indent=2))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure._storage import expand_path
-from labelsure.cli._console import make_console, on_one_line
+from labelsure._storage import check_output_file, expand_path, is_stream
+from labelsure.cli._console import make_console, on_one_line, print_notes, refuse_stdout
 from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
@@ -132,8 +127,8 @@ def train(
     """  # noqa: E501, a command stands on one line
     from labelsure.file_models import train_model
 
-    _check_out(out, data)
-    with _notes(quiet or as_json):
+    check_output_file(refuse_stdout(out), data)
+    with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = train_model(
             data,
             labels=labels,
@@ -200,8 +195,9 @@ def calibrate(
 
     if labels is not None and labels_from is not None:
         raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
-    _check_out(out, [predictions, truth])
-    with _notes(quiet or as_json):
+    inputs = [predictions, truth, *([] if labels_from is None else [labels_from])]
+    check_output_file(refuse_stdout(out), inputs)
+    with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = calibrate_model(
             predictions,
             truth,
@@ -237,23 +233,6 @@ def info(
     _print_described(describe_file(model), as_json)
 
 
-def _check_out(out: Path, inputs: list[str]) -> None:
-    """Refuse a place that cannot be written before anything is computed."""
-    place = expand_path(out)
-    try:
-        is_folder, has_folder = place.is_dir(), place.parent.is_dir()
-        same = [name for name in inputs if Path(name).exists() and place.exists()]
-        is_input = any(os.path.samefile(place, name) for name in same)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in a name
-        raise InputError(f"The file {str(out)!r} cannot be written: {error}.") from error
-    if is_folder or not has_folder or not os.access(place.parent, os.W_OK):
-        raise InputError(
-            f"`--out` must be a file in a folder that is there and yours, got {str(out)!r}."
-        )
-    if is_input:
-        raise InputError(f"`--out` must not be one of the inputs, got {str(out)!r}.")
-
-
 def _read_roles(given: list[str]) -> dict[str, str]:
     roles = {}
     for text in given:
@@ -275,21 +254,12 @@ def _read_cv(cv: str | None) -> int | float | None:
         ) from error
 
 
-@contextmanager
-def _notes(quiet: bool) -> Iterator[None]:
-    """Show how far distributions are; print warnings as one line each on stderr at the end."""
-    with warnings.catch_warnings(record=True) as caught, InstanceBar(quiet):
-        warnings.simplefilter("always")
-        yield
-    for text in [] if quiet else dict.fromkeys(str(entry.message) for entry in caught):
-        print(f"Note: {on_one_line(text)}", file=sys.stderr)
-
-
 def _finish(model: AccuracyAwareClassifier, out: Path, *, as_json: bool, quiet: bool) -> None:
     from labelsure.file_models import describe_file
 
-    model.save(expand_path(out))
-    if not quiet:
+    place = expand_path(out)
+    model.save(place)
+    if not quiet and not is_stream(place):
         _print_described(describe_file(out), as_json)
 
 

@@ -58,7 +58,7 @@ OpenCostOption = Annotated[
     typer.Option(
         "--open-cost",
         min=0,
-        help="Say which labels are better left open, if leaving all open costs this much accuracy.",
+        help="Leave a label open if it would be wrong with a probability above this cost.",
     ),
 ]
 ShiftOption = Annotated[

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labelsure._storage import check_output_file
+from labelsure.cli._console import STDOUT, open_stdout
 from labelsure.cli._options import OpenCostOption, RowsOption, TrustOption
 from labelsure.errors import InputError
 
@@ -55,6 +58,8 @@ def report(
 
     labelsure report runs/paper --out study.html
     """
+    place = open_stdout(out)
+    check_output_file(place, [*_files_of(subject), *(inputs or []), *([truth] if truth else [])])
     if subject.is_dir():
         page = _report_study(subject, given=bool(inputs or truth))
     else:
@@ -73,7 +78,13 @@ def report(
             rows_per_unit=rows_per_unit or UNIT_ROWS,
             trust=trust or (),
         )
-    print(f"Report {page.save(out)}")
+    page.save(place)
+    print(f"Report {out}", file=sys.stderr if str(out) == STDOUT else sys.stdout)
+
+
+def _files_of(subject: Path) -> list[Path]:
+    """Return the file of a model, or those of a run; a page may stand beside these."""
+    return sorted(subject.rglob("*.*")) if subject.is_dir() else [subject]
 
 
 def _report_study(folder: Path, *, given: bool) -> Page:

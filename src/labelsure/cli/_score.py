@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labelsure.cli._console import make_console
+from labelsure.cli._console import STDOUT, make_console, open_stdout, print_notes
 from labelsure.cli._options import (
     AuditOption,
     BadRowsOption,
@@ -24,6 +24,7 @@ from labelsure.cli._options import (
     TrustOption,
 )
 from labelsure.cli._progress_bars import RowLines
+from labelsure.errors import InputError
 
 if TYPE_CHECKING:
     from labelsure.scoring import ScoreRun
@@ -47,6 +48,12 @@ def score(
     ] = False,
     sep: Annotated[str, typer.Option("--sep", help="Between names of labels in CSV.")] = ";",
     open_cost: OpenCostOption = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe", help="Put ' before texts of CSV that look like formulas."
+        ),
+    ] = False,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
     overwrite: Annotated[
@@ -70,16 +77,21 @@ def score(
     from labelsure.scoring import score_files
     from labelsure.table_files import UNIT_ROWS
 
-    with RowLines(quiet=as_json or quiet) as lines:
+    if as_json and out == STDOUT:
+        raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
+    place = out if out.endswith("/") else open_stdout(out)
+    is_quiet = as_json or quiet
+    with print_notes(is_quiet), RowLines(quiet=is_quiet) as lines:
         run = score_files(
             model,
             inputs,
-            out,
+            place,
             id_column=id_column,
             top=top,
             probabilities=False if no_probabilities else None,
             sep=sep,
             open_cost=open_cost,
+            spreadsheet_safe=spreadsheet_safe,
             audit=audit,
             seed=seed,
             bad_rows=bad_rows,
@@ -93,11 +105,11 @@ def score(
     if as_json:
         print(json.dumps({**asdict(run), "out": str(run.out)}, indent=2))
     else:
-        _print_summary(run, bad_rows, quiet=quiet)
+        _print_summary(run, bad_rows, to_stderr=out == STDOUT, quiet=quiet)
 
 
-def _print_summary(run: ScoreRun, bad_rows: Path | None, *, quiet: bool) -> None:
-    console = make_console(quiet=quiet)
+def _print_summary(run: ScoreRun, bad_rows: Path | None, *, to_stderr: bool, quiet: bool) -> None:
+    console = make_console(stderr=to_stderr, quiet=quiet)
     accepted = "no target or coverage was set"
     if run.n_accepted is not None:
         accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to refer"

@@ -17,6 +17,7 @@ from labelsure.cli._console import (
     WRONG_INPUT,
     make_console,
     on_one_line,
+    refuse_stdout,
 )
 from labelsure.cli._options import JsonOption, SchedulerOption
 from labelsure.cli._progress_bars import CellLines
@@ -86,7 +87,7 @@ def study(
     chosen = load_plan(plan, trust_imports=trust_imports)
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
-    with RunFolder(out).locked() as folder, CellLines(quiet=as_json) as lines:
+    with RunFolder(refuse_stdout(out)).locked() as folder, CellLines(quiet=as_json) as lines:
         run = run_study(
             chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
         )

@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from labelsure._limits import check_size
 from labelsure._storage import decompress, read_bytes
-from labelsure._typing import Floats, Labelsets, RandomState
+from labelsure._typing import Floats, LabelNames, Labelsets, RandomState
 from labelsure.datasets._column_roles import ColumnChoice
 from labelsure.datasets._dataset import Dataset, checksum_values
 from labelsure.datasets._reading import read_csv
@@ -211,9 +211,7 @@ def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
     return float(brentq(excess, -reach, reach, xtol=1e-12, rtol=1e-14))
 
 
-def _make_distribution(
-    conditionals: Conditionals, label_names: tuple[str, ...] | None
-) -> LabelsetDistribution:
+def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> LabelsetDistribution:
     """Return the chain as a trellis of width one: exact for any number of labels."""
     pairs = np.stack([conditionals.after_zero, conditionals.after_one], axis=2)
     n_labels = pairs.shape[1]

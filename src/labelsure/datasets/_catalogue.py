@@ -17,7 +17,6 @@ from scipy import sparse
 from labelsure._storage import COMPRESSIONS, expand_path, first_line, stem_of, suffix_of
 from labelsure._typing import AnyPath
 from labelsure.datasets._built_in import load_digits, load_simulated, load_yeast
-from labelsure.datasets._cache import CacheFolder, cache_folder, cache_key
 from labelsure.datasets._column_roles import ColumnChoice, check_dense, choose_features
 from labelsure.datasets._columns import (
     LabelChoice,
@@ -120,12 +119,12 @@ def load_dataset(
     drop: str | Iterable[str] = (),
     source: str | None = None,
     nominal: str = "onehot",
-    cache: bool | AnyPath = True,
 ) -> Dataset:
     """Load a data set by its name.
 
     It is taken from the first of these that has it: `data_dir`; the folder in the environment
-    variable LABELSURE_DATA; installed packages; OpenML.
+    variable LABELSURE_DATA; installed packages; OpenML. What OpenML answers is kept in
+    scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once.
 
     Parameters
     ----------
@@ -145,9 +144,6 @@ def load_dataset(
         ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
     nominal
         How nominal features become numbers: ``"onehot"`` or ``"ordinal"``.
-    cache
-        Where parsed and fetched data sets are kept: True for the folder in LABELSURE_CACHE or else
-        the user's cache folder, a folder, or False for nowhere.
 
     Examples
     --------
@@ -165,28 +161,25 @@ def load_dataset(
     if key not in files and key not in ENTRIES:
         raise unknown_name("data set", name, list_datasets(data_dir))
     if key in files and source in (None, "file"):
-        data = read_dataset(files[key], index=index, drop=drop, nominal=nominal, cache=cache)
+        data = read_dataset(files[key], index=index, drop=drop, nominal=nominal)
     elif source == "file" or (source is None and data_dir is not None):
         raise _make_absence_error(key, folder, files)
     else:
         choice = ColumnChoice.read(None, index, drop, None)
         entry = ENTRIES.get(key, NamedDataset(key, ""))
-        data = _load_elsewhere(entry, choice, source, nominal, cache)
+        data = _load_elsewhere(entry, choice, source, nominal)
     return data if labels is None else data.select_labels(labels)
 
 
 def _load_elsewhere(
-    entry: NamedDataset,
-    choice: ColumnChoice,
-    source: str | None,
-    nominal: str,
-    cache: bool | AnyPath,
+    entry: NamedDataset, choice: ColumnChoice, source: str | None, nominal: str
 ) -> Dataset:
     if entry.embedded is not None and source in (None, "embedded"):
         data = entry.embedded()
         return replace(data, X=choose_features(data.X, choice, entry.name), feature_names=())
     if entry.openml_id is not None and source in (None, "openml"):
-        return load_openml(entry.name, entry.openml_id, choice, nominal, cache_folder(cache))
+        bunch = _fetch(entry.name, entry.openml_id)
+        return _make_dataset(bunch, entry.name, entry.openml_id, choice, nominal)
     homes = {"embedded": entry.embedded, "openml": entry.openml_id}
     elsewhere = [f'source="{home}"' for home, there in homes.items() if there is not None]
     raise DataError(
@@ -233,45 +226,24 @@ def _make_absence_error(name: str, folder: Path | None, files: Iterable[str]) ->
     )
 
 
-def load_openml(
-    name: str, data_id: int, choice: ColumnChoice, nominal: str, folder: CacheFolder | None
-) -> Dataset:
-    """Return a data set from the cache, or fetch it.
-
-    Parameters
-    ----------
-    name
-        What labelsure calls it.
-    data_id
-        What OpenML calls it.
-    choice
-        Which features name the rows or are left out; OpenML says which columns are labels.
-    nominal
-        How nominal features become numbers.
-    folder
-        Where it is kept, None for nowhere.
-    """
-    key = cache_key(name, "openml", data_id, *choice.cache_parts, nominal)
-    data = folder.load(key) if folder else None
-    if data is None:
-        data = _make_dataset(_fetch(name, data_id, folder), name, data_id, choice, nominal)
-        if folder:
-            folder.save(key, data)
-    return data
-
-
-def _fetch(name: str, data_id: int, folder: CacheFolder | None) -> Any:
+def _fetch(name: str, data_id: int) -> Any:
+    """Return what OpenML answers, or what scikit-learn has kept of it."""
     from sklearn import datasets
 
-    home = folder.make() if folder else None
+    try:
+        datasets.get_data_home()  # makes the folder
+    except OSError as error:
+        raise DataError(
+            f"scikit-learn must be able to keep {name!r} in its data home, which cannot be made "
+            f"({first_line(error)}). Set the environment variable SCIKIT_LEARN_DATA to another "
+            "folder."
+        ) from error
     try:
         with warnings.catch_warnings():
             # scikit-learn warns at each retry; the error below says it once.
             warnings.filterwarnings("ignore", message="A network error occurred")
             return datasets.fetch_openml(
                 data_id=data_id,
-                data_home=None if home is None else str(home),
-                cache=home is not None,
                 as_frame="auto",
                 parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
             )

@@ -12,15 +12,13 @@ from scipy import sparse
 
 from labelsure._limits import check_size
 from labelsure._notebook import list_names, make_html
-from labelsure._typing import Indices, RandomState
+from labelsure._typing import Indices, LabelNames, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.datasets._label_counts import (
-    check_either_form,
-    count_instances,
-    count_labelsets,
-)
+from labelsure.datasets._label_counts import count_instances, count_labelsets
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, index_of, names_in, refuse_masked
+from labelsure.labelset_rows import as_table, check_shape
+from labelsure.labelsets import check_rows, index_of, names_in, refuse_masked, show_names
+from labelsure.named_labelsets import read_labelsets
 from labelsure.named_rows import align_rows
 
 Features = Any
@@ -42,7 +40,7 @@ class Dataset:
         that does not only count the rows, those of `Y` are brought into the order of `X`, or
         refused if they are not the same.
     label_names
-        One for each label; by default the columns of `Y`, or y0, y1, ...
+        One for each label; by default the columns of `Y`, or None.
     feature_names
         One for each feature; by default the columns of `X`, or x0, x1, ...
     name
@@ -64,21 +62,20 @@ class Dataset:
 
     X: Features
     Y: Any
-    label_names: tuple[str, ...] = ()
+    label_names: LabelNames = None
     feature_names: tuple[str, ...] = ()
     name: str = "unnamed"
     source: str = "memory"
     checksum: str = ""
 
     def __post_init__(self) -> None:
-        label_names = self.label_names or names_in(self.Y)
         X = _check_features(self.X, self.feature_names)
-        Y = check_either_form(self.Y, n_samples=X.shape[0])
-        order = align_rows(index_of(self.Y), index_of(X), name="Y", beside="`X`")
-        Y = Y if order is None else Y[order]
+        read = read_labelsets(self.Y, self.label_names, sparse=sparse.issparse(self.Y))
+        check_shape(read.rows.shape, "Y", X.shape[0], None)
+        order = align_rows(read.index, index_of(self.X), name="Y", beside="`X`")
         object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", Y)
-        object.__setattr__(self, "label_names", check_label_names(label_names, Y.shape[1]))
+        object.__setattr__(self, "Y", read.rows if order is None else read.rows[order])
+        object.__setattr__(self, "label_names", read.label_names)
         object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 
     @property
@@ -107,7 +104,7 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         described = {name: [value] for name, value in self.describe().items()}
-        labels = list_names(self.label_names)
+        labels = list_names(show_names(self.label_names, self.n_labels))
         sentence = f"Data set {self.name!r} from {self.source}, with the labels {labels}."
         return make_html(sentence, pd.DataFrame(described))
 
@@ -132,7 +129,7 @@ class Dataset:
             "label_cardinality": cardinality,
             "label_density": cardinality / self.n_labels,
             "n_labelsets": count_labelsets(self.Y),
-            "constant_labels": [self.label_names[j] for j in np.flatnonzero(constant)],
+            "constant_labels": show_names(self.label_names, np.flatnonzero(constant)),
         }
 
     def take(self, rows: Any) -> Dataset:
@@ -168,14 +165,15 @@ class Dataset:
         ('a', 'c')
         """
         counts = count_instances(self.Y)
-        chosen = choose_labels(labels, self.label_names, what="label", counts=counts)
-        names = tuple(self.label_names[j] for j in chosen)
-        return replace(self, Y=self.Y[:, chosen], label_names=names)
+        names = show_names(self.label_names, self.n_labels)
+        chosen = choose_labels(labels, names, what="label", counts=counts)
+        return replace(self, Y=self.Y[:, chosen], label_names=tuple(names[j] for j in chosen))
 
 
 def _check_features(X: Features, feature_names: Any) -> Features:
     if sparse.issparse(X):
         return sparse.csr_matrix(X)
+    X = as_table(X)
     if isinstance(X, pd.DataFrame):
         return X.set_axis([str(column) for column in X.columns], axis=1)
     refuse_masked(X, "X")
@@ -266,7 +264,7 @@ def split_rows(
     >>> sorted([*train.tolist(), *test.tolist()])
     [0, 1, 2, 3]
     """
-    rows = check_either_form(Y)
+    rows = check_rows(Y)
     n_test = _count_test_rows(test_size, rows.shape[0])
     from labelsure.distributions import make_generator  # reading a file needs no kernels
 

@@ -36,6 +36,8 @@ TEXT = ".txt"
 PARTS = ("train", "test")
 
 _DATA = re.compile(r"(?:^|.*[^a-z])(?:(tr|trn|train)|(ts|tst|test))(?:[^a-z].*|$)")
+_PART = re.compile(r"(?:^|.*[^a-z])(?:tr|trn|train|ts|tst|test)")
+"""Names that can be nothing but data: where the first line is damaged, reading says so."""
 _SPLIT = re.compile(r".*?(?:(tr|trn|train)|(ts|tst|test))[-_]?split")
 _MATRIX = re.compile(r"(?:(tr|trn|train)|(ts|tst|test))_x_(xf|y)")
 _HEADER = re.compile(rb"\s*[0-9]+\s+[0-9]+\s+[0-9]+\s*")
@@ -76,7 +78,7 @@ class ExtremeFiles:
                 found.note(kind, _part_of(matrix), path)
             elif split := _SPLIT.fullmatch(stem):
                 found.note(found.splits, _part_of(split), path)
-            elif _HEADER.fullmatch(_first_line(path)):
+            elif _PART.fullmatch(stem) or _HEADER.fullmatch(_first_line(path)):
                 named = _DATA.fullmatch(stem)
                 found.note(found.data, _part_of(named) if named else "all", path)
         found.check()
@@ -153,7 +155,7 @@ def read_extreme_folder(
     split
         Which column of split files, from 1 on.
     label_names
-        The names of labels, or a text file with one in each line; None for y0, y1, ...
+        The names of labels, or a text file with one in each line; None for no names.
 
     Returns
     -------
@@ -317,7 +319,7 @@ def _first_line(path: Path) -> bytes:
     try:
         with open(path, "rb") as raw:
             file = compression.open(raw) if compression else raw
-            return bytes(file.readline(HEADER_BYTES)).strip()
+            return bytes(file.readline(HEADER_BYTES)).removeprefix(b"\xef\xbb\xbf").strip()
     except (OSError, EOFError, ValueError) as error:
         raise DataError(
             f"The file {path.name!r} cannot be read: {first_line(error)}. Fetch it again, or move "

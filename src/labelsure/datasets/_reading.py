@@ -25,7 +25,6 @@ from labelsure._storage import (
 )
 from labelsure._typing import AnyPath
 from labelsure.datasets._arff import read_arff
-from labelsure.datasets._cache import cache_folder, cache_key
 from labelsure.datasets._column_roles import (
     AssignedColumns,
     ColumnChoice,
@@ -56,7 +55,6 @@ def read_dataset(
     drop: str | Iterable[str] = (),
     sep: str | None = None,
     nominal: str = "onehot",
-    cache: bool | AnyPath = True,
 ) -> Dataset:
     r"""Read a data set from an ARFF, CSV, Parquet or sparse text file, as it is or as .gz or .bz2.
 
@@ -82,9 +80,6 @@ def read_dataset(
     nominal
         How nominal features of ARFF become numbers: ``"onehot"`` or ``"ordinal"``. Features of
         two values become one column either way.
-    cache
-        Where parsed ARFF is kept: True for the folder in LABELSURE_CACHE or else the user's cache
-        folder, a folder, or False for nowhere.
 
     Returns
     -------
@@ -126,8 +121,10 @@ def read_dataset(
     }
     if suffix in TABULAR:
         data = TABULAR[suffix](decompress(content, path), choice, path.name)
-        return replace(data, **origin)
-    return _read_cached_arff(path, content, choice, nominal, cache, origin)
+    else:
+        choice = choice.with_labels(_resolve_labels(path, choice.labels))
+        data = read_arff(decompress(content, path), choice, nominal, path.name)
+    return replace(data, **origin)
 
 
 def _refuse_columns(choice: ColumnChoice, where: str) -> None:
@@ -136,26 +133,6 @@ def _refuse_columns(choice: ColumnChoice, where: str) -> None:
             f"`labels`, `index`, `drop` and `sep` are about tables, {where} lists labels and "
             "features by number. Leave them out; `Dataset.select_labels` takes some labels."
         )
-
-
-def _read_cached_arff(
-    path: Path,
-    content: bytes,
-    choice: ColumnChoice,
-    nominal: str,
-    cache: bool | AnyPath,
-    origin: dict[str, Any],
-) -> Dataset:
-    choice = choice.with_labels(_resolve_labels(path, choice.labels))
-    folder = cache_folder(cache)
-    key = cache_key(origin["name"], origin["checksum"], *choice.cache_parts, nominal)
-    data = folder.load(key) if folder else None
-    if data is None:
-        data = read_arff(decompress(content, path), choice, nominal, path.name)
-        data = replace(data, **origin)
-        if folder:
-            folder.save(key, data)
-    return data
 
 
 def _resolve_labels(path: Path, labels: Any) -> Any:
@@ -347,4 +324,4 @@ TABULAR: dict[str, Callable[[bytes, ColumnChoice, str], Dataset]] = {
     ".parquet": read_parquet,
     ".pq": read_parquet,
 }
-"""Formats whose readers are as fast as the cache, so that nothing is kept."""
+"""Readers of tables whose columns `ColumnChoice` names."""

@@ -22,7 +22,7 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
     |y or p| is at least max(|y|, |p|), so sums of single labels' worth bound the expected Jaccard
     of every prediction of a size from above. Their maximisers are also good first guesses; the
     best guess is then improved by flipping labels and by exchanging one for another, as long as
-    `_limits.SEARCH_STEPS` last. The bounds hold however early that ends.
+    `_limits.SEARCHED_LABELS` allows. The bounds hold however early that ends.
     """
     sizes = np.arange(1, dist.n_labels + 1)
     by_size = dist.size_marginals()
@@ -44,7 +44,7 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
 
 
 class _Search:
-    """The best labelset of each instance so far, and how many steps may still be taken.
+    """The best labelset of each instance so far, and how many more may be evaluated.
 
     Parameters
     ----------
@@ -56,22 +56,17 @@ class _Search:
 
     best: Labelsets
     value: Floats  # expected Jaccard of the best
-    left: Integers  # steps that may still be taken
+    left: Integers  # labelsets that may still be evaluated
 
     def __init__(self, dist: LabelsetDistribution, empty: float) -> None:
         self._dist, self._empty = dist, empty
         self.best = np.zeros((len(dist), dist.n_labels), dtype=np.int8)
         self.value = np.full(len(dist), -np.inf)
-        self.left = np.full(len(dist), _limits.SEARCH_STEPS)
-        self._steps_each = dist.expected_steps()
-        self._steps_of_flips = dist.expected_steps(flips=True)
+        self.left = np.full(len(dist), _limits.SEARCHED_LABELS // dist.n_labels)
 
-    def evaluate(self, rows: Indices, guesses: Labelsets) -> None:
-        """Work out the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
-        self.left[rows] -= guesses.shape[1] * self._steps_each[rows]
-        self._keep_better(rows, guesses)
-
-    def _keep_better(self, rows: Indices, guesses: Labelsets) -> Floats:
+    def evaluate(self, rows: Indices, guesses: Labelsets) -> Floats:
+        """Return the expected Jaccard of (r, g, L) guesses, and keep those that are better."""
+        self.left[rows] -= guesses.shape[1]
         values = self._dist[rows].expected(JACCARD, guesses, empty=self._empty).value
         first = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         at = np.arange(len(rows)), first
@@ -83,10 +78,10 @@ class _Search:
     def try_sizes(self, bounds: Floats, guesses: Labelsets) -> None:
         """Evaluate the guesses of each size, (n, L, g, L), where its bound leaves room for a gain.
 
-        Sizes with the highest bound come first, and half of the steps are kept for flips.
+        Sizes with the highest bound come first, and half of the evaluations are kept for flips.
         """
         order = np.argsort(-bounds, axis=1, kind="stable")
-        least = self.left // 2 + guesses.shape[2] * self._steps_each
+        least = self.left // 2 + guesses.shape[2]
         for size in order.T:
             may_gain = bounds[np.arange(len(bounds)), size] > self.value + TIE
             rows = np.flatnonzero(may_gain & (self.left >= least))
@@ -126,12 +121,11 @@ class _Search:
 
     def _try_flips(self, rows: Indices, Y_pred: Labelsets) -> Floats:
         """Evaluate labelsets and all their flips, (r, 1 + L)."""
-        self.left[rows] -= self._steps_of_flips[rows]
-        return self._keep_better(rows, with_flips(Y_pred))
+        return self.evaluate(rows, with_flips(Y_pred))
 
     def _is_affordable(self, rows: Indices) -> Mask:
         """Return which of the rows may evaluate a labelset and all its flips."""
-        return self.left[rows] >= self._steps_of_flips[rows]
+        return self.left[rows] > self._dist.n_labels
 
     def _affordable(self, rows: Indices) -> Indices:
         return rows[self._is_affordable(rows)]

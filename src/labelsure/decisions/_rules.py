@@ -6,6 +6,7 @@ Section numbers are those of `docs/algorithms.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Literal, Protocol, Unpack, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
 from labelsure.distributions import (
     DenseDistribution,
     EngineSettings,
+    Expected,
     LabelsetDistribution,
     Support,
     check_distribution,
@@ -33,12 +35,8 @@ from labelsure.metrics import (
     check_empty,
     get_metric,
 )
-from labelsure.partial_labelsets import PartialLabelsets
+from labelsure.partial_labelsets import OPEN, PartialLabelsets
 from labelsure.sparse_rows import make_sparse
-
-OpenCost = float | Callable[[float], float]
-"""What it costs to leave all labels open, a share of them costing that share of it; or a concave
-function of the share."""
 
 
 class FittedChange(Protocol):
@@ -154,7 +152,7 @@ def decide(
     metric: MetricLike,
     *,
     empty: float = ...,
-    open_cost: OpenCost,
+    open_cost: float,
     **settings: Unpack[EngineSettings],
 ) -> PartialLabelsets: ...
 @overload
@@ -172,13 +170,13 @@ def decide(
     *,
     empty: float = 1.0,
     return_gap: bool = False,
-    open_cost: OpenCost | None = None,
+    open_cost: float | None = None,
     skeptical: bool = False,
     **settings: Unpack[EngineSettings],
 ) -> Labelsets | tuple[Labelsets, Floats] | PartialLabelsets:
     """Return the labelset with the highest expected accuracy for each instance.
 
-    Or an answer that may leave labels open, with `open_cost` or `skeptical`:
+    With `open_cost` or `skeptical`, under Hamming, abstain on single labels (partial abstention):
     `docs/which_answer.md` says when to take which.
 
     Parameters
@@ -194,24 +192,23 @@ def decide(
         Also return by how much, at most, each decision's expected accuracy is below the best
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
         than a dense array holds, and for chains that the certified engine computes or that have
-        more labels than can be enumerated. Jaccard then goes by a search that ends after about a
-        second for an instance, counted in steps: the answer is the same on every machine.
+        more labels than can be enumerated. Jaccard then goes by a search that evaluates a limited
+        number of labelsets: the answer is the same on every machine. The bound is certain, but for
+        Hamming where marginals come from draws: there it is a 95% bound, from intervals that hold
+        for all labels of an instance together.
     open_cost
-        Leave labels open where that is worth it: the loss of accuracy that leaving all labels open
-        is worth, a share of them costing that share of it; or a concave function of the share of
-        open labels. For "exact", "hamming", "jaccard" and "f1". Hamming is then counted over all
-        labels, an open one not being wrong, and `empty` counts only where all labels are decided.
+        Under Hamming: leave a label open if it would be wrong with a probability above this cost,
+        min(p, 1 - p) > `open_cost`. A wrong label costs 1, an open label `open_cost`, both over L.
     skeptical
-        For mixtures: decide the labels on which all members agree, and leave the others open. The
-        answer also has the labelset with the highest least expected accuracy (`maximin`) and how
-        far apart the members are about it (`spread`).
+        Under Hamming, for mixtures: decide the labels whose probability is above 0.5 under every
+        member, or below 0.5 under every member, and leave the others open.
     **settings
         Of the engine, as for `expected_accuracy`.
 
     Returns
     -------
-    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps; `PartialLabelsets`, which
-    has its `gap`, with `open_cost` or `skeptical`
+    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps; `PartialLabelsets` with
+    `open_cost`, which has its `gap`, or with `skeptical`
 
     Examples
     --------
@@ -226,23 +223,67 @@ def decide(
     metric, empty = get_metric(metric), check_empty(empty)
     dist = check_distribution(dist).with_engine(**settings)
     if open_cost is not None or skeptical:
-        dist = dist.with_dense_rows()
         if return_gap or (open_cost is not None and skeptical):
             raise InputError(
                 "`decide` must be given only one of `open_cost`, `skeptical` and `return_gap`, got "
-                "several. What it returns with the first two has its `gap`."
+                "several. What it returns with `open_cost` has its `gap`."
             )
-        if open_cost is not None:
-            from labelsure.decisions._partial_rules import decide_partially  # few need it
-
-            return decide_partially(dist, metric, empty, open_cost)
-        from labelsure.decisions._skeptical import decide_skeptically  # fewer still
-
-        return decide_skeptically(
-            dist, metric, empty, lambda other: _decide_with_gaps(other, metric, empty)
-        )
+        if metric != HAMMING:
+            raise InputError(
+                "`metric` must be 'hamming' with `open_cost` or `skeptical`: under Hamming each "
+                f"label is decided or left open by its own probability, got {metric.name!r}. "
+                "Decide under 'hamming', or leave `open_cost` and `skeptical` out."
+            )
+        if open_cost is None:
+            return _decide_agreed_labels(dist.with_dense_rows())
+        return _open_uncertain_labels(dist.with_dense_rows(), check_open_cost(open_cost))
     decisions, gaps = _decide_with_gaps(dist, metric, empty)
     return (decisions, gaps) if return_gap else decisions
+
+
+def check_open_cost(open_cost: Any) -> float:
+    """Return the cost of an open label, or say what is wrong with it."""
+    is_number = isinstance(open_cost, Real) and not isinstance(open_cost, bool)
+    if not is_number or not 0 <= open_cost < np.inf:
+        raise InputError(
+            "`open_cost` must be a number >= 0, the probability of being wrong above which a label "
+            f"is left open, got {open_cost!r}."
+        )
+    return float(open_cost)
+
+
+def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:
+    """Leave labels open that would be wrong too often: Hamming is a sum over labels."""
+    found = dist.marginal_bounds()
+    p = found.value
+    is_open = np.minimum(p, 1 - p) > open_cost + TIE
+    values = np.where(is_open, OPEN, p > 0.5 + TIE).astype(np.int8)
+
+    def regret(p: Floats) -> Floats:
+        loss = np.where(is_open, open_cost, np.where(values == 1, 1 - p, p))
+        return loss - np.minimum(np.minimum(p, 1 - p), open_cost)
+
+    # The regret of a label is convex in its probability, so largest at an end of the interval.
+    gap = np.maximum(regret(found.low), regret(found.high)).mean(axis=1)
+    return PartialLabelsets(values, dist.label_names, dist.index, gap=gap)
+
+
+def _decide_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
+    """Decide labels whose probability is on one side of a half under all members."""
+    members = dist.members()
+    if members is None:
+        raise InputError(
+            "`skeptical` must be asked of a mixture, whose members can disagree, such as an "
+            f"ensemble of chains makes, got {type(dist).__name__}. `open_cost` leaves labels open "
+            "for any distribution."
+        )
+    is_set, is_absent = (np.ones((len(dist), dist.n_labels), dtype=bool) for _ in range(2))
+    for member in members:
+        found = member.marginal_bounds()
+        is_set &= found.low > 0.5 + TIE
+        is_absent &= found.high < 0.5 - TIE
+    values = np.where(is_set, 1, np.where(is_absent, 0, OPEN)).astype(np.int8)
+    return PartialLabelsets(values, dist.label_names, dist.index)
 
 
 def _decide_with_gaps(
@@ -254,10 +295,9 @@ def _decide_with_gaps(
         return _decide_in_blocks(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
-    widen = _SUPPORT_GAPS.get(metric, _add_unseen_spread)
+    decide_known = _SUPPORT_RULES.get(metric, _decide_by_table)
     for rows, known in support:
-        decisions[rows], by_known = _decide_in_blocks(known.table, metric, empty)
-        gaps[rows] = widen(known, decisions[rows], by_known, metric, empty)
+        decisions[rows], gaps[rows] = decide_known(known, metric, empty)
     return decisions, gaps
 
 
@@ -292,7 +332,17 @@ def _take_mode(
 def _take_majority(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    return (dist.marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
+    return _decide_each_label(dist.marginal_bounds())
+
+
+def _decide_each_label(marginals: Expected) -> tuple[Labelsets, Floats]:
+    """Decide each label by its probability; it loses at most |1 - 2p| at the far end of p."""
+    decisions = (marginals.value > 0.5 + TIE).astype(np.int8)
+    if marginals.low is marginals.high:  # exact
+        return decisions, np.zeros(len(decisions))
+    regret = np.where(decisions == 1, 1 - 2 * marginals.low, 2 * marginals.high - 1)
+    is_exact = marginals.low == marginals.high  # a tie within rounding is no loss
+    return decisions, np.where(is_exact, 0.0, np.maximum(regret, 0.0)).mean(axis=1)
 
 
 def _choose_by_size(
@@ -352,27 +402,30 @@ def _best_of_dense_copy(
 
 # Decisions that go by a support: what the labelsets that were not seen add to the gap.
 
-WidenGaps = Callable[[Support, Labelsets, Floats, Metric, float], Floats]
+SupportRule = Callable[[Support, Metric, float], tuple[Labelsets, Floats]]
 
 
-def _add_unseen_spread(
-    known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
-) -> Floats:
+def _decide_by_table(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
     """Count what is open among the seen labelsets with their share, and what the others can add.
 
     The two masses may sum to a hair more than one; no gap is wider than the metric's range.
     """
+    decisions, gaps = _decide_in_blocks(known.table, metric, empty)
     spread = metric.spread(known.table.n_labels, empty=empty)
-    return np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
+    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
 
 
-def _compare_with_largest_unseen(
-    known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
-) -> Floats:
+def _take_best_seen(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
     """Only a single unseen labelset can match exactly what the decision does not."""
+    decisions = known.table.mode()
     of_decisions = known.seen_mass * np.exp(known.table.log_prob(decisions))
-    return np.maximum(known.largest_unseen - of_decisions, 0.0)
+    return decisions, np.maximum(known.largest_unseen - of_decisions, 0.0)
 
 
-_SUPPORT_GAPS: dict[Metric, WidenGaps] = {EXACT: _compare_with_largest_unseen}
-"""Metrics whose gap is smaller than the spread of the unseen mass."""
+def _take_likely_labels(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
+    """Decide by marginals, whose simultaneous intervals make the gap a 95% bound with draws."""
+    return _decide_each_label(known.marginal_bounds())
+
+
+_SUPPORT_RULES: dict[Metric, SupportRule] = {EXACT: _take_best_seen, HAMMING: _take_likely_labels}
+"""Metrics that need not allow for the whole range on the unseen mass."""

@@ -16,7 +16,6 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._open_labels import list_all_labelsets, open_labels
 from labelsure.distributions._probabilities import (
     ROUNDING,
     clip_certain,
@@ -55,11 +54,9 @@ __all__ = [
     "clip_certain",
     "clip_rounding",
     "confidence",
-    "list_all_labelsets",
     "make_generator",
     "make_random_state",
     "make_table",
-    "open_labels",
     "suggest_floor",
     "watch_progress",
     "with_flips",

@@ -28,7 +28,6 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "summary": ("_summary",),
     "max_marginals": ("_max_marginals",),
     "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
-    "expected_steps": ("_expected_steps",),
     "size_marginals": ("_size_marginals",),
     "covariance_sums": ("_covariance_sums",),
     "probabilities": ("_probabilities",),
@@ -36,8 +35,6 @@ PRIMITIVES: dict[str, tuple[str, ...]] = {
     "best_with_gap": ("_best_with_gap",),
     "support": ("_support",),
     "members": ("_members",),
-    "expected_decided": ("_expected_hidden",),
-    "best_partial": ("_best_partial",),
     "temper": ("_temper",),
     "tempered_log_prob": ("_tempered_log_prob",),
     "with_engine": ("_with_engine",),
@@ -168,12 +165,15 @@ class Support:
         twice with draws, which are themselves elsewhere then.
     largest_unseen
         (n,) the most that a single labelset that was not enumerated can have.
+    marginal_bounds
+        Returns P(y_j = 1) with bounds, which are simultaneous 95% intervals with draws.
     """
 
     table: LabelsetDistribution
     seen_mass: Floats
     unseen_mass: Floats
     largest_unseen: Floats
+    marginal_bounds: Callable[[], Expected]
 
 
 @dataclass(frozen=True)

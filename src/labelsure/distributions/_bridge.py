@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._limits import MAX_ARRAY_BYTES
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Names, RandomState, Rows
+from labelsure._typing import Floats, Indices, LabelNames, Labelsets, Names, RandomState, Rows
 from labelsure.candidates import Profile
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
@@ -23,24 +23,22 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
-from labelsure.distributions._open_labels import OpenLabelQuestions
 from labelsure.errors import InputError
+from labelsure.labelset_rows import refuse_other_labels
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
-    check_labelsets,
     count_axes,
-    given_names,
 )
 from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
-from labelsure.named_rows import pick_rows, wrong_index
+from labelsure.named_rows import align_rows, pick_rows, wrong_index
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
+class LabelsetDistribution(ShownInstances, ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
@@ -51,7 +49,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     n_samples, n_labels
         The size of the batch and the number of labels.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
     """
 
     sparse_rows = False  # whether labelsets are rows of a `scipy.sparse.csr_array`
@@ -74,8 +72,8 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         return self._n_labels
 
     @property
-    def label_names(self) -> tuple[str, ...]:
-        """The names of the labels, in the order of the columns."""
+    def label_names(self) -> LabelNames:
+        """The names of the labels, in the order of the columns; None where they have none."""
         return self._label_names
 
     @property
@@ -99,7 +97,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self), self._index)
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -114,19 +112,25 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
             calls it. The columns of a DataFrame are compared by name, its rows by index, an array
             by position.
         """
-        shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
-        if isinstance(Y, np.ndarray) and not self.sparse_rows:
-            return check_labelsets(Y, **shape)
-        names = given_names(self.label_names)
-        shape["sparse"] = self.sparse_rows
-        return align_labelsets(Y, **shape, label_names=names, index=self.index)
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.n_labels,
+            label_names=self.label_names,
+            index=self.index,
+            sparse=self.sparse_rows,
+        )
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
         return self._marginals()
 
     def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) and its bounds, each (n, L): of 95% where they come from draws."""
+        """Return P(y_j = 1) and its bounds, each (n, L).
+
+        Where they come from draws, all labels of an instance are within them with 95% confidence.
+        """
         return self._marginal_bounds()
 
     def log_prob(self, Y: Any) -> Floats:
@@ -224,10 +228,6 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         """
         return self._max_marginals(arguments.check_log_probability(log_at_least))
 
-    def expected_steps(self, *, flips: bool = False) -> Integers:
-        """Return about how many additions an expected accuracy takes, or also all flips', (n,)."""
-        return self._expected_steps(flips)
-
     def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
         """Return the labelsets with the highest expected accuracy, where this kind has its own way.
 
@@ -261,8 +261,7 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
     def members(self) -> list[LabelsetDistribution] | None:
         """Return the distributions whose mixture this is, each a batch of the same instances.
 
-        None for other kinds. What all agree on does not rest on their weights: see `decide` with
-        `skeptical=True`.
+        None for other kinds. `decide` with `skeptical=True` asks what all of them agree on.
         """
         return self._members()
 
@@ -390,9 +389,6 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
         columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self, flips: bool) -> Integers:
-        return np.full(len(self), self.n_labels**2 * (1 + self.n_labels * flips))
-
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         return None
 
@@ -422,6 +418,18 @@ class LabelsetDistribution(OpenLabelQuestions, ShownInstances, ABC):
 
     def _keep_top(self, k: int) -> Self:
         return self
+
+
+def align_parts(parts: list[Any], name: str) -> list[Any]:
+    """Return distributions with the rows of the first; refuse other labels than its own."""
+    first, aligned = parts[0], []
+    for part in parts:
+        refuse_other_labels(
+            part.label_names, part.n_labels, first.label_names, first.n_labels, "the first part"
+        )
+        order = align_rows(part.index, first.index, name=name, beside="the first part")
+        aligned.append(part if order is None else part[order])
+    return aligned
 
 
 def log_prob_of_logits(logits: Floats) -> Floats:

@@ -382,6 +382,8 @@ class PrefixChain(Chain):
 
     def conditional(self, position: int, rows: Indices, prefixes: Labelsets) -> Floats:
         """Return P(label at `position` = 1) for pairs of an instance and its earlier labels."""
+        if not rows.size:
+            return np.empty(0)  # most learners refuse to predict no rows
         given: Any = self._conditional(position, self._rows[rows], prefixes)
         p = np.asarray(given, dtype=np.float64)
         if p.shape != rows.shape or not ((p >= 0) & (p <= 1)).all():

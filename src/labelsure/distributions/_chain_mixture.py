@@ -45,9 +45,10 @@ class ChainMixture(LabelsetDistribution):
     Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
     and throws them away. *certified* looks for the likely labelsets and bounds all others.
     *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
-    ("auto") a mixture takes the cheapest that meets the tolerance and says which in
-    `profile().method`. Log-probabilities and samples need no engine. Beyond dense computation the
-    mode is the best that the search found: `profile().high.top` says what another could have.
+    ("auto") a mixture is dense up to 16 labels, or 14 with a `PrefixChain`; beyond, it searches for
+    a while, draws where that does not meet the tolerance, and says which in `profile().method`.
+    Log-probabilities and samples need no engine. Beyond dense computation the mode is the best that
+    the search found: `profile().high.top` says what another could have.
 
     Parameters
     ----------
@@ -185,8 +186,13 @@ class ChainMixture(LabelsetDistribution):
     @property
     def _is_dense(self) -> bool:
         """Whether all instances get their whole joint, whatever the question."""
-        cheap = self._is_affordable and self.n_labels <= _limits.CHEAP_DENSE_LABELS
-        return self._engine.name == "dense" or (self._engine.name == "auto" and cheap)
+        most = _limits.EXACT_LABELS if self._is_linear else _limits.CHEAP_DENSE_LABELS
+        is_small = self._engine.name == "auto" and self.n_labels <= min(most, self.max_exact_labels)
+        return self._engine.name == "dense" or is_small
+
+    @property
+    def _is_linear(self) -> bool:
+        return all(isinstance(chain, LinearChain) for chain in self._chains)
 
     @property
     def _is_affordable(self) -> bool:
@@ -215,8 +221,6 @@ class ChainMixture(LabelsetDistribution):
         P = np.empty((step, 2**self.n_labels))
         for first in range(0, len(rows), max(step, 1)):
             some = rows[first : first + step]
-            if self.n_labels > _limits.CHEAP_DENSE_LABELS:
-                self._beyond_dense.note_dense(len(some))
             shares = None if self._shares is None else self._shares[some]
             write_joints([chain.take(some) for chain in self._chains], shares, P[: len(some)])
             dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
@@ -243,19 +247,7 @@ class ChainMixture(LabelsetDistribution):
     def _beyond_dense(self) -> ChainViews:
         from labelsure.distributions._chain_views import ChainViews
 
-        return ChainViews(
-            self._weighted,
-            self._engine,
-            self.label_names,
-            self._random_state,
-            self._is_affordable,
-            self._dense_views,
-        )
-
-    @property
-    def _prefers_exact(self) -> bool:
-        """Whether "auto" makes all probabilities where a search does not do."""
-        return self._is_dense or self._beyond_dense.prefers_exact
+        return ChainViews(self._weighted, self._engine, self.label_names, self._random_state)
 
     def _answering(self, ask: Callable[[ChainViews], Question]) -> Views:
         """Yield all instances, some at a time, with what answers until the next are due."""
@@ -275,8 +267,7 @@ class ChainMixture(LabelsetDistribution):
             progress.add(stop - start)
             return part
 
-        linear = all(isinstance(chain, LinearChain) for chain in self._chains)
-        if self._is_dense and linear and self._n_joints == n_threads():
+        if self._is_dense and self._is_linear and self._n_joints == n_threads():
             # Each thread makes joints and sums them up while they are in its cache. Not so with
             # base learners of any kind: they need not bear being asked by several threads.
             self._check_affordable()
@@ -295,12 +286,8 @@ class ChainMixture(LabelsetDistribution):
     def _marginal_bounds(self) -> Expected:
         if self._kept is not None and self._kept.is_complete:
             return Expected.exactly(self._kept.marginals.copy())
-        exact = self._engine.name in ("auto", "dense") and self._prefers_exact
-        views: Views = (
-            self._exact_blocks() if exact else self._answering(lambda asked: asked.ask_marginals())
-        )
         value, low, high = (np.empty((len(self), self.n_labels)) for _ in range(3))
-        for rows, view in views:
+        for rows, view in self._answering(lambda views: views.ask_marginals()):
             part = view.marginal_bounds()
             value[rows], low[rows], high[rows] = part.value, part.low, part.high
         return Expected(value, low, high)
@@ -348,12 +335,8 @@ class ChainMixture(LabelsetDistribution):
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
-    @property
-    def _goes_by_support(self) -> bool:
-        return self._engine.name == "certified" or not self._prefers_exact
-
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        if not self._goes_by_support:
+        if self._is_dense:
             return None
         from labelsure.distributions._decision_support import support_blocks
 
@@ -372,7 +355,7 @@ class ChainMixture(LabelsetDistribution):
         return P
 
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
-        if self._goes_by_support or not has_dense_best(metric, self.n_labels):
+        if not (self._is_dense and has_dense_best(metric, self.n_labels)):
             return None
         best = np.empty((len(self), self.n_labels), dtype=np.int8)
         for rows, dense in self._exact_blocks():

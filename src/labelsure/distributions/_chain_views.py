@@ -1,20 +1,17 @@
-"""Who answers for which instances of a mixture: all labelsets, the likely ones, or draws."""
+"""Who answers for which instances of a mixture: the likely labelsets, or draws beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from labelsure import _limits
 from labelsure._kernels.progress import Progress
-from labelsure._kernels.threads import n_threads
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Labelsets
-from labelsure.distributions import _engine_costs as costs
+from labelsure._typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions._answers import View
-from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._draw_rounds import (
     CollisionPhase,
     EntropyPhase,
@@ -87,18 +84,12 @@ class ChainViews:
         One for each label.
     random_state
         Seed of the draws.
-    is_affordable
-        Whether there may be memory for all probabilities of an instance.
-    dense_views
-        Takes instances and yields them with all their probabilities, some at a time.
     """
 
     chains: WeightedChains
     engine: Engine
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     random_state: int
-    is_affordable: bool
-    dense_views: Callable[[Indices], Iterator[tuple[Indices, DenseDistribution]]]
 
     def __len__(self) -> int:
         return self.chains[0].n_samples
@@ -142,10 +133,6 @@ class ChainViews:
         phases = (ExpectedPhase(self.engine.sampled_tolerance, [metric], empty, guesses),)
         return Question(unseen=self.engine.tolerance, phases=phases)
 
-    def note_dense(self, n_instances: int) -> None:
-        """Count what all probabilities of some instances cost."""
-        costs.note_operations(n_instances * costs.dense_operations(self.chains))
-
     def answering(self, question: Question) -> Views:
         """Yield all instances, some at a time, with what answers until the next are due."""
         progress = Progress(len(self))
@@ -161,23 +148,8 @@ class ChainViews:
         elif self.engine.name == "sampled":
             for rows in self._blocks(0, budget):
                 yield from self._draw(rows, self.search(rows, goals, 0), question, budget)
-        elif self.prefers_exact:
-            yield from self._search_or_dense(question)
         else:
             yield from self._search_or_draw(question)
-
-    def _search_or_dense(self, question: Question) -> Views:
-        """Search for no longer than the dense engine takes; ask that where it does not do."""
-        budget, goals = costs.searches_before_dense(self.n_labels), question.goals(self.engine.mass)
-        for rows in self._searched_blocks(budget):
-            found = self.search(rows, goals, budget)
-            good = found.meets(goals)
-            if question.k > 1:
-                good &= found.top_is_certain(question.k)
-            if good.any():
-                yield rows[good], found[np.flatnonzero(good)]
-            del found  # not to be held beside the joints, nor beside what is found next
-            yield from self.dense_views(rows[~good])
 
     def _search_or_draw(self, question: Question) -> Views:
         """Search for a while; draw where that does not do."""
@@ -227,11 +199,6 @@ class ChainViews:
         chains = self.chains.take(rows)
         return Sampled(found, chains, DrawStreams(self.random_state, rows))
 
-    @property
-    def prefers_exact(self) -> bool:
-        """Whether exact answers are worth what they cost."""
-        return self.is_affordable and costs.is_dense_worthwhile(self.chains)
-
     def search(self, rows: Indices, goals: Floats, budget: int, small: float = 0.0) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""
         return enumerate_chains(self.chains.take(rows), goals, budget, small)
@@ -241,11 +208,4 @@ class ChainViews:
         drawn = (9 * self.n_labels + 64) * n_drawn
         enumerated = (self.n_labels + 32) * max(n_searched, 1)
         for some in cut_rows(len(self), enumerated + drawn, _limits.SEEN_LABELSETS_BYTES):
-            yield np.arange(len(self))[some]
-
-    def _searched_blocks(self, budget: int) -> Iterator[Indices]:
-        """Cut so that a search holds at most half of what the dense engine takes for its joints."""
-        half = 4 * n_threads() * 2**self.n_labels
-        bytes_each = max(budget, 1) * (3 * self.n_labels + 80)  # sorted copies included
-        for some in cut_rows(len(self), bytes_each, max(_limits.CACHED_JOINT_BYTES, half)):
             yield np.arange(len(self))[some]

@@ -12,10 +12,9 @@ import numpy as np
 from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._limits import cut_rows
-from labelsure._typing import Indices, Labelsets
+from labelsure._typing import Indices, LabelNames, Labelsets
 from labelsure.distributions._answers import Support
 from labelsure.distributions._chain_views import ChainViews, Question
-from labelsure.distributions._engine_costs import draw_operations, note_operations
 from labelsure.distributions._enumeration import Enumeration, add_greedy
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.weighted_labelsets import WeightedLabelsets
@@ -32,6 +31,9 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
     small = views.small_unseen
     if views.engine.name == "certified":
         n_searched, n_drawn, small = budget, 0, 0.0
+    elif views.engine.name == "sampled":  # which draws, however small the budget is
+        n_searched = min(n_searched, budget // 2)
+        n_drawn = budget - n_searched
     n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
     goals = Question(unseen=tolerance, certain=True).goals(views.engine.mass)
     bytes_each = max(1, n_searched + n_drawn) * (8 * views.n_labels + 32)
@@ -56,17 +58,16 @@ def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: in
     chains = views.chains.take(rows)
     found = add_greedy(chains, found)
     size = max(2, -(-n_drawn // len(chains)))
-    note_operations(draw_operations(chains, len(rows) * size * len(chains)))
     sampled = views.sampled(rows, found).draw_more(size)
     draws = sampled.draws.reshape(len(rows), -1, views.n_labels)
     table = _share_rest(found, draws, views.label_names)
     elsewhere = np.minimum(2 * found.unseen_mass, 1.0)
-    return Support(table, np.ones(len(rows)), elsewhere, found.largest_unseen)
+    return Support(
+        table, np.ones(len(rows)), elsewhere, found.largest_unseen, sampled.marginal_bounds
+    )
 
 
-def _share_rest(
-    found: Enumeration, draws: Labelsets, label_names: tuple[str, ...]
-) -> LabelsetTable:
+def _share_rest(found: Enumeration, draws: Labelsets, label_names: LabelNames) -> LabelsetTable:
     """Return enumerated labelsets with their own probabilities, and draws that share what is left.
 
     A draw says little of the probability of its own labelset: the mode is one of those enumerated.

@@ -15,11 +15,6 @@ import numpy as np
 
 from labelsure import _limits
 from labelsure._typing import Floats, Indices, Labelsets
-from labelsure.distributions._engine_costs import (
-    draw_operations,
-    evaluation_operations,
-    note_operations,
-)
 from labelsure.distributions._sampling import MIN_NEW_DRAWS, Sampled
 from labelsure.metrics import Metric
 
@@ -99,12 +94,7 @@ def _climb_ladder(total: int, growth: Floats, limit: int) -> Indices:
 def _draw_to(sampled: Sampled, n_draws: int) -> Sampled:
     """Draw until there are so many, at least two from each chain."""
     size = max(2, -(-n_draws // len(sampled.chains)))
-    if size <= sampled.size:
-        return sampled
-    more = size - sampled.size
-    n_all = len(sampled.enumeration.seen) * len(sampled.chains) * more
-    note_operations(draw_operations(sampled.chains, n_all))
-    return sampled.draw_more(more)
+    return sampled if size <= sampled.size else sampled.draw_more(size - sampled.size)
 
 
 @dataclass(frozen=True)
@@ -121,10 +111,7 @@ class EntropyPhase:
 
     def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
         """Return the same with at least so many draws."""
-        drawn = _draw_to(sampled, n_draws)
-        more = (drawn.size - sampled.size) * len(drawn.chains) * len(drawn.enumeration.seen)
-        note_operations(evaluation_operations(drawn.chains, more))
-        return drawn
+        return _draw_to(sampled, n_draws)
 
     def growth_needed(self, sampled: Sampled) -> Floats:
         """Return how many times as many draws would do, (n,)."""
@@ -160,12 +147,7 @@ class CollisionPhase:
         """Return the same with at least so many draws with squared odds."""
         before = 0 if sampled.squared_draws is None else sampled.squared_draws.size
         more = max(2, -(-n_draws // len(sampled.chains))) - before
-        if more <= 0:
-            return sampled
-        n_all = more * len(sampled.chains) * len(sampled.enumeration.seen)
-        note_operations(draw_operations(sampled.chains, n_all))
-        note_operations(evaluation_operations(sampled.chains, n_all))
-        return sampled.draw_more_squared(more)
+        return sampled if more <= 0 else sampled.draw_more_squared(more)
 
     def growth_needed(self, sampled: Sampled) -> Floats:
         """Return how many times as many draws would do, (n,)."""

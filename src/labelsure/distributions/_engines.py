@@ -32,7 +32,8 @@ class Engine:
         - "dense": all 2**L probabilities, exact;
         - "certified": the likely labelsets one by one, with guaranteed bounds on all the rest;
         - "sampled": unbiased estimates with 95% intervals;
-        - "auto": dense while that is cheap, else a short search, else draws beside it.
+        - "auto": dense up to 16 labels (14 with base learners that are not linear); beyond, a
+          short search, and draws where that does not do.
     tolerance
         How wide the guaranteed interval of a normalised candidate, or of an expected accuracy, may
         be.
@@ -44,7 +45,7 @@ class Engine:
     budget
         Labelsets that are looked at for each instance at most: enumerated by "certified", drawn by
         "sampled", which takes at most half as many again for the collision; all of these together
-        by "auto", where all 2**L cost too much.
+        by "auto" beyond 16 labels.
     """
 
     name: str = "auto"

@@ -16,12 +16,6 @@ from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
 from labelsure.distributions._chain_links import CALL_ROWS, Chain
 from labelsure.distributions._chain_stack import LinearStack, draw_paths, log_mean_prob
-from labelsure.distributions._engine_costs import (
-    LEARNER_OPERATIONS,
-    draw_operations,
-    evaluation_operations,
-    note_operations,
-)
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
 from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.metrics import Metric
@@ -83,11 +77,9 @@ class Enumeration(View):
     def support(self, label_names: Iterable[Any] | None) -> Support:
         """Return the labelsets seen as a distribution of their own, and what the others have."""
         table = LabelsetTable.from_weighted(self.seen.normalise(), label_names)
-        return Support(table, self.seen.totals(), self.unseen_mass, self.largest_unseen)
-
-    def top_is_certain(self, k: int) -> Mask:
-        """Whether no unseen labelset can be more probable than the k best seen, (n,)."""
-        return self.seen.top(k)[1][:, -1] >= self.largest_unseen
+        return Support(
+            table, self.seen.totals(), self.unseen_mass, self.largest_unseen, self.marginal_bounds
+        )
 
     def meets(self, goals: Floats) -> Mask:
         """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
@@ -162,7 +154,6 @@ def add_greedy(chains: WeightedChains, found: Enumeration) -> Enumeration:
     """
     n_samples, n_labels = len(found.seen), found.seen.n_labels
     halves = np.full((n_samples, len(chains), 1, n_labels), 0.5)
-    note_operations((len(chains) + 1) * draw_operations(chains, len(chains) * n_samples))
     greedy = draw_paths(chains, chains.owners_of_each(1), halves).draws[:, :, 0]
     log_prob = log_mean_prob(chains, greedy)[..., 0]
     instance, place = np.nonzero(~found.seen.contains(greedy))
@@ -214,14 +205,13 @@ def _enumerate_linear(
     n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
     bounds = np.empty((n_samples, search.N_BOUNDS))
-    operations = np.zeros(n_samples, dtype=np.int64)
     shares = np.ascontiguousarray(shares)
 
     def run(start: int, stop: int) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
         keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
         found: tuple[list[NDArray[np.uint64]], list[Floats]] = [], []
         for i in range(start, stop):
-            n, operations[i] = search.enumerate_row(
+            n = search.enumerate_row(
                 stack.odds[i],
                 stack.factors,
                 shares[i],
@@ -237,7 +227,6 @@ def _enumerate_linear(
         return found
 
     blocks = map_rows(run, n_samples)
-    note_operations(operations.sum())
     lengths = [len(P) for block in blocks for P in block[1]]
     words = np.concatenate(
         [np.empty((0, n_words), dtype=np.uint64), *(keys for block in blocks for keys in block[0])]
@@ -282,7 +271,7 @@ def _deepen(
     while active.size and threshold > search.LAST_THRESHOLD:
         taken = chains.take(active)
         finished, rows, instance, left_alone = _search_any(taken, threshold, budget)
-        weights = _mixture_probabilities(taken, rows, instance)
+        weights = np.exp(taken.log_prob(rows, instance))
         goes_on = []
         for i in np.flatnonzero(finished):
             mine = instance == i
@@ -300,11 +289,6 @@ def _deepen(
         np.repeat(np.arange(n_samples), lengths),
         bounds,
     )
-
-
-def _mixture_probabilities(chains: WeightedChains, rows: Labelsets, instance: Indices) -> Floats:
-    note_operations(evaluation_operations(chains, len(rows)))
-    return np.exp(chains.log_prob(rows, instance))
 
 
 def _search_any(
@@ -346,7 +330,6 @@ def _expand(
     q = np.ones(len(instance))
     largest = np.zeros(len(finished))
     for j in range(chain.order.size):
-        note_operations(LEARNER_OPERATIONS * len(q))
         p = np.empty(len(q))
         for first in range(0, len(q), CALL_ROWS):
             some = slice(first, first + CALL_ROWS)

@@ -9,26 +9,18 @@ import numpy as np
 from scipy.special import expit, logit
 
 from labelsure import _limits
-from labelsure._kernels.partial_answers import partial_f1_rows, partial_jaccard_rows
-from labelsure._kernels.threads import for_rows
 from labelsure._limits import check_size, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
+from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
-from labelsure.distributions._open_labels import open_labels
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
-from labelsure.labelsets import OPEN, fill_with_lowest, index_of, names_in
-from labelsure.metrics import EXACT, F1, JACCARD, Metric
-
-_PARTIAL_ROWS: dict[Metric, Callable[..., None]] = {
-    JACCARD: partial_jaccard_rows,
-    F1: partial_f1_rows,
-}
-"""Kernels for the best answer that may leave labels open."""
+from labelsure.labelsets import fill_with_lowest, index_of
+from labelsure.metrics import Metric
+from labelsure.named_labelsets import order_columns
 
 WAITING_BYTES = 512
 """What the search for the most probable labelsets takes for each of them: numbers of Python."""
@@ -55,18 +47,15 @@ class IndependentLabels(LabelsetDistribution):
     """
 
     def __init__(self, marginals: Any, label_names: Iterable[Any] | None = None) -> None:
-        array = as_floats(marginals, "marginals")
+        values, names = order_columns(marginals, label_names, "marginals")
+        array = as_floats(values, "marginals")
         if array.ndim != 2 or array.shape[1] == 0:
             raise InputError(
                 "`marginals` must have shape (n_samples, n_labels) with at least one label, got "
                 f"shape {array.shape}. One instance is one row: `[marginals]`."
             )
         array = check_unit_interval(array, "marginals")
-        super().__init__(
-            array.shape[0],
-            array.shape[1],
-            names_in(marginals) if label_names is None else label_names,
-        )
+        super().__init__(array.shape[0], array.shape[1], names)
         self._p = array.copy()
         self._logits: Floats | None = None
         self._index = index_of(marginals)
@@ -93,14 +82,14 @@ class IndependentLabels(LabelsetDistribution):
         >>> dist.log_prob([[0, 0]]).round(3)
         array([-100.313])
         """
-        array = as_floats(logits, "logits").astype(np.float64)
+        values, names = order_columns(logits, label_names, "logits")
+        array = as_floats(values, "logits").astype(np.float64)
         if np.isnan(array).any():
             row = np.argwhere(np.isnan(array))[0][0]
             raise InputError(
                 f"`logits` must hold logits that are numbers, got NaN in row {row}. "
                 "Mend or drop that row."
             )
-        names = names_in(logits) if label_names is None else label_names
         new = cls(expit(array), names)
         new._logits = array
         new._index = index_of(logits)
@@ -226,41 +215,6 @@ class IndependentLabels(LabelsetDistribution):
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
         return best
-
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        """Hide labels: a hidden one is like one whose probability is 0."""
-        columns = []
-        for answer in np.swapaxes(answers, 0, 1):
-            shown = type(self)(np.where(answer == OPEN, 0.0, self._p))
-            predicted = np.ascontiguousarray(answer == 1).astype(np.int8)
-            columns.append(shown._expected(metric, predicted, empty))
-        return Expected.stack(columns)
-
-    def _best_partial(self, metric: Metric, costs: Floats, empty: float) -> Labelsets | None:
-        """Set the most probable labels, deny the least, and leave those between open."""
-        if metric == EXACT:
-            return self._open_for_exact(costs)
-        if metric not in _PARTIAL_ROWS:
-            return None
-        order = np.argsort(-self._p, axis=1, kind="stable")
-        descending = np.take_along_axis(self._p, order, axis=1).astype(np.float64, copy=False)
-        ends = np.empty((len(self), 2), dtype=np.int64)
-        for_rows(_PARTIAL_ROWS[metric], len(self), descending, costs, empty, into=[ends])
-        position = np.arange(self.n_labels)
-        ranked = np.where(position < ends[:, :1], 1, np.where(position < ends[:, 1:], OPEN, 0))
-        answers = np.empty((len(self), self.n_labels), dtype=np.int8)
-        np.put_along_axis(answers, order, ranked.astype(np.int8), axis=1)
-        return answers
-
-    def _open_for_exact(self, costs: Floats) -> Labelsets:
-        """Open the least certain labels first: the others are right with the product of theirs."""
-        certain = np.maximum(self._p, 1 - self._p).astype(np.float64, copy=False)
-        order = np.argsort(certain, axis=1, kind="stable")
-        falling = np.take_along_axis(certain, order, axis=1)[:, ::-1]
-        products = np.cumprod(falling, axis=1)[:, ::-1]
-        return open_labels(
-            self._mode(), order, np.column_stack([products, np.ones(len(self))]) - costs
-        )
 
 
 def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:

@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._limits import CACHED_JOINT_BYTES, cut_rows
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import read_shares
@@ -78,9 +78,9 @@ class IndependentMixture(LabelsetDistribution):
                 "`components` must all have the same instances and labels, got (n_samples, "
                 f"n_labels) of {sorted(shapes)}."
             )
+        self._parts = parts = align_parts(parts, "components")
         names = parts[0].label_names if label_names is None else label_names
         super().__init__(*shapes.pop(), names)
-        self._parts = parts
         shares = read_shares(weights, len(self), len(parts))
         equal = np.ones((len(self), len(parts))) if shares is None else shares
         self._weights: Floats = equal / len(parts)
@@ -142,9 +142,6 @@ class IndependentMixture(LabelsetDistribution):
     def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
         parts = (part._expected_of_guesses(metric, guesses, empty).value for part in self._parts)
         return Expected.exactly(self._mix(parts))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_components * self._parts[0]._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(part._size_marginals() for part in self._parts)

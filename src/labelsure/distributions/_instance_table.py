@@ -17,6 +17,7 @@ from labelsure._plots import plot_labelsets
 from labelsure._typing import Labelsets
 from labelsure.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
+from labelsure.labelset_rows import show_names
 from labelsure.labelsets import to_names
 from labelsure.named_labelsets import check_sep, write_names
 
@@ -117,7 +118,7 @@ def make_table(
     if not probabilities:
         return table
     marginals = dist.with_dense_rows().marginals()
-    names = [f"probability_{name}" for name in dist.label_names]
+    names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
     return pd.concat([table, pd.DataFrame(marginals, index, names)], axis=1)
 
 
@@ -172,7 +173,8 @@ def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None)
 def describe_in_html(dist: LabelsetDistribution) -> str:
     """Return what a notebook shows: sizes and names, for which nothing has to be computed."""
     sizes = f"{count(len(dist), 'instance')}, {count(dist.n_labels, 'label')}"
-    return make_html(f"{type(dist).__name__}: {sizes} ({list_names(dist.label_names)}).")
+    names = "" if dist.label_names is None else f" ({list_names(dist.label_names)})"
+    return make_html(f"{type(dist).__name__}: {sizes}{names}.")
 
 
 class ShownInstances:

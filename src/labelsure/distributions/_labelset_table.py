@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.maximum_sweeps import listed_rows
-from labelsure._kernels.partial_answers import decided_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Indices, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -221,23 +220,6 @@ class LabelsetTable(LabelsetDistribution):
         arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
         for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
         return Expected.exactly(values)
-
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        n_set = (answers == 1).sum(axis=2)
-        sizes, worth_of = np.unique(n_set, return_inverse=True)
-        worth = np.zeros((len(sizes), self.n_labels + 1, self.n_labels + 1))
-        for table, k in zip(worth, sizes.tolist(), strict=True):
-            known = metric.table(self.n_labels, k, empty=empty)
-            table[: known.shape[0], : known.shape[1]] = known
-        values = np.empty(answers.shape[:2])
-        arrays = (self._seen.rows, self._seen.weights, self._seen.starts, answers)
-        inputs = (*arrays, worth, worth_of.reshape(n_set.shape))
-        for_rows(decided_rows, len(self), *inputs, into=[values])
-        return Expected.exactly(values)
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        # 4 for each labelset, of a guess one flip away from another, as most of them are.
-        return 4 * self._seen.lengths * (1 + self.n_labels * flips)
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

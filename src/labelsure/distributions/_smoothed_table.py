@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.errors import InputError
@@ -56,6 +56,7 @@ class SmoothedTable(LabelsetDistribution):
                 f"{len(table)} and {len(rest)} instances, {table.n_labels} and {rest.n_labels} "
                 "labels."
             )
+        table, rest = align_parts([table, rest], "rest")
         super().__init__(len(table), table.n_labels, table.label_names)
         self._share = _check_share(share, len(table))
         self._rest = rest
@@ -87,14 +88,6 @@ class SmoothedTable(LabelsetDistribution):
         parts = (self._table, self._rest)
         values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
         return Expected.exactly(self._mix(*values))
-
-    def _expected_hidden(self, metric: Any, answers: Labelsets, empty: float) -> Expected:
-        parts = (self._table, self._rest)
-        values = [part._expected_hidden(metric, answers, empty).value for part in parts]
-        return Expected.exactly(self._mix(*values))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self._table._expected_steps(flips) + self._rest._expected_steps(flips)
 
     def _size_marginals(self) -> Floats:
         return self._mix(self._table._size_marginals(), self._rest._size_marginals())

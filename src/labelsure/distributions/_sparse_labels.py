@@ -57,7 +57,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         probable, and none is certain, so that no labelset is impossible; 0 takes them as they are.
         `suggest_floor` finds one from labelled instances.
     label_names
-        One for each label; y0, y1, ... where there are none.
+        One for each label; None where they have none.
 
     Examples
     --------
@@ -281,9 +281,6 @@ class SparseIndependentLabels(LabelsetDistribution):
             columns = [check_sparse_labelsets(column) for column in columns]
         return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
 
-    def _expected_steps(self, flips: bool) -> Integers:
-        return self.n_listed**2 * (1 + self.n_listed * flips)
-
     def _best(self, metric: Metric, empty: float) -> Labelsets | None:
         found = self._best_with_gap(metric, empty)
         return None if found is None else found[0]
@@ -317,12 +314,6 @@ class SparseIndependentLabels(LabelsetDistribution):
 
     def _probabilities(self) -> Floats:
         return self._with_dense_rows()._probabilities()
-
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        return self._with_dense_rows()._expected_hidden(metric, answers, empty)
-
-    def _best_partial(self, metric: Metric, costs: Floats, empty: float) -> Labelsets | None:
-        return self._with_dense_rows()._best_partial(metric, costs, empty)
 
 
 def _bytes_of_row(listed: csr_array) -> int:

@@ -25,7 +25,6 @@ from labelsure.distributions._answers import Expected, MaxMarginals, Summary, To
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
 from labelsure.distributions._probabilities import check_unit_interval
-from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions._trellis_inputs import (
     FIX,
     MAX_PARENTS,
@@ -257,7 +256,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _expected_by_points(
         self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
     ) -> Floats:
-        """Return the means of several metrics, (n, metrics); an open label, -1, counts in none."""
+        """Return the means of several metrics, (n, metrics)."""
         expected = np.empty((len(self), len(metrics)))
         for k, rows in _rows_by_size(Y_pred):
             some, predicted = self._take(rows), Y_pred[np.ix_(rows, self._order)]
@@ -301,18 +300,6 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(counting.joint_rows, len(self), *inputs, into=[totals, with_label])
         return totals, with_label
 
-    def _expected_hidden(self, metric: Metric, answers: Labelsets, empty: float) -> Expected:
-        columns = np.swapaxes(answers, 0, 1)
-        values = [self._expected_by_counts(metric, answer, empty) for answer in columns]
-        return Expected.exactly(np.column_stack(values))
-
-    def _expected_steps(self, flips: bool) -> Integers:
-        # At each point all states move over all labels; a move takes as long as a hundred states,
-        # however few there are. With its flips a labelset takes both directions and their product.
-        n_points = len(sum_of_powers(1, self.n_labels)[0])
-        steps = self.n_labels * n_points * (2**self._memory + 100)
-        return np.full(len(self), 3 * steps if flips else steps)
-
     def _covariance_sums(self) -> Floats:
         marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
         sums = np.empty((len(self), self.n_labels))
@@ -348,6 +335,6 @@ class TrellisDistribution(LabelsetDistribution):
 
 def _rows_by_size(Y_pred: Labelsets) -> Iterator[tuple[int, Indices]]:
     """Yield each number of labels that predictions have, and the rows that have it."""
-    n_predicted = (Y_pred == 1).sum(axis=1)
+    n_predicted = Y_pred.sum(axis=1)
     for k in np.unique(n_predicted).tolist():
         yield k, np.flatnonzero(n_predicted == k)

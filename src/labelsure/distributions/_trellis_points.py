@@ -16,24 +16,16 @@ from labelsure.metrics import F1, JACCARD, Metric
 Points = tuple[Floats, Floats]
 """Weights (q, 2, 3) of a false negative and a true positive at each point, coefficients (q, 2)."""
 
-OPEN_LABEL = np.array([1.0, 0.0, 0.0])
-"""The weights of an open label that is true: whether it is changes nothing."""
-
 
 def join_points(metrics: Sequence[Metric], n_labels: int, k: int, empty: float) -> Points:
-    """Return the points of several metrics, with coefficients (q, metrics, 2).
-
-    Weights are (q, 3, 3), those of an open label last: its value, -1, is the index of that row.
-    """
+    """Return the points of several metrics, with coefficients (q, metrics, 2)."""
     points = [_points_of(metric, n_labels, k, empty) for metric in metrics]
     coefficients = np.zeros((sum(len(weights) for weights, _ in points), len(metrics), 2))
     first = 0
     for column, (weights, own) in enumerate(points):
         coefficients[first : first + len(weights), column] = own
         first += len(weights)
-    decided = np.concatenate([weights for weights, _ in points])
-    open_label = np.broadcast_to(OPEN_LABEL, (len(decided), 1, 3))
-    return np.concatenate([decided, open_label], axis=1), coefficients
+    return np.concatenate([weights for weights, _ in points]), coefficients
 
 
 def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:

@@ -12,7 +12,6 @@ from labelsure._notebook import count, make_html
 from labelsure._typing import Floats
 from labelsure.mean_tests import dispersion_ratio
 from labelsure.metrics import check_level
-from labelsure.saving import expect, is_count, is_number
 
 if TYPE_CHECKING:
     from labelsure.estimation._shift_test import ShiftTest
@@ -79,23 +78,6 @@ class Estimate:
     def _repr_html_(self) -> str:
         return make_html(str(self))
 
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if these cannot be an estimate."""
-        limits = (self.low, self.mean, self.high)
-        expect(
-            all(is_number(limit, 0, 1) for limit in limits) and list(limits) == sorted(limits),
-            "an estimate must lie within its interval, and that in [0, 1]",
-        )
-        expect(is_count(self.n_samples), "an estimate must be of some instances")
-        expect(isinstance(self.quantity, str), "an estimate must say what is estimated")
-        rests_on = (self.basis, self.effective_size, self.n_labelled, self.shift)
-        expect(
-            rests_on == ("", None, 0, None),
-            "the estimate of what a model was fitted to must rest on nothing else",
-        )
-        expect(is_number(self.spread, 0, 1), "the spread of an estimate must lie in [0, 1]")
-        check_level(self.level)
-
 
 @dataclass(frozen=True)
 class Dispersion:
@@ -134,11 +116,6 @@ class Dispersion:
         if np.isfinite(n):
             coins = (n**2 * coins + n + 1) / (n + 2) ** 2
         return self.ratio * coins
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if these cannot be a dispersion."""
-        expect(is_number(self.ratio) and self.ratio > 0, "a dispersion must be above 0")
-        expect(self.n_samples > 0, "a dispersion must rest on some instances")
 
 
 @dataclass(frozen=True)
@@ -182,12 +159,6 @@ class TrainingGain:
             The mean of p(1 - p) of the estimates p.
         """
         return self.variance * coins**2
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if these cannot be a gain."""
-        limited = is_number(self.mean, -1, 1) and is_number(self.ratio, -1, 1)
-        expect(limited, "the mean and the ratio of a gain must lie in [-1, 1]")
-        expect(is_number(self.variance, 0), "the variance of a gain must not be below 0")
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.estimation._design import Inputs
-from labelsure.estimation._shift_test import MAX_LABELS, View, label_column, sample_rows
+from labelsure.estimation._shift_test import MAX_LABELS, View, sample_rows
 from labelsure.label_outcomes import largest_marginals
-from labelsure.saving import expect, is_array
+from labelsure.labelset_rows import show_names
 
 if TYPE_CHECKING:
     from labelsure.estimation._models import FitSettings, Model, Outcomes
@@ -82,7 +82,7 @@ class CalibrationSample:
         marginals = outcomes.marginals[rows]
         often = np.argsort(-outcomes.marginals.mean(axis=0), kind="stable")[:MAX_LABELS]
         kept = np.sort(often)
-        names = tuple(outcomes.label_names[j] for j in kept)
+        names = tuple(show_names(outcomes.label_names, kept.tolist()))
         view = View.of_table(table, rows, marginals[:, kept], names)
         truth = np.packbits(outcomes.Y_true[rows][:, kept].astype(bool), axis=1)
         one = outcomes.n_batches == 1
@@ -100,39 +100,6 @@ class CalibrationSample:
         """Return the truth of the labels that are kept, (n, L)."""
         truth = np.zeros((len(self), 0), np.uint8) if self.truth is None else self.truth
         return np.unpackbits(truth, axis=1, count=len(self.label_names)).astype(np.int8)
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if this cannot be a sample of labelled instances."""
-        view = self.view
-        expect(isinstance(view, View), "a sample of labelled instances must have a view of them")
-        names_are_text = isinstance(view.names, tuple) and all(
-            isinstance(name, str) for name in view.names
-        )
-        expect(
-            names_are_text
-            and isinstance(view.values, np.ndarray)
-            and view.values.ndim == 2
-            and is_array(view.values, (len(view.values), len(view.names))),
-            "a view of labelled instances must have finite numbers for each column",
-        )
-        in_range = all(
-            is_array(values, (len(view),)) and bool(((values >= 0) & (values <= 1)).all())
-            for values in (self.accuracy, self.estimated)
-        )
-        expect(in_range, "accuracies of labelled instances must lie in [0, 1]")
-        expect(isinstance(self.of_one_model, bool), "`of_one_model` must be true or false")
-        n_bytes = -(-len(self.label_names) // 8)
-        expect(
-            isinstance(self.label_names, tuple)
-            and all(label_column(name) in view.names for name in self.label_names)
-            and (self.truth is None or _is_bytes(self.truth, (len(view), n_bytes)))
-            and (self.truth is None) == (not self.label_names),
-            "labelled instances must have a truth for each label that is compared",
-        )
-
-
-def _is_bytes(values: Any, shape: tuple[int, ...]) -> bool:
-    return is_array(values, shape) and bool(values.dtype == np.uint8)
 
 
 def estimate_by_folds(

@@ -17,7 +17,6 @@ from labelsure.estimation._fitted_estimator import FittedEstimator
 from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samples
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._loaded_estimator import check_loaded_estimator
 from labelsure.estimation._models import FitSettings, Outcomes
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.metrics import MetricLike, check_empty, get_metric
@@ -35,13 +34,12 @@ class AccuracyEstimator(FittedEstimator):
         [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
-        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "spread" (how
-        far apart the members of a mixture are about that accuracy), "frequency" (of the decision
-        among the labelsets of the training data); several of these; "mix" (HP, TG, SE, CE, ME and
-        CS together, the paper's), "full" (those with what the decision is) or "sharp" (that with
-        the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`, and else "full",
-        also on data that did not choose them the sharpest (`docs/features.md`), and calibrated
-        nearly as well as any (`docs/calibration.md`).
+        accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
+        (of the decision among the labelsets of the training data); several of these; "mix" (HP,
+        TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
+        "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
+        and else "full", also on data that did not choose them the sharpest (`docs/features.md`),
+        and calibrated nearly as well as any (`docs/calibration.md`).
     model
         "ridge" (the paper's logistic model with a ridge penalty) or "plugin" (the expected
         accuracy under the distribution, nothing fitted).
@@ -51,8 +49,9 @@ class AccuracyEstimator(FittedEstimator):
         What the ridge models: "value", the realised accuracy, or "rates", those of true and false
         positives and negatives, from which Jaccard and F1 follow, as in the paper.
     penalty
-        Of the ridge, on standardised columns, as glmnet has it; None chooses it out of 20 by
-        10-fold cross-validated deviance.
+        Of the ridge, on standardised columns, as glmnet has it. None chooses the one with the least
+        10-fold cross-validated deviance out of 20, those below 0.0003 left out. "paper" leaves out
+        none, and estimates may then lie outside of the range of the accuracies fitted to.
     random_state
         Seed of the folds.
     decision
@@ -97,7 +96,7 @@ class AccuracyEstimator(FittedEstimator):
         model: str = "ridge",
         empty: float = 1.0,
         response: str = "value",
-        penalty: float | None = None,
+        penalty: float | str | None = None,
         random_state: int | None = 0,
         decision: str = "mode",
     ) -> None:
@@ -165,6 +164,7 @@ class AccuracyEstimator(FittedEstimator):
             len(self.offset_levels_),
             check_penalty(self.penalty),
             self._make_folds(len(values)),
+            extrapolates=isinstance(self.penalty, str),
         )
         targets = Outcomes(response.targets(counts, values), values)
         self.model_ = model_class().fit(inputs, targets, settings)
@@ -191,9 +191,6 @@ class AccuracyEstimator(FittedEstimator):
         self.dispersion_ = Dispersion.of_residuals(by_others, values)
         self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
         return self
-
-    def _check_loaded(self) -> None:
-        check_loaded_estimator(self)
 
     def _make_folds(self, n_samples: int) -> Indices:
         folds = np.arange(n_samples) % min(N_FOLDS, n_samples)

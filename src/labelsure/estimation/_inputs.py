@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from labelsure import _limits
 from labelsure._typing import Floats, Indices
 from labelsure.candidates import CANDIDATES
-from labelsure.distributions import LabelsetDistribution, Profile
+from labelsure.distributions import IndependentLabels, LabelsetDistribution, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
-from labelsure.labelset_rows import differing_rows
-from labelsure.metrics import Metric, MetricLike, get_metric
+from labelsure.labelset_rows import differing_rows, index_of, show_names
+from labelsure.metrics import COUNTS, Metric, MetricLike, check_metrics
+from labelsure.named_rows import align_values
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.saving import expect
 from labelsure.score_columns import DECISION_RULE, PARTIAL
 from labelsure.score_table import ScoreTable
 
@@ -52,9 +52,7 @@ def as_score_table(
     """
     if isinstance(source, LabelsetDistribution):
         if isinstance(Y_pred, PartialLabelsets):
-            from labelsure.estimation._partial_scores import score_answers  # few need it
-
-            return score_answers(source, Y_true, Y_pred, metrics)
+            return _score_answers(source.with_dense_rows(), Y_true, Y_pred, metrics)
         return ScoreTable.from_distribution(source, Y_true, Y_pred, metrics=metrics)
     if isinstance(source, Profile):
         return ScoreTable.from_profile(source, Y_true, Y_pred)
@@ -97,16 +95,81 @@ def read_table(
         from labelsure.decisions import decide  # few need it
 
         Y_pred = decide(dist, metric, empty=empty)
-        table = ScoreTable.from_distribution(
+        return ScoreTable.from_distribution(
             dist, Y_true, Y_pred, metrics=metrics, decision_rule=rule
         )
-    else:
-        table = as_score_table(dist, Y_true, Y_pred, metrics=metrics)
-    if SPREAD_FEATURE not in names:
-        return table
-    from labelsure.estimation._partial_scores import add_spread  # few need it
+    return as_score_table(dist, Y_true, Y_pred, metrics=metrics)
 
-    return add_spread(table, dist, Y_pred, get_metric(metric), empty)
+
+def _score_answers(
+    dist: LabelsetDistribution,
+    Y_true: Any,
+    answers: PartialLabelsets,
+    metrics: Sequence[MetricLike],
+) -> ScoreTable:
+    """Return the table of what answers decide: open labels are in no count."""
+    _check_answers(dist, answers)
+    frame = dist.profile().to_frame().assign(n_labels=dist.n_labels)
+    if Y_true is None:
+        frame["n_predicted"] = answers.is_certain.sum(axis=1)
+    else:
+        counts = answers.counts(dist.align(Y_true, "Y_true"))
+        for name, numbers in zip(COUNTS, counts, strict=True):
+            frame[name] = numbers
+    if metrics:
+        frame = frame.assign(**_expect_decided(dist.marginals(), answers, check_metrics(metrics)))
+    if dist.index is not None:
+        frame.index = dist.index
+    frame.attrs[DECISION_RULE] = PARTIAL
+    return ScoreTable(frame)
+
+
+def _expect_decided(
+    marginals: Floats, answers: PartialLabelsets, metrics: Sequence[Metric]
+) -> dict[str, Floats]:
+    """Return columns of expected accuracies of the decided labels, as if these were independent.
+
+    For Hamming, a sum over labels, this is exact for every distribution.
+    """
+    columns = {f"expected_{metric.name}": np.empty(len(answers)) for metric in metrics}
+    columns["p_empty"] = np.empty(len(answers))
+    is_decided, is_certain = ~answers.is_open, answers.is_certain
+    n_decided = is_decided.sum(axis=1)
+    for number in np.unique(n_decided).tolist():
+        rows = np.flatnonzero(n_decided == number)
+        some, shape = is_decided[rows], (len(rows), number)
+        alone = IndependentLabels(marginals[rows][some].reshape(shape))
+        predicted = is_certain[rows][some].reshape(shape).astype(np.int8)
+        columns["p_empty"][rows] = np.exp(alone.log_prob(np.zeros_like(predicted)))
+        for metric in metrics:
+            expected = alone.expected(metric, predicted, empty=0.0).value
+            columns[f"expected_{metric.name}"][rows] = expected
+    return columns
+
+
+def _check_answers(dist: LabelsetDistribution, answers: PartialLabelsets) -> None:
+    shapes = [(len(batch), batch.n_labels) for batch in (dist, answers)]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"Answers must have shape {shapes[0]}, got shape {shapes[1]}.")
+    names, own_names = answers.label_names, dist.label_names
+    if names is not None and own_names is not None and tuple(names) != tuple(own_names):
+        raise InputError(
+            "The answers must have the labels of the distribution, in their order, "
+            f"{', '.join(own_names[:5])}, got {', '.join(names[:5])}."
+        )
+    index, own = answers.index, dist.index
+    if index is not None and own is not None and not index.equals(own):
+        raise InputError(
+            "The answers must have the rows of the distribution, in their order, got others."
+        )
+    undecided = np.flatnonzero(answers.n_open == answers.n_labels)
+    if undecided.size:
+        raise InputError(
+            f"Answers must decide at least one label each, {undecided.size} of {len(answers)} "
+            f"leave all open, the first in row {undecided[0]}: nothing of them can be right. Leave "
+            "them out: `some = answers.n_open < answers.n_labels`, then `dist[some]`, "
+            "`answers[some]`."
+        )
 
 
 def keep_marginals(source: Any) -> Any:
@@ -137,12 +200,12 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
     some = source if len(rows) == len(source) else source[rows]
     if some.sparse_rows:
         return View.of_table(table, rows).with_columns(*largest_marginals(some))
-    return View.of_table(table, rows, calibration_marginals(some), source.label_names)
+    names = show_names(source.label_names, source.n_labels)
+    return View.of_table(table, rows, calibration_marginals(some), names)
 
 
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
-SPREAD_FEATURE = "spread"
 FREQUENCY = "frequency"
 
 
@@ -200,7 +263,6 @@ _OTHER_FEATURES: dict[str, Callable[[ScoreTable, Metric, float], Floats]] = {
     EXPECTED: lambda table, metric, empty: table.expected(metric, empty),
     N_PREDICTED: lambda table, metric, empty: table.n_predicted(),
     IS_EMPTY: lambda table, metric, empty: (table.n_predicted() == 0).astype(np.float64),
-    SPREAD_FEATURE: lambda table, metric, empty: table.spread(metric),
     FREQUENCY: lambda table, metric, empty: table.log_frequency(),
 }
 """Features that are no candidates: they depend on the decision."""
@@ -296,15 +358,6 @@ class GroupLevels:
                 raise unknown_name(what, str(name), self.names)
         return np.array([position[str(name)] for name in seen], dtype=np.intp)[inverse]
 
-    def check_loaded(self, argument: str) -> None:
-        """Raise an `InputError` if these cannot be the groups of an argument."""
-        expect(self.argument == argument, "groups must belong to their argument")
-        names = self.names
-        expect(
-            names is None or (isinstance(names, list) and names == sorted(set(names)) != []),
-            f"the names of `{argument}` must be distinct and in order",
-        )
-
 
 def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArray[Any] | None:
     """Return the groups as an (n,) array of strings; a string is a column of the table."""
@@ -317,7 +370,7 @@ def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArr
                 f"table, got {groups!r}, which is no column."
             )
         groups = dist[groups]
-    names = np.asarray(groups).astype(str)
+    names = np.asarray(align_values(groups, index_of(dist), name=argument)).astype(str)
     if names.shape != (n_samples,):
         raise InputError(
             f"`{argument}` must have one group for each of the {n_samples} instances, got shape "

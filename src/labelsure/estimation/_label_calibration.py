@@ -25,14 +25,13 @@ from scipy.special import expit, logit
 
 from labelsure import _limits
 from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure._typing import Floats, Indices, Integers, LabelNames, Labelsets, Mask
 from labelsure.label_metrics import (
     LABEL_METRICS,
     LabelCounts,
     check_label_metric,
 )
 from labelsure.label_outcomes import LabelOutcomes
-from labelsure.saving import expect, is_array, is_number
 
 STEP = 0.1  # to which logits are rounded
 N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing is distinguished
@@ -159,7 +158,7 @@ class LabelCalibration:
     Parameters
     ----------
     label_names
-        One for each label.
+        One for each label, or None.
     frequencies
         (L,) logits of the mean probability that the classifier gave each label.
     shared, offsets
@@ -170,28 +169,11 @@ class LabelCalibration:
         widen its variance.
     """
 
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     frequencies: Floats
     shared: Floats
     offsets: Floats
     dispersions: dict[str, float]
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if this cannot be what `fit` returned."""
-        n_labels = len(self.label_names)
-        expect(
-            isinstance(self.label_names, tuple)
-            and all(isinstance(name, str) for name in self.label_names)
-            and is_array(self.frequencies, (n_labels,))
-            and is_array(self.shared, (N_REPLICATES, len(START)))
-            and is_array(self.offsets, (N_REPLICATES, 2 * n_labels)),
-            "a calibration of labels must have numbers for each label and each replicate",
-        )
-        expect(
-            set(self.dispersions) == set(LABEL_METRICS)
-            and all(is_number(value, 1) for value in self.dispersions.values()),
-            "a calibration of labels must have a dispersion of at least 1 for each average",
-        )
 
     @classmethod
     def fit(cls, outcomes: LabelOutcomes, random_state: int | None) -> LabelCalibration:

@@ -14,7 +14,7 @@ from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.label_metrics import LabelCounts, draw_counts, expect_measures, label_table
 from labelsure.label_outcomes import calibration_marginals
-from labelsure.labelsets import given_names
+from labelsure.labelset_rows import refuse_other_labels
 from labelsure.metrics import check_level
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ class LabelBatch:
         if len(dist) == 0:
             raise InputError("A batch must hold at least one instance, got none.")
         if calibration is not None:
-            _check_labels(dist.label_names, calibration.label_names)
+            known, n_known = calibration.label_names, len(calibration.frequencies)
+            refuse_other_labels(
+                dist.label_names, dist.n_labels, known, n_known, "the fitted estimator"
+            )
         decisions = dist.mode() if Y_pred is None else dist.align(Y_pred, "Y_pred")
         return cls(dist, decisions, calibration, empty, random_state)
 
@@ -131,22 +134,3 @@ def check_labels_are_known(
             "The estimator must be fitted to a LabelsetDistribution, without groups, for measures "
             "of single labels, got a table or groups when fitting. Call `fit(dist, Y_true)`."
         )
-
-
-def _check_labels(names: tuple[str, ...], fitted: tuple[str, ...]) -> None:
-    """Refuse labels other than those that the estimator was fitted to."""
-    if len(names) != len(fitted):
-        raise InputError(
-            f"`dist` must have the {len(fitted)} labels that the estimator was fitted to, got "
-            f"{len(names)}."
-        )
-    if given_names(names) is None or given_names(fitted) is None or names == fitted:
-        return
-    place = next(
-        j for j, (name, other) in enumerate(zip(names, fitted, strict=True)) if name != other
-    )
-    raise InputError(
-        f"`dist` must have the labels that the estimator was fitted to, in their order, got "
-        f"{names[place]!r} instead of {fitted[place]!r} in column {place}. Put its columns in "
-        "that order."
-    )

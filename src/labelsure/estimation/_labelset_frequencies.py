@@ -18,10 +18,9 @@ import numpy as np
 from labelsure._typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import given_names, is_sparse, row_keys
+from labelsure.labelset_rows import is_sparse, refuse_other_labels, row_keys
 from labelsure.labelsets import from_text
-from labelsure.named_rows import list_some
-from labelsure.saving import expect, is_array
+from labelsure.named_labelsets import GivenLabelsets
 from labelsure.score_table import ScoreTable
 from labelsure.sparse_rows import make_sparse, sparse_ones
 
@@ -71,12 +70,11 @@ class LabelsetFrequencies:
         """Count (n, L) labelsets of at least one instance."""
         _, first, counts = np.unique(row_keys(Y), return_index=True, return_counts=True)
         counts = counts.astype(np.int64)
-        names = None if label_names is None else given_names(label_names)
         if is_sparse(Y):  # plain arrays, which can be saved
             rows: Any = Y[first]
             labels, starts = (part.astype(np.int64) for part in (rows.indices, rows.indptr))
-            return cls(labels, counts, names, starts, Y.shape[1])
-        return cls(np.ascontiguousarray(Y[first]), counts, names)
+            return cls(labels, counts, label_names, starts, Y.shape[1])
+        return cls(np.ascontiguousarray(Y[first]), counts, label_names)
 
     @classmethod
     def read(cls, Y_train: Any, dist: Any) -> LabelsetFrequencies:
@@ -89,23 +87,15 @@ class LabelsetFrequencies:
         dist
             What is judged: labels are compared by name where both have names.
         """
-        from labelsure.named_labelsets import match_labels, read_labelsets  # only fits need it
-
         if isinstance(Y_train, cls):
             return Y_train
-        names = None
-        if isinstance(dist, LabelsetDistribution):
-            names = given_names(dist.label_names)
-        is_frame = hasattr(Y_train, "columns")
+        names = dist.label_names if isinstance(dist, LabelsetDistribution) else None
         sparse = is_sparse(Y_train) or getattr(dist, "sparse_rows", False)
-        own = None if is_frame else names
-        read = read_labelsets(Y_train, own, name="Y_train", sparse=sparse)
-        rows = read.rows
-        if is_frame and names is not None and read.label_names is not None:
-            rows = rows[:, match_labels(read.label_names, names, "Y_train", "the distribution")]
+        given = GivenLabelsets.read(Y_train, "Y_train")
+        rows = given.to_rows(names, beside="the distribution", sparse=sparse)
         if rows.shape[0] == 0:
             raise InputError("`Y_train` must hold at least one labelset, got none. Leave it out.")
-        return cls.of(rows, names or read.label_names)
+        return cls.of(rows, names or given.label_names)
 
     def counts_of(self, Y: Labelsets) -> Integers:
         """Return how many instances had each of the (n, L) labelsets, 0 for what was not seen."""
@@ -136,67 +126,11 @@ class LabelsetFrequencies:
         source
             What the table was made of. The labels of a distribution must be these.
         """
-        names = given_names(getattr(source, "label_names", None) or ())
-        if names is not None and self.label_names is not None and names != self.label_names:
-            raise InputError(
-                "`dist` must have the labels of the training data, in their order, got "
-                f"{list_some(names)} instead of {list_some(self.label_names)}."
-            )
+        if isinstance(source, LabelsetDistribution):
+            known, n_known = self.label_names, self.rows.shape[1]
+            names, n_labels = source.label_names, source.n_labels
+            refuse_other_labels(names, n_labels, known, n_known, "the training data")
         return table.with_frequencies(self.log_frequencies(read_decisions(table)))
-
-    def check_loaded(self) -> None:
-        """Raise an `InputError` if these cannot be counts of labelsets."""
-        shape: tuple[int, ...] = getattr(self.labelsets, "shape", ())
-        if self.starts is not None:
-            shape = self._check_loaded_rows()
-        expect(
-            len(shape) == 2
-            and min(shape) > 0
-            and (self.starts is not None or self.labelsets.dtype == np.int8)
-            and (self.starts is not None or bool(np.isin(self.labelsets, (0, 1)).all())),
-            "the labelsets that were seen must be rows of zeros and ones",
-        )
-        keys = row_keys(self.rows)
-        expect(
-            bool((keys[1:] > keys[:-1]).all()),
-            "the labelsets that were seen must be distinct and in order",
-        )
-        expect(
-            is_array(self.counts, shape[:1]) and bool((self.counts >= 1).all()),
-            "each labelset that was seen must have been seen at least once",
-        )
-        names = self.label_names
-        expect(
-            names is None or (isinstance(names, tuple) and len(names) == shape[1]),
-            "the labelsets that were seen must have a name for each label, or none",
-        )
-
-    def _check_loaded_rows(self) -> tuple[int, int]:
-        """Raise an `InputError` if these cannot be sparse rows; return their shape."""
-        starts, labels, n_labels = self.starts, self.labelsets, self.n_labels
-        are_arrays = all(
-            isinstance(part, np.ndarray) and part.ndim == 1 and part.dtype == np.int64
-            for part in (starts, labels)
-        )
-        expect(
-            are_arrays
-            and isinstance(n_labels, int)
-            and starts is not None
-            and len(starts) > 1
-            and starts[0] == 0
-            and starts[-1] == len(labels)
-            and bool((np.diff(starts) >= 0).all())
-            and bool(((labels >= 0) & (labels < n_labels)).all()),
-            "the labelsets that were seen must be rows of labels, one after the other",
-        )
-        steps = np.diff(labels)
-        begins = np.zeros(len(labels), dtype=bool)
-        begins[starts[:-1][starts[:-1] < len(labels)]] = True  # type: ignore[index]
-        expect(
-            bool(((steps > 0) | begins[1:]).all()),
-            "the labels of each labelset that was seen must be in order",
-        )
-        return len(starts) - 1, int(n_labels)  # type: ignore[arg-type]
 
 
 def read_decisions(table: ScoreTable) -> Labelsets:

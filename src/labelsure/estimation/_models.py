@@ -28,10 +28,13 @@ from labelsure.estimation._ridge import (
     minimise,
     penalty_path,
 )
-from labelsure.saving import expect, is_array, is_number
 
 EXPECTED = "expected"
 """The feature that is the expected accuracy of the decision itself."""
+
+
+PENALTY_FLOOR = 3e-4
+"""Below it collinear features get coefficients that extrapolate (`docs/calibration.md`)."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,9 @@ class FitSettings:
         Of the ridge; None chooses it by cross-validation.
     folds
         (n,) the fold of each instance.
+    extrapolates
+        Whether any penalty may be chosen, and estimates may leave the range of the accuracies that
+        the model was fitted to.
     """
 
     response: Response
@@ -71,6 +77,7 @@ class FitSettings:
     n_offset_groups: int
     penalty: float | None
     folds: Indices
+    extrapolates: bool
 
 
 class Model(ABC):
@@ -110,16 +117,6 @@ class Model(ABC):
             (m,) what `sum_slopes` returns, divided by the number of instances.
         """
 
-    @abstractmethod
-    def check_loaded(self, layout: Layout) -> None:
-        """Raise an `InputError` if a loaded model cannot have been fitted.
-
-        Parameters
-        ----------
-        layout
-            The numbers of features and groups that the estimator has.
-        """
-
 
 class RidgeModel(Model):
     """The paper's: logit accuracy is linear in the features, slopes and offsets by group."""
@@ -147,6 +144,10 @@ class RidgeModel(Model):
             start = self._choose_penalty(problem, settings)
             self.coefficients = minimise(problem, start, everything, self.penalty)[0]
             self.covariance = covariance(problem, self.coefficients, self.penalty)
+        values = outcomes.values
+        self.range = (0.0, 1.0)
+        if not settings.extrapolates:
+            self.range = (float(values.min()), float(values.max()))
         return self
 
     def _choose_penalty(self, problem: Problem, settings: FitSettings) -> Floats:
@@ -154,7 +155,10 @@ class RidgeModel(Model):
         if settings.penalty is not None:
             self.penalty = settings.penalty
             return problem.start(1)
-        fit = fit_path(problem, penalty_path(problem), settings.folds)
+        penalties = penalty_path(problem)
+        if not settings.extrapolates:
+            penalties = penalties[: max(1, int((penalties >= PENALTY_FLOOR).sum()))]
+        fit = fit_path(problem, penalties, settings.folds)
         self.path = {"penalty": fit.penalties, "deviance": fit.deviances}
         self.penalty = float(fit.penalties[fit.best])
         return fit.coefficients[[fit.best]]
@@ -164,7 +168,7 @@ class RidgeModel(Model):
         estimates = np.empty(len(inputs))
         for block, rates in self._rates(inputs):
             estimates[block.rows] = RESPONSES[self.response].accuracy(rates)
-        return estimates
+        return np.clip(estimates, *self.range)
 
     def sum_slopes(self, inputs: Inputs) -> Floats:
         """Return the derivatives of the estimates by the coefficients, summed over instances."""
@@ -178,29 +182,6 @@ class RidgeModel(Model):
     def mean_variance(self, slopes: Floats) -> float:
         """Return the delta method's variance of the mean estimate."""
         return float(slopes @ self.covariance @ slopes)
-
-    def check_loaded(self, layout: Layout) -> None:
-        """Compare the coefficients with the columns, and have them finite."""
-        expect(self.layout == layout, "the layout of the ridge must be that of its features")
-        expect(self.response in RESPONSES, "the response of the ridge must be one that is known")
-        n_free, n_columns = RESPONSES[self.response].n_free, layout.n_columns
-        size = n_free * n_columns
-        expect(
-            is_array(self.coefficients, (n_free, n_columns)),
-            "the coefficients of the ridge must be finite, one for each column",
-        )
-        expect(
-            isinstance(self.scales, np.ndarray)
-            and self.scales.shape == (n_columns,)
-            and bool((self.scales > 0).all()),  # infinite for a column that does not vary
-            "the scales of the ridge must be above 0, one for each column",
-        )
-        expect(
-            is_array(self.covariance, (size, size))
-            and bool((self.covariance.diagonal() >= 0).all()),
-            "the covariance of the ridge must be finite, its diagonal not below 0",
-        )
-        expect(is_number(self.penalty) and self.penalty > 0, "the penalty must be above 0")
 
     def _rates(self, inputs: Inputs) -> Any:
         raw = self.coefficients / self.scales
@@ -244,9 +225,6 @@ class PluginModel(Model):
     def mean_variance(self, slopes: Floats) -> float:
         """Return 0: nothing was fitted."""
         return 0.0
-
-    def check_loaded(self, layout: Layout) -> None:
-        """Take anything: nothing was fitted."""
 
 
 ACCURACY_MODELS: dict[str, type[Model]] = {

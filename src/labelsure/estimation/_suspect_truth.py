@@ -18,6 +18,7 @@ from labelsure._typing import Floats, Indices, Labelsets
 from labelsure._warnings import warn
 from labelsure.classifiers import ProbabilityWarning
 from labelsure.label_outcomes import LabelOutcomes
+from labelsure.labelset_rows import show_names
 
 MIN_ROWS, MAX_ROWS = 60, 2000
 MAX_LABELS = 200  # an order of more would take seconds to find
@@ -40,7 +41,7 @@ def warn_of_suspect_truth(outcomes: LabelOutcomes) -> None:
     """Warn of columns of the truth that are not those of the probabilities."""
     if len(outcomes.Y_true) < MIN_ROWS or outcomes.n_batches > 1:  # the folds of one training set
         return
-    names = outcomes.label_names
+    names = show_names(outcomes.label_names, outcomes.Y_true.shape[1])
     never = find_never_true(outcomes.marginals, outcomes.Y_true)
     if never.size:
         expected = outcomes.marginals.sum(axis=0)[never[0]]
@@ -102,6 +103,6 @@ def _correlate(left: Any, right: Any) -> Floats:
     return left.T @ right / np.where(scale > 0, scale, 1.0)
 
 
-def _list(names: tuple[str, ...], labels: Indices) -> str:
+def _list(names: list[str], labels: Indices) -> str:
     more = f" and {labels.size - N_NAMED} more" if labels.size > N_NAMED else ""
     return ", ".join(repr(names[label]) for label in labels[:N_NAMED]) + more

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from labelsure._typing import AnyPath
+from labelsure._typing import AnyPath, LabelNames
 from labelsure.classifiers import PrecomputedProbabilities
 from labelsure.datasets import ColumnChoice
 from labelsure.errors import InputError
@@ -26,7 +26,6 @@ from labelsure.input_columns import (
     check_lists_labels,
     find_layout,
 )
-from labelsure.labelsets import check_label_names, given_names
 from labelsure.named_rows import list_some
 from labelsure.table_files import read_table
 
@@ -121,12 +120,14 @@ def calibrate_model(
     else:
         _check_all_listed(said, layout, names, floor, _describe(predictions, "the predictions"))
     of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
-    if is_sparse and names is None:
-        names = _all_labels(said, layout, known, _describe(truth, "the truth"), of_truth)
+    if is_sparse and names is None and layout.n_labels is None:
+        where = _describe(truth, "the truth")
+        names = sorted({*_listed_labels(said, layout), *names_in_truth(known, where, **of_truth)})
     found = read_truth(
         known,
         _describe(truth, "the truth"),
         labels=names,
+        n_labels=layout.n_labels,
         predicted=layout,
         cells=None if layout.column is None else said[layout.column],
         sparse=is_sparse,
@@ -134,7 +135,9 @@ def calibrate_model(
     )
     where = _describe(predictions, "the predictions")
     said, Y = join_truth(said, found, id_column, where)
-    pipeline = _make_pipeline(found.label_names, layout, id_column, logits, is_sparse, floor)
+    labels = found.label_names
+    n_labels = int(found.labelsets.shape[1])
+    pipeline = _make_pipeline(labels, n_labels, layout, id_column, logits, is_sparse, floor)
     # Which names the rows that cannot be read, and the file.
     pipeline[0].fit(said).convert(said, where)
     model = AccuracyAwareClassifier(
@@ -150,7 +153,8 @@ def calibrate_model(
 
 
 def _make_pipeline(
-    label_names: tuple[str, ...],
+    label_names: LabelNames,
+    n_labels: int,
     layout: Layout,
     id_column: str | None,
     logits: bool,
@@ -158,9 +162,8 @@ def _make_pipeline(
     floor: float | None,
 ) -> Pipeline:
     """Return what makes distributions of a table of predictions."""
-    names = given_names(label_names)
     columns = PredictionColumns(
-        names or len(label_names),
+        label_names or n_labels,
         layout.name,
         layout.column,
         id_column=id_column,
@@ -168,7 +171,7 @@ def _make_pipeline(
         sparse=is_sparse and layout.name != LISTED,
     )
     kind = "votes" if layout.name == ANSWERS else "logit" if logits else "marginal"
-    predictions = PrecomputedProbabilities(kind, names if is_sparse else None, floor)
+    predictions = PrecomputedProbabilities(kind, label_names if is_sparse else None, floor)
     return Pipeline([("columns", columns), ("predictions", predictions)])
 
 
@@ -178,8 +181,8 @@ def _check_all_listed(
     """Refuse rows that list different labels, where nobody has said that they list some only."""
     if floor is not None:
         raise InputError(
-            "`floor` (`--floor`) is about labels that are not listed, these predictions list all. "
-            "Leave it out, or say that rows list some labels by `sparse` (`--sparse`)."
+            "`floor` is about labels that are not listed, these predictions list all. "
+            "Leave it out, or say that rows list some labels by `sparse`."
         )
     if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
         return
@@ -188,7 +191,7 @@ def _check_all_listed(
     if others:
         raise InputError(
             f"The rows of {where} list different labels: {list_some(others)} are not in row 0. If "
-            "rows list some labels of many, say so by `sparse` (`--sparse`); otherwise let the "
+            "rows list some labels of many, say so by `sparse`; otherwise let the "
             "other system print the scores of all labels, e.g. by top_k=None."
         )
 
@@ -196,15 +199,6 @@ def _check_all_listed(
 def _listed_labels(said: pd.DataFrame, layout: Layout) -> list[str]:
     cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
     return all_listed_labels([said[name] for name in cells])
-
-
-def _all_labels(
-    said: pd.DataFrame, layout: Layout, known: pd.DataFrame, where: str, of_truth: dict[str, Any]
-) -> Any:
-    """Return the labels of sparse predictions: all of a matrix, or all that both tables name."""
-    if layout.n_labels is not None:
-        return check_label_names(None, layout.n_labels)
-    return sorted({*_listed_labels(said, layout), *names_in_truth(known, where, **of_truth)})
 
 
 def _split_names(labels: Any) -> list[str] | None:

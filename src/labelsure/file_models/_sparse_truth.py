@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._typing import Labelsets
+from labelsure._typing import LabelNames, Labelsets
 from labelsure.errors import InputError, RowsError
 from labelsure.input_columns import LabelPlaces
-from labelsure.labelsets import given_names
+from labelsure.labelset_rows import show_names
 from labelsure.listed_cells import ListedCell
 from labelsure.sparse_rows import sparse_ones
 
@@ -29,22 +29,24 @@ def holds_sparse_rows(column: pd.Series[Any]) -> bool:
     return len(column) > 0 and isinstance(column.iloc[0], ListedCell)
 
 
-def read_sparse_rows(column: pd.Series[Any], label_names: Sequence[str], where: str) -> Labelsets:
+def read_sparse_rows(
+    column: pd.Series[Any], label_names: LabelNames, n_labels: int, where: str
+) -> Labelsets:
     """Return rows of a sparse matrix of ones as sparse labelsets.
 
     Parameters
     ----------
     column
         Of a table, see `holds_sparse_rows`.
-    label_names
-        The labels, in the order of the columns of the matrix.
+    label_names, n_labels
+        The labels, in the order of the columns of the matrix, or None; how many there are.
     where
         What the table is, for messages.
     """
     cells: list[ListedCell] = list(column)
-    if cells[0].n_columns != len(label_names):
+    if cells[0].n_columns != n_labels:
         raise InputError(
-            f"The sparse matrix in {where} must have {len(label_names)} columns, one for each "
+            f"The sparse matrix in {where} must have {n_labels} columns, one for each "
             f"label, got {cells[0].n_columns}."
         )
     reasons = {}
@@ -52,14 +54,14 @@ def read_sparse_rows(column: pd.Series[Any], label_names: Sequence[str], where: 
         is_bad = (cell.values != 1) & (cell.values != 0)
         if is_bad.any():
             at = int(np.flatnonzero(is_bad)[0])
-            label = label_names[int(cell.columns[at])]
+            (label,) = show_names(label_names, cell.columns[[at]])
             reasons[row] = f"the label {label!r} must be 0 or 1, got {cell.values[at]:g}"
     _refuse_rows(reasons, where)
-    return _stack([cell.columns[cell.values == 1] for cell in cells], len(label_names))
+    return _stack([cell.columns[cell.values == 1] for cell in cells], n_labels)
 
 
 def read_label_lists(
-    cells: Sequence[Any], label_names: tuple[str, ...], where: str, *, sep: str | None
+    cells: Sequence[Any], label_names: LabelNames, n_labels: int, where: str, *, sep: str | None
 ) -> Labelsets:
     """Return names or numbers of labels as sparse labelsets.
 
@@ -67,25 +69,23 @@ def read_label_lists(
     ----------
     cells
         A list for each row, or text with `sep` between the entries.
-    label_names
-        The labels. Where they are y0, y1, ..., whole numbers count them from 0.
+    label_names, n_labels
+        The labels and how many there are. Where they have no names, whole numbers count them from
+        0, also in the form in which they are shown, as y0.
     where
         What the table is, for messages.
     sep
         What stands between entries of a text.
     """
-    places = LabelPlaces(label_names, logits=False)
-    counted = given_names(label_names) is None
+    places = LabelPlaces(label_names, n_labels, logits=False)
     rows, reasons = [], {}
     for row, cell in enumerate(cells):
         try:
-            rows.append(
-                np.unique([_find_place(entry, places, counted) for entry in split_cell(cell, sep)])
-            )
+            rows.append(np.unique([_find_place(entry, places) for entry in split_cell(cell, sep)]))
         except ValueError as error:
             reasons[row] = str(error)
     _refuse_rows(reasons, where)
-    return _stack(rows, len(label_names))
+    return _stack(rows, n_labels)
 
 
 def split_cell(cell: Any, sep: str | None) -> list[Any]:
@@ -102,16 +102,17 @@ def split_cell(cell: Any, sep: str | None) -> list[Any]:
         return list(cell)
     if sep is None:
         raise ValueError(
-            f"it must be a list of labels, got the text {cell!r}; say what stands between labels, "
-            "e.g. by `--sep`"
+            f"it must be a list of labels, got the text {cell!r}; say what stands between labels "
+            "with `sep`"
         )
     return [part.strip() for part in cell.split(sep) if part.strip()]
 
 
-def _find_place(entry: Any, places: LabelPlaces, counted: bool) -> int:
-    """Return the place of a label by its name, or by its number where labels are counted."""
+def _find_place(entry: Any, places: LabelPlaces) -> int:
+    """Return the place of a label by its name, or by its number where labels have no names."""
     text = str(entry)
-    if counted and text.isascii() and text.isdigit():
+    text = text.removeprefix("y") if places.names is None else text
+    if places.names is None and text.isascii() and text.isdigit():
         if int(text) >= len(places):
             raise ValueError(
                 f"the label {text} must be a number from 0 to {len(places) - 1}, the last label"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._typing import Labelsets
+from labelsure._typing import LabelNames, Labelsets
 from labelsure.datasets import read_index, read_labels
 from labelsure.errors import DataError, InputError, unknown_name
 from labelsure.file_models._sparse_truth import (
@@ -38,7 +38,7 @@ class TrueLabels:
     labelsets
         (n, L) zeros and ones, or sparse rows of ones.
     label_names
-        One for each label.
+        One for each label, or None.
     ids
         The name of each row; None where rows are only counted.
     where
@@ -46,7 +46,7 @@ class TrueLabels:
     """
 
     labelsets: Labelsets
-    label_names: tuple[str, ...]
+    label_names: LabelNames
     ids: pd.Index | None
     where: str
 
@@ -56,6 +56,7 @@ def read_truth(
     where: str,
     *,
     labels: Sequence[str] | None,
+    n_labels: int | None = None,
     predicted: Layout | None = None,
     cells: Any = None,
     label_column: str | None = None,
@@ -73,15 +74,17 @@ def read_truth(
         What it is, for messages.
     labels
         The labels, if somebody says them.
+    n_labels
+        How many there are, where that is known and they have no names.
     predicted
-        How the predictions stand in their table, and which labels that names; None where all
-        labels are given.
+        How the predictions stand in their table, and which labels that names; None for those of
+        a model.
     cells
         The column of answers, from which labels follow where nothing else names them.
     label_column, sep, id_column
         As of `calibrate_model`.
     sparse
-        Whether labelsets are to be sparse; then all labels are given.
+        Whether labelsets are to be sparse; then all labels are given, or their number.
     """
     columns = [name for name in frame.columns if str(name) != id_column]
     if id_column is not None and id_column not in frame.columns:
@@ -89,18 +92,24 @@ def read_truth(
     ids = None if id_column is None else read_index(frame[id_column], where, "the id")
     if not len(frame) or not columns:
         raise DataError(f"The table {where} must have labels beside the id, it has none.")
-    if sparse and labels is not None:
-        rows = _read_sparse(frame[columns], where, labels, label_column, sep)
-        return TrueLabels(rows, check_label_names(labels, len(labels)), ids, where)
+    if sparse:
+        size = int(n_labels or 0) if labels is None else len(labels)
+        sparse_names = check_label_names(labels, size)
+        rows = _read_sparse(frame[columns], where, sparse_names, size, label_column, sep)
+        return TrueLabels(rows, sparse_names, ids, where)
     own = None if predicted is None else predicted.label_names
     if predicted is not None and predicted.name == ANSWERS and labels is None:
         own = all_labels_in_answers(cells)
     holder = _column_of_names(frame[columns], label_column, sep, where)
     if holder is not None:
         names = labels if labels is not None else own
+        if names is None:
+            raise InputError(
+                f"The truth in {where} lists names, and the predictions have none. Name the labels "
+                "in the order of the predictions' columns with `labels`."
+            )
         read = read_labelsets(_name_lists(frame[holder], where), names, name="truth", sep=sep)
-        known = tuple(read.label_names or ())
-        return TrueLabels(read.rows, known, ids, where)
+        return TrueLabels(read.rows, read.label_names, ids, where)
     counted = all(isinstance(name, (int, np.integer)) for name in columns)
     if counted:
         named = labels if labels is not None else own
@@ -111,7 +120,7 @@ def read_truth(
     if missing is not None:
         raise unknown_name(f"column of {where}", missing, [str(name) for name in columns])
     if own is not None and labels is None:
-        beside = "the predictions (say which with `labels`, `--labels`)"
+        beside = "the predictions (say which with `labels`)"
         chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
     return TrueLabels(_read_bits(frame[list(chosen)], where), tuple(chosen), ids, where)
 
@@ -119,17 +128,20 @@ def read_truth(
 def _read_sparse(
     frame: pd.DataFrame,
     where: str,
-    labels: Sequence[str],
+    names: LabelNames,
+    n_labels: int,
     label_column: str | None,
     sep: str | None,
 ) -> Labelsets:
     """Return the truth as sparse rows, whatever it stands in the table as."""
-    names = check_label_names(labels, len(labels))
     if holds_sparse_rows(frame.iloc[:, 0]) and frame.shape[1] == 1:
-        return read_sparse_rows(frame.iloc[:, 0], names, where)
+        return read_sparse_rows(frame.iloc[:, 0], names, n_labels, where)
     holder = _column_of_names(frame, label_column, sep, where)
     if holder is not None:
-        return read_label_lists(_name_lists(frame[holder], where), names, where, sep=sep)
+        lists = _name_lists(frame[holder], where)
+        return read_label_lists(lists, names, n_labels, where, sep=sep)
+    if names is None:
+        return make_sparse(_read_bits(frame, where))
     chosen = match_labels(
         tuple(str(name) for name in frame.columns), names, where.strip("'"), "the predictions"
     )
@@ -157,7 +169,7 @@ def names_in_truth(
     if len(columns) == 1 and holds_sparse_rows(frame[columns[0]]):
         raise InputError(
             f"The truth in {where} counts its labels, the predictions name theirs: which is which "
-            "must be said. Name all labels in the order of its columns, e.g. by `--labels-from`."
+            "must be said. Name all labels in the order of its columns with `labels`."
         )
     holder = _column_of_names(frame[columns], label_column, sep, where)
     if holder is None:
@@ -185,7 +197,7 @@ def _column_of_names(
             return None
         raise InputError(
             f"`sep` needs one column of {where} that holds names of labels, it has "
-            f"{frame.shape[1]}. Name it with `label_column` (`--label-column`)."
+            f"{frame.shape[1]}. Name it with `label_column`."
         )
     only = frame.columns[0]
     holds = sep is not None or any(isinstance(value, (list, np.ndarray)) for value in frame[only])
@@ -227,13 +239,13 @@ def join_truth(
 
     Y: Any = truth.labelsets
     if not is_sparse(Y):
-        Y = pd.DataFrame(Y.astype(np.int64), columns=list(truth.label_names))
+        Y = pd.DataFrame(Y.astype(np.int64), columns=truth.label_names)
     if id_column is None or truth.ids is None:
         if len(predictions) != Y.shape[0]:
             raise InputError(
                 f"Predictions and truth must have the same rows where no column names them, got "
                 f"{len(predictions)} in {where} and {Y.shape[0]} in {truth.where}. Name a column "
-                "of ids with `id_column` (`--id`)."
+                "of ids with `id_column`."
             )
         return predictions.reset_index(drop=True), Y
     if id_column not in predictions.columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 """How files spell that a value is not there, in small letters."""
 
 N_NAMES_LISTED = 5
+
+TRUTH_VALUES = {"true": 1.0, "false": 0.0}
+"""As text files spell them, in small letters, and what they are as numbers."""
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?")
+"""Numbers that a float holds; 007 is a name."""
 
 
 def read_numbers(column: pd.Series[Any]) -> tuple[Floats, Mask]:
@@ -83,6 +90,54 @@ def read_texts(column: pd.Series[Any]) -> tuple[Any, Mask]:
     missing = absent | np.array([text.lower() in MISSING for text in texts], dtype=bool)
     texts[missing] = ""
     return texts, missing
+
+
+def read_categories(column: pd.Series[Any], known: Sequence[str]) -> Any:
+    """Return the values as text, spelled as in training.
+
+    One format has the text "true" or "1" where another has True or 1.0: a value that is none of the
+    known ones is taken for the one that means the same, if only one does.
+
+    Parameters
+    ----------
+    column
+        Anything; what is missing becomes "".
+    known
+        The values that were seen in training.
+    """
+    texts, missing = read_texts(column)
+    exact = set(known)
+    by_meaning: dict[str, str | None] = {}
+    for name in known:
+        key = meaning_of(name)
+        by_meaning[key] = None if key in by_meaning else name
+    for place, text in enumerate(texts):
+        if text not in exact and not missing[place]:
+            texts[place] = by_meaning.get(meaning_of(column.iloc[place])) or text
+    return texts
+
+
+def meaning_of(value: Any) -> str:
+    """Return one spelling of what a value says, whatever the format of its file.
+
+    Parameters
+    ----------
+    value
+        A text, a number, a boolean, or a list of one of these.
+
+    Examples
+    --------
+    >>> [meaning_of(value) for value in (True, "TRUE", 1.0, "1", "01", ["a"])]
+    ['true', 'true', '1', '1', '01', 'a']
+    """
+    if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 1:
+        return meaning_of(value[0])
+    text = str(value).strip()
+    if text.lower() in TRUTH_VALUES:
+        return text.lower()
+    if _NUMBER.fullmatch(text):
+        return repr(float(text)).removesuffix(".0")
+    return text
 
 
 def holds_containers(column: pd.Series[Any]) -> bool:

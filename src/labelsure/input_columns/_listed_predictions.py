@@ -19,8 +19,8 @@ from labelsure.input_columns._prediction_layouts import (
     read_score,
     show_value,
 )
+from labelsure.labelset_rows import show_names
 from labelsure.listed_cells import ListedCell
-from labelsure.sparse_rows import CountedNames
 
 
 class LabelPlaces:
@@ -29,33 +29,32 @@ class LabelPlaces:
     Parameters
     ----------
     label_names
-        The labels.
+        The labels; None where they have no names.
+    n_labels
+        How many there are.
     logits
         Whether scores are logits; otherwise they must lie in [0, 1].
 
     Examples
     --------
-    >>> LabelPlaces(["cat", "dog"], logits=False).find("dog")
+    >>> LabelPlaces(["cat", "dog"], 2, logits=False).find("dog")
     1
     """
 
-    def __init__(self, label_names: Sequence[str], *, logits: bool) -> None:
-        self.names, self.logits = label_names, logits
-        counted = isinstance(label_names, CountedNames)
-        self._places = None if counted else {name: j for j, name in enumerate(label_names)}
+    def __init__(self, label_names: Sequence[str] | None, n_labels: int, *, logits: bool) -> None:
+        self.names, self.n_labels, self.logits = label_names, n_labels, logits
+        self._places = {name: j for j, name in enumerate(label_names or ())}
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self.n_labels
 
     def find(self, label: str) -> int:
         """Return the place of a label, or raise a ValueError."""
-        if self._places is not None and label in self._places:
+        if label in self._places:
             return self._places[label]
-        if self._places is None and label in self.names:
-            return self.names.index(label)
         raise ValueError(
             f"the label {label!r} is none of the model's {len(self)}; name all labels when the "
-            "model is made, e.g. by `--labels-from`"
+            "model is made, with `labels`"
         )
 
     def make_cell(self, places: Sequence[int], scores: Sequence[float]) -> ListedCell:
@@ -65,9 +64,8 @@ class LabelPlaces:
         cell = ListedCell(columns[order], values[order], len(self))
         twice = np.flatnonzero(np.diff(cell.columns) == 0)
         if len(twice):
-            raise ValueError(
-                f"the label {self.names[int(cell.columns[twice[0]])]!r} has two scores"
-            )
+            (label,) = show_names(self.names, cell.columns[twice[:1]])
+            raise ValueError(f"the label {label!r} has two scores")
         return self.check_scores(cell)
 
     def check_scores(self, cell: ListedCell) -> ListedCell:
@@ -77,9 +75,9 @@ class LabelPlaces:
             is_bad |= (cell.values < 0) | (cell.values > 1)
         if is_bad.any():
             at = int(np.flatnonzero(is_bad)[0])
-            label, value = self.names[int(cell.columns[at])], cell.values[at]
+            (label,), value = show_names(self.names, cell.columns[[at]]), cell.values[at]
             must = "be a finite number" if not np.isfinite(value) else "lie in [0, 1]"
-            hint = "; logits are read with `--logits` (in Python logits=True)"
+            hint = "; logits are read with `logits`"
             raise ValueError(
                 f"the score of {label!r} must {must}, got {value:g}"
                 f"{hint if np.isfinite(value) else ''}"
@@ -149,7 +147,7 @@ def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
         found.update(label for label, _ in pairs or [])
     if not found:
         raise InputError(
-            "Predictions must list at least one label, they list none. Name all labels, e.g. by "
-            "`--labels-from`."
+            "Predictions must list at least one label, they list none. Name all labels with "
+            "`labels`."
         )
     return sorted(found)

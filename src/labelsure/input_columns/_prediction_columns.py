@@ -33,15 +33,14 @@ from labelsure.input_columns._prediction_layouts import (
     LISTS,
     POSITIONS,
     SCORES,
-    SPARSE_LAYOUTS,
     check_lists_labels,
     read_answers,
     read_cell,
     read_lists,
 )
-from labelsure.labelsets import check_label_names
+from labelsure.labelsets import check_label_names, show_names
 from labelsure.listed_cells import ListedCell, stack_cells
-from labelsure.saving import Savable, are_counted, expect
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,12 +63,13 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
     Parameters
     ----------
     label_names
-        The labels, in the order in which the model has them; how many, where they are y0, y1, ...
+        The labels, in the order in which the model has them; how many, where they have no names.
     layout
         How predictions stand in the table:
 
         - "columns": a column of scores for each label, of its name;
-        - "positions": the same without names, as in an array;
+        - "positions": the same without names, as in an array; where a table has names, its columns
+          are those of the labels' names;
         - "cells": a cell with all scores: numbers, pairs of label and score, or scores by label;
         - "lists": a list of labels in "labels", and one of their scores in "scores";
         - "answers": a cell with a list of answers, each of which is a list of labels;
@@ -86,8 +86,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
 
     Attributes
     ----------
-    label_names_
-        As given.
+    label_names_, n_labels_
+        The names, None where there are none; how many labels there are.
 
     Examples
     --------
@@ -130,10 +130,10 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         if self.sparse:
             check_lists_labels(self.layout)
         if isinstance(self.label_names, (int, np.integer)):
-            self.label_names_ = check_label_names(None, int(self.label_names))
+            self.label_names_, self.n_labels_ = None, int(self.label_names)
         else:
             names = list(self.label_names)
-            self.label_names_ = check_label_names(names, len(names))
+            self.label_names_, self.n_labels_ = check_label_names(names, len(names)), len(names)
         return self
 
     @property
@@ -142,7 +142,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         return self.sparse or self.layout == LISTED
 
     def transform(self, X: Any) -> Any:
-        """Return scores as a DataFrame with a column for each label, or votes as an array.
+        """Return scores with a column for each label, a DataFrame where these have names, or votes.
 
         Of rows that list some labels, a sparse array of their scores.
 
@@ -153,13 +153,11 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         converted = self.convert(X)
         if self.is_sparse:
-            return stack_cells(list(converted[LISTED_SCORES]), len(self.label_names_))
+            return stack_cells(list(converted[LISTED_SCORES]), self.n_labels_)
         if self.layout != ANSWERS:
-            return converted
+            return converted if self.label_names_ is not None else converted.to_numpy()
         cells = list(converted[VOTES])
-        votes = np.full(
-            (len(cells), max(map(len, cells), default=1), len(self.label_names_)), np.nan
-        )
+        votes = np.full((len(cells), max(map(len, cells), default=1), self.n_labels_), np.nan)
         for row, cell in enumerate(cells):
             votes[row, : len(cell)] = cell
         return votes
@@ -179,7 +177,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """
         import pandas as pd
 
-        check_is_fitted(self, "label_names_")
+        check_is_fitted(self, "n_labels_")
         frame = check_frame(X, where)
         if self._is_converted(frame):
             return frame
@@ -191,14 +189,14 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         else:
             refuse_missing_columns(self.columns_read, list(frame.columns), where)
         if self.layout == ANSWERS:
-            values = _read_rows(frame, reasons, read_answers, [str(self.column)], self.label_names_)
+            values = _read_rows(frame, reasons, read_answers, [str(self.column)], self._shown_names)
             raise_bad_rows(reasons, where)
             return pd.DataFrame({VOTES: pd.Series(values, frame.index, dtype=object)})
         scores = self._read_scores(frame, reasons)
         if not self.logits:
-            _check_range(scores, frame.index, self.label_names_, reasons)
+            _check_range(scores, frame.index, self._shown_names, reasons)
         raise_bad_rows(dict(sorted(reasons.items())), where)
-        return pd.DataFrame(scores, frame.index, list(self.label_names_))
+        return pd.DataFrame(scores, frame.index, self._shown_names)
 
     def _read_listed(
         self, frame: pd.DataFrame, reasons: dict[Any, str], where: str
@@ -209,7 +207,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         refuse_missing_columns(self.columns_read, list(frame.columns), where)
         if self.layout == LISTED:
             self._check_width(frame[str(self.column)], where)
-        places = LabelPlaces(self.label_names_, logits=self.logits)
+        places = LabelPlaces(self.label_names_, self.n_labels_, logits=self.logits)
         read = {CELLS: read_listed_pairs, LISTS: read_listed_lists, LISTED: read_listed_row}
         cells = _read_rows(frame, reasons, read[self.layout], self.columns_read, places)
         raise_bad_rows(reasons, where)
@@ -217,7 +215,7 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
 
     def _check_width(self, cells: Any, where: str) -> None:
         """Refuse a sparse matrix of other labels: all its rows have the same number."""
-        n_labels = len(self.label_names_)
+        n_labels = self.n_labels_
         widths = {cell.n_columns for cell in cells if isinstance(cell, ListedCell)}
         if widths - {n_labels}:
             raise InputError(
@@ -232,35 +230,43 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
             return list(frame.columns) == [VOTES]
         return (
             self.layout in (CELLS, LISTS)
-            and tuple(frame.columns) == self.label_names_
+            and list(frame.columns) == self._shown_names
             and all(dtype == np.float64 for dtype in frame.dtypes)
         )
 
     def _name_positions(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
-        n_labels = len(self.label_names_)
+        n_labels = self.n_labels_
+        is_array = [str(name) for name in frame.columns] == [str(j) for j in range(frame.shape[1])]
+        if not is_array and self.label_names_ is not None:
+            refuse_missing_columns(self._shown_names, list(frame.columns), where)
+            return frame[self._shown_names]
         if frame.shape[1] != n_labels:
             raise InputError(
                 f"The array in {where} must have {n_labels} columns, one for each label, got "
                 f"{frame.shape[1]}."
             )
-        return frame.set_axis(list(self.label_names_), axis=1)
+        return frame.set_axis(self._shown_names, axis=1)
 
     def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
         """Return (n, L) scores, and note the rows that have none."""
         if self.layout in (COLUMNS, POSITIONS):
-            return _read_columns(frame[list(self.label_names_)], reasons)
+            return _read_columns(frame[self._shown_names], reasons)
         read, columns = read_cell, [str(self.column)]
         if self.layout == LISTS:
             read, columns = read_lists, [LABELS, SCORES]  # type: ignore[assignment]
-        rows = _read_rows(frame, reasons, read, columns, self.label_names_)
-        empty = np.full(len(self.label_names_), 0.5)
+        rows = _read_rows(frame, reasons, read, columns, self._shown_names)
+        empty = np.full(self.n_labels_, 0.5)
         return np.array([empty if row is None else row for row in rows]).reshape(len(frame), -1)
+
+    @property
+    def _shown_names(self) -> list[str]:
+        return show_names(self.label_names_, self.n_labels_)
 
     @property
     def columns_read(self) -> list[str]:
         """The columns that a table must have; for an array none has a name."""
         if self.layout == COLUMNS:
-            return list(self.label_names_)
+            return self._shown_names
         of_layout: dict[str, list[str]] = {POSITIONS: [], LISTS: [LABELS, SCORES]}
         return of_layout.get(self.layout, [str(self.column)])
 
@@ -268,41 +274,17 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         """Return what each column is, as plain values."""
         roles = [] if self.id_column is None else [ColumnRole.of(self.id_column, ID)]
         if self.layout == COLUMNS:
-            roles += [ColumnRole.of(name, PROBABILITY) for name in self.label_names_]
+            roles += [ColumnRole.of(name, PROBABILITY) for name in self._shown_names]
         elif self.layout == POSITIONS:
             roles += [
                 ColumnRole(str(place), PROBABILITY, f"what the other system says of {name!r}")
-                for place, name in enumerate(self.label_names_)
+                for place, name in enumerate(self._shown_names)
             ]
         else:
             roles += [
                 ColumnRole(name, PROBABILITY, LAYOUTS[self.layout]) for name in self.columns_read
             ]
         return [role.to_dict() for role in roles]
-
-    def _check_loaded(self) -> None:
-        names = self.label_names_
-        expect(self.layout in LAYOUTS, "`layout` must be one that is known")
-        expect(
-            are_counted(names)
-            or (
-                isinstance(names, tuple)
-                and len(set(names)) == len(names) > 0
-                and all(isinstance(name, str) for name in names)
-            ),
-            "`label_names_` must be distinct names",
-        )
-        texts = (self.column, self.id_column)
-        expect(
-            all(text is None or isinstance(text, str) for text in texts)
-            and (self.column is not None or self.layout not in HELD_IN_COLUMN),
-            "`column` and `id_column` must be names of columns",
-        )
-        expect(self.logits in (True, False), "`logits` must be true or false")
-        expect(
-            self.sparse in (False, self.layout in SPARSE_LAYOUTS),
-            "`sparse` must be true or false, and suit the layout",
-        )
 
 
 def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
@@ -332,12 +314,10 @@ def _read_rows(
     return values
 
 
-def _check_range(
-    scores: Floats, index: Any, names: tuple[str, ...], reasons: dict[Any, str]
-) -> None:
+def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any, str]) -> None:
     for at, j in np.argwhere((scores < 0) | (scores > 1)).tolist():
         reasons.setdefault(
             index[at],
             f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `--logits` (in Python logits=True)",
+            "read with `logits`",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,10 +13,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._storage import first_line
-from labelsure.errors import InputError
+from labelsure.errors import InputError, UnseenValuesWarning
 from labelsure.input_columns._column_values import (
+    TRUTH_VALUES,
     check_frame,
     raise_bad_rows,
+    read_categories,
     read_numbers,
     read_texts,
     refuse_missing_columns,
@@ -26,15 +29,17 @@ from labelsure.input_columns._inferred_roles import (
     ID,
     MAX_CATEGORIES,
     NUMBER,
-    ROLES,
     TEXT,
     ColumnRole,
     infer_roles,
 )
-from labelsure.saving import Savable, expect, is_array
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOSTLY = 0.5
+"""Share of unseen values of a category from which on they are worth a warning."""
 
 MAX_WORDS = 20_000
 """Words of one text column that have a weight: the most frequent ones."""
@@ -97,6 +102,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
         self.n_features_in_ = len(used)
+        self.__dict__.pop("transformer_", None)  # of an earlier fit, whose categories were others
         typed = self.convert(frame)
         numbers = typed[self._names_of(NUMBER)].to_numpy(dtype=np.float64)
         some = ~np.isnan(numbers).all(axis=0)  # a fold may have none
@@ -121,7 +127,10 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             A DataFrame with the columns that were fitted to, in any order.
         """
         check_is_fitted(self)
-        return self.transformer_.transform(self._fill_in(self.convert(X)))
+        typed = self.convert(X)
+        for text in self.find_unseen(typed).values():
+            warnings.warn(text, UnseenValuesWarning, stacklevel=2)
+        return self.transformer_.transform(self._fill_in(typed))
 
     def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
         """Return the columns that features are made of, as numbers and texts.
@@ -143,17 +152,40 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         refuse_missing_columns(self._names_of(*FEATURES), list(frame.columns), where)
         reasons: dict[Any, str] = {}
         columns: dict[str, Any] = {}
+        categories = self._categories()
         for role in self.roles_:
             if role.role == NUMBER:
-                columns[role.name], is_bad = read_numbers(frame[role.name])
+                columns[role.name], is_bad = self._read_numbers(frame[role.name])
                 for at in np.flatnonzero(is_bad).tolist():
                     value = frame[role.name].iloc[at]
                     reason = f"{role.name!r} must be a finite number, got {value!r}"
                     reasons.setdefault(frame.index[at], reason)
+            elif role.name in categories:
+                columns[role.name] = read_categories(frame[role.name], categories[role.name])
             elif role.role in FEATURES:
                 columns[role.name] = read_texts(frame[role.name])[0]
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(columns, index=frame.index)
+
+    def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
+        """Return a sentence for each category most of whose values training did not have.
+
+        Parameters
+        ----------
+        typed
+            What `convert` returned.
+        """
+        found = {}
+        for name, known in self._categories().items():
+            seen = {"", *known}
+            unseen = [value for value in typed[name] if value not in seen]
+            if len(unseen) > MOSTLY * len(typed):
+                found[name] = (
+                    f"Column {name!r} has mostly values that training did not have, e.g. "
+                    f"{str(unseen[0])!r} ({len(unseen)} of {len(typed)} rows). They count as none "
+                    "of the known ones. Check how the column is written."
+                )
+        return found
 
     @property
     def id_column(self) -> str | None:
@@ -181,6 +213,24 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     def _names_of(self, *roles: str) -> list[str]:
         return [role.name for role in self.roles_ if role.role in roles]
 
+    def _categories(self) -> dict[str, list[str]]:
+        """Return the values of each category that were seen in training; nothing before that."""
+        fitted = getattr(self, "transformer_", None)
+        names = self._names_of(CATEGORY)
+        if fitted is None or not names:
+            return {}
+        seen = fitted.named_transformers_["categories"].categories_
+        return {name: [str(value) for value in of] for name, of in zip(names, seen, strict=True)}
+
+    def _read_numbers(self, column: pd.Series[Any]) -> tuple[Any, Any]:
+        """Return numbers, and 1 and 0 where a text file spells booleans that training had."""
+        numbers, is_bad = read_numbers(column)
+        for at in np.flatnonzero(is_bad).tolist() if hasattr(self, "transformer_") else ():
+            value = TRUTH_VALUES.get(str(column.iloc[at]).strip().lower())
+            if value is not None:
+                numbers[at], is_bad[at] = value, False
+        return numbers, is_bad
+
     def _fill_in(self, typed: pd.DataFrame) -> pd.DataFrame:
         return typed.fillna(dict(zip(self._names_of(NUMBER), self.medians_, strict=True)))
 
@@ -201,26 +251,6 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             [part for part in parts if part[2]],
             sparse_threshold=1.0 if self._names_of(TEXT) else 0.0,
             verbose_feature_names_out=False,
-        )
-
-    def _check_loaded(self) -> None:
-        roles = self.roles_
-        expect(
-            isinstance(roles, list)
-            and all(isinstance(role, ColumnRole) and role.role in ROLES for role in roles)
-            and len({role.name for role in roles}) == len(roles),
-            "`roles_` must have one known role for each column",
-        )
-        n_used = len(self._names_of(*FEATURES))
-        expect(self.n_features_in_ == n_used, "`n_features_in_` must be the number of features")
-        numbers = self._names_of(NUMBER)
-        expect(is_array(self.medians_, (len(numbers),)), "`medians_` must be those of the numbers")
-        parts = self.transformer_.transformers_
-        found = [name for _, _, names in parts for name in np.atleast_1d(names)]
-        expect(
-            isinstance(self.transformer_, ColumnTransformer)
-            and sorted(map(str, found)) == sorted(self._names_of(*FEATURES)),
-            "`transformer_` must be fitted to the columns that have a role",
         )
 
     def __sklearn_tags__(self) -> Any:

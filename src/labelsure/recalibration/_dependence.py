@@ -5,7 +5,7 @@ Section 17 of `docs/algorithms.md` has the formulas.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -20,7 +20,6 @@ from labelsure.distributions import (
 from labelsure.errors import InputError
 from labelsure.recalibration._gate import Part, Recalibration, join_truth
 from labelsure.recalibration._labelwise_calibration import read_logits
-from labelsure.saving import expect, is_array
 
 
 class Links(NamedTuple):
@@ -116,14 +115,3 @@ class ChainDependence(Recalibration):
 
     def _kept(self) -> Links:
         return Links(self.slopes_, self.intercepts_, self.weights_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        n_labels = len(self.label_names_)
-        for name, shape in (
-            ("slopes_", (n_labels,)),
-            ("intercepts_", (n_labels,)),
-            ("weights_", (n_labels, n_labels)),
-        ):
-            values: Any = getattr(self, name)
-            expect(is_array(values, shape), f"`{name}` must be numbers of shape {shape}")

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._typing import Floats, Labelsets, Mask
+from labelsure._typing import Floats, LabelNames, Labelsets, Mask
 from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import check_label_names, stack_rows
+from labelsure.labelset_rows import refuse_other_labels, stack_rows
 from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable, are_counted, expect, is_count, is_number
+from labelsure.saving import Savable
 
 N_FOLDS = 5
 LEVEL = 0.95
@@ -100,7 +100,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         """
         self._check_parameters()
         parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
-        self.label_names_ = _common_names(parts)
+        self.label_names_, self.n_labels_ = _common_labels(parts)
         self._check_kinds(parts)
         if sample_weights is not None:
             parts = _weigh(parts, sample_weights)
@@ -125,12 +125,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         """
         check_is_fitted(self, "is_kept_")
         check_distribution(dist)
-        if dist.label_names != self.label_names_:
-            raise InputError(
-                f"`dist` must have the labels {_list(self.label_names_)}, in this order, to which "
-                f"the {type(self).__name__} was fitted, got {_list(dist.label_names)}. Fit one for "
-                "these labels."
-            )
+        fitted = f"the fitted {type(self).__name__}"
+        refuse_other_labels(
+            dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, fitted
+        )
         return self._apply(dist, self._kept()) if self.is_kept_ else dist
 
     @abstractmethod
@@ -210,26 +208,6 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
             f"{left_out})."
         )
 
-    def _check_loaded(self) -> None:
-        self._check_parameters()
-        names = self.label_names_
-        is_named = are_counted(names) or (isinstance(names, tuple) and len(names) > 0)
-        expect(
-            is_named and check_label_names(names, len(names)) == names,
-            "`label_names_` must be names of labels",
-        )
-        expect(
-            is_count(self.n_samples_, N_FOLDS) and is_count(self.n_impossible_, 0),
-            "a recalibration must have numbers of instances",
-        )
-        gains = (self.gain_low_, self.gain_, self.gain_high_)
-        expect(
-            all(map(is_number, gains)) and sorted(gains) == list(gains),
-            "the gain must lie within its interval",
-        )
-        kept = not self.gate or self._passes()
-        expect(self.is_kept_ is bool(kept), "`is_kept_` must be what the gate says")
-
 
 def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float, float, float]:
     """Return the mean and the ends of its 95 % interval, by Student's t.
@@ -268,25 +246,22 @@ def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:
     """Return the parts with their weights, without instances that have none."""
     checked = []
     for part, given in zip(parts, sample_weights, strict=True):
-        weights = check_weights(given, len(part.dist))
+        weights = check_weights(given, len(part.dist), part.dist.index)
         checked.append(part._replace(weights=weights).take(weights > 0))
     return checked
 
 
-def _common_names(parts: list[Part]) -> tuple[str, ...]:
-    """Return the names of the labels, which all batches must share."""
+def _common_labels(parts: list[Part]) -> tuple[LabelNames, int]:
+    """Return the names and the number of the labels, which all batches must share."""
     if not parts:
         raise InputError("`dists` must hold at least one batch of distributions, got none.")
-    names = parts[0].dist.label_names
+    first = parts[0].dist
     for part in parts:
-        if part.dist.label_names != names:
-            raise InputError(
-                f"`dists` must all have the same labels in one order, got {_list(names)} and "
-                f"{_list(part.dist.label_names)}."
-            )
-    return names
-
-
-def _list(names: tuple[str, ...], most: int = 6) -> str:
-    more = f", ... ({len(names)})" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+        refuse_other_labels(
+            part.dist.label_names,
+            part.dist.n_labels,
+            first.label_names,
+            first.n_labels,
+            "the first batch",
+        )
+    return first.label_names, first.n_labels

@@ -6,7 +6,7 @@ Section 13 of `docs/algorithms.md` has the formulas.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -16,7 +16,6 @@ from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import IndependentLabels, LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.recalibration._gate import Part, Recalibration, join_truth, n_standard_errors
-from labelsure.saving import expect
 
 LARGEST_LOGIT = 36.0
 """Of a probability: beyond, 1 - p cannot be told from 0."""
@@ -105,21 +104,12 @@ class LabelwiseCalibration(Recalibration):
     def _describe_learned(self) -> str:
         return f" ({self.method})"
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        is_curve = METHODS[self.method].is_curve
-        expect(
-            len(self.curves_) == len(self.label_names_) and all(map(is_curve, self.curves_)),
-            f"`curves_` must have a curve ({self.method}) for each label",
-        )
-
 
 class Method(NamedTuple):
-    """How curves are learned from logits, truth and weights, read at logits, and recognised."""
+    """How curves are learned from logits, truth and weights, and read at logits."""
 
     learn: Callable[[Floats, Labelsets, Floats | None], list[Floats]]
     read: Callable[[Floats, Floats], Floats]
-    is_curve: Callable[[Any], bool]
 
 
 def _learn_sigmoids(logits: Floats, Y: Labelsets, weights: Floats | None) -> list[Floats]:
@@ -200,25 +190,9 @@ def _read_steps(curve: Floats, logits: Floats) -> Floats:
     return np.interp(logits, curve[0], curve[1])
 
 
-def _is_array_of_two(curve: Any) -> bool:
-    is_array = isinstance(curve, np.ndarray) and curve.dtype == np.float64 and curve.ndim == 2
-    return is_array and len(curve) == 2 and curve.size > 0 and bool(np.isfinite(curve).all())
-
-
-def _is_sigmoid(curve: Any) -> bool:
-    return _is_array_of_two(curve) and curve.shape == (2, 1)
-
-
-def _is_steps(curve: Any) -> bool:
-    if not _is_array_of_two(curve):
-        return False
-    rises = bool((np.diff(curve, axis=1) >= 0).all())
-    return rises and bool(curve[1, 0] > 0) and bool(curve[1, -1] < 1)
-
-
 METHODS: dict[str, Method] = {
-    "sigmoid": Method(_learn_sigmoids, _read_sigmoid, _is_sigmoid),
-    "isotonic": Method(_learn_steps, _read_steps, _is_steps),
+    "sigmoid": Method(_learn_sigmoids, _read_sigmoid),
+    "isotonic": Method(_learn_steps, _read_steps),
 }
 
 

@@ -15,7 +15,6 @@ from scipy.optimize import minimize_scalar
 from labelsure._typing import Floats
 from labelsure.distributions import LabelsetDistribution
 from labelsure.recalibration._gate import Part, Recalibration, join_truth
-from labelsure.saving import expect, is_number
 
 LEAST, LARGEST = 0.01, 100.0
 """Beyond, a distribution is a point mass or uniform for all that matters: only instances that are
@@ -129,14 +128,3 @@ class TemperatureScaling(Recalibration):
     def _describe_learned(self) -> str:
         limit = ", which is its limit" if self._is_at_limit else ""
         return f", temperature {self.found_temperature_:.4g}{limit}"
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        expect(
-            is_number(self.found_temperature_, LEAST, LARGEST),
-            f"`found_temperature_` must lie within [{LEAST:g}, {LARGEST:g}]",
-        )
-        expected = self.found_temperature_ if self.is_kept_ else 1.0
-        expect(
-            self.temperature_ == expected, "`temperature_` must be the one found if kept, 1 if not"
-        )

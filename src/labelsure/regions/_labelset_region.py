@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +14,8 @@ from labelsure._notebook import ShownBySentence
 from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution, LabelsetTable, check_distribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names, check_labelsets, given_names, index_of
-from labelsure.named_rows import align_rows
+from labelsure.labelset_rows import refuse_other_labels
+from labelsure.named_labelsets import GivenLabelsets
 from labelsure.partial_labelsets import OPEN
 from labelsure.regions._conformal_ranks import (
     quantile_for_coverage,
@@ -27,7 +26,7 @@ from labelsure.regions._mixed_votes import MixedVotes, Source
 from labelsure.regions._region_answers import RegionLabelsets, mark_labels
 from labelsure.regions._region_scores import SCORES, lower_by_rounding
 from labelsure.regions._region_sentences import say_coverage, say_precision, say_recall
-from labelsure.saving import Savable, expect
+from labelsure.saving import Savable
 from labelsure.selection import check_groups, check_share
 
 MARGINAL = "marginal"
@@ -138,7 +137,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled instance, got none.")
         names = self._group_names(groups, dist)
-        self.label_names_ = tuple(dist.label_names)
+        columns = None if isinstance(Y, np.ndarray) else GivenLabelsets.read(Y, "Y").label_names
+        self.label_names_, self.n_labels_ = dist.label_names or columns, dist.n_labels
         generator = np.random.default_rng(self.random_state)
         shuffled = generator.permutation(len(truth))  # what tests of a precision rest on
         kept = self._keep(source, truth, generator)
@@ -167,12 +167,9 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         dist = check_distribution(dist).with_dense_rows()
         source = self._source(dist)
-        known, here = given_names(self.label_names_), given_names(dist.label_names)
-        if dist.n_labels != len(self.label_names_) or (known and here and known != here):
-            raise InputError(
-                "The labels of `dist` must be those that the region was fitted to, in the same "
-                f"order: {self.label_names_[:5]} and so on, got {tuple(dist.label_names)[:5]}."
-            )
+        refuse_other_labels(
+            dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "the fitted region"
+        )
         names = self._known_groups(groups, dist)
         thresholds = self._for_each(self.quantile_, names)
         if self.coverage is not None:
@@ -208,7 +205,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     ) -> RegionLabelsets:
         return RegionLabelsets(
             values,
-            source.label_names,
+            source.label_names or self.label_names_,
             source.index,
             log_thresholds=logs,
             is_empty=is_empty,
@@ -255,9 +252,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _group_names(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
         if groups is None:
             return np.full(len(dist), ALL)
-        order = align_rows(index_of(groups), dist.index, name="groups", beside="the distribution")
-        names = check_groups(groups, None, len(dist))
-        return names if order is None else names[order]
+        return check_groups(groups, dist.index, len(dist), "the distribution")
 
     def _known_groups(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
         if (groups is not None) != self.has_groups_:
@@ -335,35 +330,3 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if self.precision is None:
             return f"{said}."
         return f"{said}; {say_precision(self.precision, certain_from, self.level)}."
-
-    def _check_loaded(self) -> None:
-        """Work out again what follows from what is kept, and compare."""
-        self.check_parameters()
-        n_labels = len(check_label_names(self.label_names_, len(self.label_names_)))
-        expect(isinstance(self.has_groups_, bool), "`has_groups_` must be True or False")
-        names = list(self.calibration_)
-        expect(self.has_groups_ or names == [ALL], f"without groups there is one, {ALL!r}")
-        wanted = set(self._shapes(0, n_labels))
-        for name, kept in self.calibration_.items():
-            expect(isinstance(name, str), "`calibration_` must have an entry for each group")
-            expect(set(kept) == wanted, f"`calibration_` must hold {', '.join(sorted(wanted))}")
-            n_samples = len(next(iter(kept.values())))
-            for key, shape in self._shapes(n_samples, n_labels).items():
-                proper = isinstance(kept[key], np.ndarray) and kept[key].shape == shape
-                proper = proper and kept[key].dtype.kind in "if" and not np.isnan(kept[key]).any()
-                expect(n_samples > 0 and proper, f"`{key}` must have numbers for each instance")
-            if "truth" in kept:
-                check_labelsets(kept["truth"], name="truth")
-        again = copy(self)
-        again._set_thresholds()
-        for name in ("quantile_", "certain_from_", "n_samples_", "message_"):
-            same = repr(getattr(self, name)) == repr(getattr(again, name))
-            expect(same, f"`{name}` must be what follows from the labelled instances")
-
-    def _shapes(self, n_samples: int, n_labels: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of everything that `_keep` keeps."""
-        if self.coverage is not None:
-            return {"scores": (n_samples,)}
-        by_label = {"truth": True, "marginals": self._uses_marginals}
-        by_label["maxima"] = self.score != MARGINAL
-        return {key: (n_samples, n_labels) for key, is_kept in by_label.items() if is_kept}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from labelsure._typing import Floats, Labelsets
+from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.distributions import (
     IndependentLabels,
     LabelsetTable,
@@ -28,7 +28,7 @@ class Source(Protocol):
         """The number of labels."""
 
     @property
-    def label_names(self) -> tuple[str, ...]:
+    def label_names(self) -> LabelNames:
         """Their names."""
 
     @property
@@ -88,7 +88,7 @@ class MixedVotes:
         return self.votes.n_labels
 
     @property
-    def label_names(self) -> tuple[str, ...]:
+    def label_names(self) -> LabelNames:
         """Their names."""
         return self.votes.label_names
 

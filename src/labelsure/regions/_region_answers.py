@@ -60,7 +60,7 @@ class RegionLabelsets(PartialLabelsets):
 
     Parameters
     ----------
-    values, label_names, index, gap, maximin, spread
+    values, label_names, index, gap
         As for `PartialLabelsets`.
     log_thresholds
         (n,) the region holds the labelsets with at least this log-probability: -inf for all of

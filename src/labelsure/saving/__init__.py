@@ -2,23 +2,11 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.saving._file_format import damaged
-from labelsure.saving._fitted_attributes import (
-    are_counted,
-    expect,
-    is_array,
-    is_count,
-    is_number,
-)
 from labelsure.saving._savable import Savable, load, read_description
 
 __all__ = [
     "Savable",
-    "are_counted",
     "damaged",
-    "expect",
-    "is_array",
-    "is_count",
-    "is_number",
     "load",
     "read_description",
 ]

@@ -57,7 +57,6 @@ OWN_TYPES = (
     "labelsure.estimation.TrainingGain",
     "labelsure.estimation.View",
     "labelsure.input_columns.ColumnRole",
-    "labelsure.sparse_rows.CountedNames",
 )
 """Every type of this package that a fitted model consists of."""
 

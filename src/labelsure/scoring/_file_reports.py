@@ -107,6 +107,7 @@ def _predict_with_truth(
         known,
         repr(Path(truth).name),
         labels=model.label_names_,
+        n_labels=model.n_labels_,
         label_column=label_column,
         sep=sep,
         id_column=by,

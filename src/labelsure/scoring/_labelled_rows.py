@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,7 @@ class LabelledRows:
         if named_by is None and ROW not in frame.columns:
             raise InputError(
                 f"The truth in {where} must say which rows it is about: by a column of ids that "
-                "the input has as well (name it with `id_column`, `--id`), or by a column "
+                "the input has as well (name it with `id_column`), or by a column "
                 f"{ROW!r} with positions in the file from 0, as `labelsure score` writes it."
             )
         by_row = named_by is None
@@ -89,6 +90,7 @@ class LabelledRows:
             frame.drop(columns=places, errors="ignore"),
             where,
             labels=model.label_names_,
+            n_labels=model.n_labels_,
             label_column=label_column,
             sep=sep,
             id_column=named_by,
@@ -102,7 +104,6 @@ class LabelledRows:
 
     def check_files(self, paths: list[Any]) -> None:
         """Refuse positions where it is not clear in which file, and files that are not there."""
-        known = {Path(path).name for path in paths}
         if self.id_column is not None:
             return
         if self.files is None:
@@ -112,17 +113,20 @@ class LabelledRows:
                     "input has several files."
                 )
             return
-        missing = next((name for name in self.files if Path(name).name not in known), None)
-        if missing is not None:
-            raise InputError(
-                f"The truth in {self.where} must be about files of the input, {missing!r} is none."
-            )
+        for name in dict.fromkeys(self.files):
+            found = {str(path) for path in paths if _ends_in(path, name)}
+            if len(found) != 1:
+                what = "several" if found else "none"
+                raise InputError(
+                    f"The truth in {self.where} must be about files of the input, {name!r} is "
+                    f"{what} of them. Write the column {FILE!r} as `labelsure score` does."
+                )
 
     def of_file(self, path: Any) -> LabelledRows:
         """Return the rows that may be in a file."""
         if self.files is None:
             return self
-        mine = np.array([Path(name).name == Path(path).name for name in self.files])
+        mine = np.array([_ends_in(path, name) for name in self.files], dtype=bool)
         return replace(
             self,
             labelsets=self.labelsets[mine],
@@ -141,6 +145,12 @@ class LabelledRows:
                     f"Each row of {self.where} must be one row of the input, but {name!r} {what} "
                     f"({int(wrong.sum())} such rows)."
                 )
+
+
+def _ends_in(path: Any, name: str) -> bool:
+    """Whether a file is the one that a name means, from the working folder or one above it."""
+    parts, place = Path(os.path.normpath(name)).parts, Path(os.path.abspath(path))
+    return place.parts[-len(parts) :] == parts or Path(os.path.abspath(name)) == place
 
 
 def _read_positions(column: pd.Series[Any], where: str) -> pd.Index:

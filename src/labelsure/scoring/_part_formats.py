@@ -127,7 +127,8 @@ def _schema_of(frame: pd.DataFrame) -> Any:
         if name in NAME_COLUMNS or (name.startswith("top_") and not name.endswith("_probability")):
             return pa.list_(pa.string())
         kind = frame[name].dtype.kind
-        return {"f": pa.float64(), "i": pa.int64(), "b": pa.bool_()}.get(kind, pa.string())
+        kinds = {"f": pa.float64(), "i": pa.int64(), "u": pa.uint64(), "b": pa.bool_()}
+        return kinds.get(kind, pa.string())
 
     return pa.schema([(str(name), type_of(str(name))) for name in frame])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from labelsure._folder_locks import LOCK, OWNER, hold_folder, make_folder
-from labelsure._storage import remove_leftovers, write_text
+from labelsure._storage import is_stream, remove_leftovers, write_text
 from labelsure.errors import InputError
 
-MANIFEST, NOTES = "_manifest.json", "_notes"
-"""Names that begin with an underscore are no data to whoever reads a folder of parts."""
+MANIFEST, NOTES, BAD_ROWS = "_manifest.json", "_notes", "_bad_rows"
+"""Names that begin with an underscore are no data to whoever reads a folder of parts. The manifest
+is the mark of a folder that is ours; the last says which file this run writes bad rows to."""
+
+OWN_NAMES = (MANIFEST, NOTES, BAD_ROWS, LOCK, OWNER)
+PART = re.compile(r"part-[0-9]{5,}\.(json|jsonl|csv|tsv|parquet)")
 
 WORDS = {
     "labelsure": "version of labelsure",
@@ -40,8 +46,20 @@ class PartsFolder:
 
     def __init__(self, out: Path, *, keeps_parts: bool) -> None:
         self.out, self.keeps_parts = out, keeps_parts
-        self.path = out if keeps_parts else out.with_name(f"{out.name}.parts")
-        self.notes = self.path / NOTES
+        self.path = out if keeps_parts else self._beside
+
+    @property
+    def notes(self) -> Path:
+        """The folder of what is known of the parts."""
+        return self.path / NOTES
+
+    @property
+    def _beside(self) -> Path:
+        return self.out.with_name(f"{self.out.name}.parts")
+
+    @property
+    def _old(self) -> Path:
+        return self.out.with_name(f"{self.out.name}.old")
 
     def part_path(self, number: int, suffix: str) -> Path:
         """Return the file of a part."""
@@ -82,6 +100,10 @@ class PartsFolder:
         overwrite
             Whether what another run has written may be removed.
         """
+        if overwrite and self.keeps_parts and _find_change(self.path, manifest):
+            self.path = self._beside  # what is there stays until the new parts are whole
+            if self._old.exists():
+                raise _already_exists(self._old)
         self._check_out(overwrite)
         make_folder(self.path, "The folder of the parts")
         with hold_folder(self.path, "the folder of the parts"):
@@ -94,65 +116,122 @@ class PartsFolder:
                 yield
             except BaseException:
                 if not any(self.notes.iterdir()):  # nothing to go on with
-                    self._remove()
+                    _remove(self.path)
                 raise
         if not self.keeps_parts:
-            self._remove()
+            _remove(self.path)
+        elif self.path != self.out:
+            self._replace()
 
-    def _remove(self) -> None:
-        """Remove the folder with all that a run writes into it, and nothing else."""
-        shutil.rmtree(self.notes)
-        names = [MANIFEST, LOCK, OWNER]
-        for path in (*self.path.glob("part-*"), *(self.path / name for name in names)):
-            path.unlink(missing_ok=True)
-        with suppress(OSError):  # something else is in it
-            self.path.rmdir()
+    def _replace(self) -> None:
+        """Put the new folder in the place of the old one; what is not ours moves along."""
+        old = self._old
+        os.rename(self.out, old)
+        os.rename(self.path, self.out)
+        _remove(old)
+        for entry in [] if not old.is_dir() else list(old.iterdir()):
+            if not (self.out / entry.name).exists():
+                os.rename(entry, self.out / entry.name)
+        with suppress(OSError):
+            old.rmdir()
+
+    def check_bad_rows(self, path: Path, *, overwrite: bool) -> None:
+        """Refuse to replace a file of bad rows that this run has not written.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        overwrite
+            Whether it may be replaced all the same.
+        """
+        mark, name = self.path / BAD_ROWS, str(path.absolute())
+        is_own = mark.is_file() and mark.read_text(encoding="utf-8") == name
+        if path.exists() and not (is_stream(path) or is_own or overwrite):
+            raise _already_exists(path)
+        write_text(mark, name)
 
     def _check_out(self, overwrite: bool) -> None:
         """Refuse to replace what is no part of the same run."""
-        is_begun = (self.path / MANIFEST).is_file()
-        if self.keeps_parts:
-            is_taken = self.out.is_file() or (self.out.is_dir() and any(self.out.iterdir()))
-            if is_taken and not is_begun:
-                raise InputError(
-                    f"The folder {str(self.out)!r} must be new or empty, or hold parts of the same "
-                    "run; something else is there. Choose another name."
-                )
-        elif self.out.is_dir() or (self.out.exists() and not overwrite and not is_begun):
+        is_begun = _read_manifest(self.path) is not None
+        if self.path.is_dir() and not is_begun and any(map(_is_foreign, self.path.iterdir())):
             raise InputError(
-                f"{str(self.out)!r} is there already. Choose another name, or say `overwrite` to "
-                "replace a file."
+                f"The folder {str(self.path)!r} must be new or empty, or hold parts of the same "
+                "run; it holds something else. Choose another name for the output."
             )
+        if self.path == self.out and self.out.is_file():
+            raise InputError(
+                f"The output {str(self.out)!r} has no suffix and must be a folder, it is a file. "
+                "Choose another name."
+            )
+        if not self.keeps_parts and (
+            self.out.is_dir() or (self.out.exists() and not overwrite and not is_begun)
+        ):
+            raise _already_exists(self.out)
 
     def _compare(self, manifest: dict[str, Any], overwrite: bool) -> None:
         """Refuse to mix parts of different runs, or remove those of the other one."""
-        path = self.path / MANIFEST
-        if not path.is_file():
-            return
-        try:
-            before = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            before = {}
-        now = json.loads(json.dumps(manifest))
-        changed = [
-            key for key in now if not isinstance(before, dict) or before.get(key) != now[key]
-        ]
-        if not changed:
+        change = _find_change(self.path, manifest)
+        if not change:
             return
         if not overwrite:
             raise InputError(
-                f"The folder {str(self.path)!r} holds parts of another run: other "
-                f"{_describe_change(changed[0], before, now)}. Run the same command as before to "
-                "go on with it, choose another name for the output, or say `overwrite` to begin "
-                "again."
+                f"The folder {str(self.path)!r} holds parts of another run: other {change}. Run "
+                "the same command as before to go on with it, choose another name for the output, "
+                "or say `overwrite` to begin again."
             )
-        for old in (*self.path.glob("part-*"), *self.notes.glob("part-*")):
-            old.unlink()
+        for folder in (self.path, self.notes):
+            for old in folder.iterdir() if folder.is_dir() else ():
+                if PART.fullmatch(old.name):
+                    old.unlink()
 
 
-def _describe_change(key: str, before: Any, now: dict[str, Any]) -> str:
+def _remove(folder: Path) -> None:
+    """Remove a folder with all that a run writes into it, and nothing else."""
+    own = [path for path in folder.iterdir() if not _is_foreign(path)]
+    shutil.rmtree(folder / NOTES, ignore_errors=True)
+    for path in sorted(own, key=lambda path: path.name == MANIFEST):  # the mark at last
+        if path.name != NOTES:
+            path.unlink(missing_ok=True)
+    with suppress(OSError):  # something else is in it
+        folder.rmdir()
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether an entry of a folder is not one that a run writes; parts only count with a mark."""
+    if _read_manifest(path.parent) is None:
+        return path.name not in (LOCK, OWNER)
+    return not PART.fullmatch(path.name) and path.name not in OWN_NAMES
+
+
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest that marks a folder as ours; None where there is none."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "labelsure" in found else None
+
+
+def _already_exists(path: Path) -> InputError:
+    return InputError(
+        f"{str(path)!r} exists already. Choose another name, or say `overwrite` to replace a file."
+    )
+
+
+def _find_change(folder: Path, manifest: dict[str, Any]) -> str:
+    """Return what a run differs in from that whose parts are in a folder; "" where in nothing."""
+    before = _read_manifest(folder)
+    if before is None:
+        return ""
+    now = json.loads(json.dumps(manifest))
+    changed = [key for key in now if before.get(key) != now[key]]
+    return _describe_change(changed[0], before, now) if changed else ""
+
+
+def _describe_change(key: str, before: dict[str, Any], now: dict[str, Any]) -> str:
     words = WORDS[key]
-    if key != "settings" or not isinstance(before, dict) or not isinstance(before.get(key), dict):
+    if key != "settings" or not isinstance(before.get(key), dict):
         return words
     names = [name for name in now[key] if now[key][name] != before[key].get(name)]
     told = ", ".join(f"{name} was {before[key].get(name)}, is {now[key][name]}" for name in names)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from labelsure._kernels.threads import n_threads
 from labelsure._processes import TaskFailure, watched_workers
-from labelsure._storage import expand_path, write_whole
+from labelsure._storage import check_outputs, expand_path, is_stream, send_file, write_output
 from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath
-from labelsure.errors import DataError, InputError
+from labelsure.errors import DataError, InputError, UnseenValuesWarning
 from labelsure.saving._file_format import current_version
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, check_suffix
 from labelsure.scoring._parts_folder import PartsFolder
@@ -30,6 +34,9 @@ from labelsure.table_files import UNIT_ROWS, Unit, list_units
 
 FOLDER_SUFFIX = ".parquet"
 """Of the parts of a folder, which has no suffix to say another one."""
+
+STREAM_SUFFIX = ".csv"
+"""What a device or a pipe gets whose name has no suffix."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,7 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     open_cost: float | None = None,
+    spreadsheet_safe: bool = False,
     audit: int | None = None,
     seed: int = 0,
     bad_rows: AnyPath | None = None,
@@ -123,11 +131,15 @@ def score_files(
         Files or folders, as for `labelsure.table_files.list_units`.
     out
         A name that ends in .csv, .tsv, .jsonl or .parquet: a file. Without a suffix: a folder of
-        Parquet files, a part for each unit.
+        Parquet files, a part for each unit. A device or a pipe gets CSV, unless its suffix says
+        another format, once all rows are scored.
     id_column
         The input's column of identifiers; None for that of the model, if it has one.
     top, probabilities, sep, open_cost
         As of `Assessment.to_frame`; `sep` is for CSV alone, which has no lists.
+    spreadsheet_safe
+        Put an apostrophe before texts of CSV that begin with =, +, - or @, which spreadsheets take
+        for formulas. By default data are written as they are.
     audit
         How many rows chance chooses, so that their labels say something about all of them.
     seed
@@ -163,10 +175,12 @@ def score_files(
     >>> run.n_rows, list(table.columns[:4])
     (200, ['file', 'row', 'predicted', 'probability'])
     """
+    inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     n_jobs = check_jobs(n_jobs, n_threads())
-    settings = TableSettings(top, probabilities, sep, id_column, open_cost)
-    target = _find_target(out)
+    settings = TableSettings(top, probabilities, sep, id_column, open_cost, spreadsheet_safe)
+    path = expand_path(out)
     aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
+    check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
     file = ModelFile.find(expand_path(model), tuple(trust))
     file.load()  # what is wrong with it is said before anything is written
     units = list_units(inputs, rows=rows_per_unit)
@@ -178,17 +192,35 @@ def score_files(
         "rows_per_unit": rows_per_unit,
         "settings": {**asdict(settings), "audit": audit, "seed": seed},
     }
-    execution = _Execution(target, len(units), progress or (lambda event: None))
-    with target.folder.locked(manifest, overwrite=overwrite), watched_workers():
-        tasks = [
-            execution.make_task(unit, file, settings, rows, sets_aside=aside is not None)
-            for unit, rows in zip(units, audited, strict=True)
-        ]
-        execution.run(tasks, n_jobs, scheduler)
-        execution.write_bad_rows(aside)
-        execution.join()
+    with ExitStack() as stack:
+        place = path
+        if is_stream(path):
+            folder = stack.enter_context(TemporaryDirectory())
+            place = Path(folder) / f"predictions{check_suffix(path.suffix or STREAM_SUFFIX)}"
+        target = _find_target(place, is_folder=str(out).endswith("/"))
+        if spreadsheet_safe and FORMATS[target.suffix].has_lists:
+            raise InputError(
+                "`spreadsheet_safe` is for CSV and TSV, which spreadsheets open, got an output in "
+                f"{target.suffix}. Leave it out, or write CSV."
+            )
+        execution = _Execution(target, len(units), progress or (lambda event: None))
+        with target.folder.locked(manifest, overwrite=overwrite), watched_workers():
+            if aside is not None:
+                target.folder.check_bad_rows(aside, overwrite=overwrite)
+            tasks = [
+                execution.make_task(unit, file, settings, rows, sets_aside=aside is not None)
+                for unit, rows in zip(units, audited, strict=True)
+            ]
+            execution.run(tasks, n_jobs, scheduler)
+            execution.write_bad_rows(aside)
+            execution.join()
+        if place != path:
+            send_file(place, path)
+    unseen = {k: text for notes in execution.notes.values() for k, text in notes["unseen"].items()}
+    for text in unseen.values():  # one for each column
+        warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
-    return execution.summarise(n_audited)
+    return replace(execution.summarise(n_audited), out=path)
 
 
 @dataclass(frozen=True)
@@ -199,15 +231,14 @@ class _Target:
     suffix: str
 
 
-def _find_target(out: AnyPath) -> _Target:
-    path = expand_path(out)
-    if not path.suffix or str(out).endswith("/"):
+def _find_target(path: Path, *, is_folder: bool) -> _Target:
+    if not path.suffix or is_folder:
         return _Target(PartsFolder(path, keeps_parts=True), FOLDER_SUFFIX)
     return _Target(PartsFolder(path, keeps_parts=False), check_suffix(path.suffix))
 
 
 def _check_bad_rows(path: Path) -> Path:
-    if path.suffix.lower() != ".jsonl":
+    if path.suffix.lower() != ".jsonl" and not is_stream(path):
         raise InputError(
             f"The file for bad rows must have a name that ends in .jsonl, got {str(path)!r}."
         )
@@ -330,7 +361,7 @@ class _Execution:
                     for row in self.notes[number]["bad_rows"]:
                         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-        write_whole(path, write)
+        write_output(path, write)
 
     def join(self) -> None:
         """Make one file of the parts, unless they stay."""
@@ -343,7 +374,7 @@ class _Execution:
         if not parts:
             raise DataError("The input must have at least one row that can be scored, none can.")
         if not folder.keeps_parts:
-            write_whole(folder.out, lambda temporary: FORMATS[suffix].join(parts, temporary))
+            write_output(folder.out, lambda temporary: FORMATS[suffix].join(parts, temporary))
 
     def summarise(self, n_audited: int) -> ScoreRun:
         notes = list(self.notes.values())

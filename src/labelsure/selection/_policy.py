@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._notebook import ShownBySentence
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelset_rows import index_of
 from labelsure.labelsets import OPEN
 from labelsure.mean_tests import MEAN_TESTS
-from labelsure.metrics import check_accuracies
+from labelsure.named_rows import align_rows
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.saving import Savable, expect, is_array
+from labelsure.saving import Savable
 from labelsure.selection._choices import (
     Choice,
     LabelledScores,
@@ -158,7 +159,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         if groups is None:
             self._fit_shuffled(labelled[order])
         else:
-            names = check_groups(groups, score, len(scores))
+            names = check_groups(groups, index_of(score), len(scores))
             self._fit_groups(labelled[order], names[order])
         if not self.reached_:
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
@@ -184,7 +185,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             )
         if self.policies_ is None:
             return scores >= self.threshold_
-        names = check_groups(groups, score, len(scores))
+        names = check_groups(groups, index_of(score), len(scores))
         unknown = sorted(set(names.tolist()) - set(self.policies_))
         if unknown:
             raise InputError(
@@ -224,6 +225,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
                 f"`score` must have one entry for each of the {len(answers)} answers, got "
                 f"{len(accepted)}."
             )
+        order = align_rows(index_of(score), answers.index, name="score", beside="the answers")
+        accepted = accepted if order is None else accepted[order]
         values = np.where(accepted[:, np.newaxis], answers.values, OPEN)
         return replace(answers, values=values)
 
@@ -297,29 +300,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             raise unknown_name("outcome", self.outcome, MEAN_TESTS)
         if self.family not in FAMILIES:
             raise unknown_name("family", self.family, FAMILIES)
-
-    def _check_loaded(self) -> None:
-        """Fit again to what is kept, and compare: the rest follows from it."""
-        self.check_parameters()
-        again = clone(self)
-        again.policies_ = None
-        if self.policies_ is None:
-            shape = (self.n_samples_,)
-            is_proper = is_array(self.scores_, shape) and is_array(self.accuracies_, shape)
-            expect(is_proper, "`scores_` and `accuracies_` must have a number for each instance")
-            values = check_accuracies(self.accuracies_, "accuracies_")
-            MEAN_TESTS[self.outcome].check(values)
-            again._fit_shuffled(LabelledScores(self.scores_, values))
-        else:
-            for name, policy in self.policies_.items():
-                is_part = isinstance(name, str) and isinstance(policy, AcceptPolicy)
-                expect(is_part, "`policies_` must hold a policy for the name of each group")
-                same = policy.policies_ is None and policy.get_params() == self.get_params()
-                expect(same, f"the policy of group {name!r} must have the parameters of all")
-            again._join_groups(self.policies_)
-        for name in ("n_samples_", "threshold_", "coverage_", "bound_", "n_needed_", "message_"):
-            same = repr(getattr(self, name)) == repr(getattr(again, name))  # NaN is like NaN
-            expect(same, f"`{name}` must be what follows from scores and accuracies")
 
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""

@@ -18,6 +18,7 @@ from labelsure._typing import AnyPath
 from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_dataset
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelset_rows import show_names
 
 CLASSIFIERS = {
     name: f"labelsure.classifiers.{name}"
@@ -104,7 +105,7 @@ class ClassSpec:
             raise InputError(
                 f"The class of {self.where}, {self.path!r}, is in a module outside of the "
                 "installed packages, and importing a module runs it. If you know what it does, "
-                "pass `trust_imports=True` (`--trust-imports` at the command line)."
+                "pass `trust_imports`."
             )
 
     def build(self, **more: Any) -> Any:
@@ -242,7 +243,7 @@ class StudyData:
     @property
     def checksum(self) -> str:
         """SHA-256 of the source together with which labels are taken from it."""
-        names = "\n".join(self.data.label_names)
+        names = "\n".join(show_names(self.data.label_names, self.data.n_labels))
         shape = f"{self.data.n_samples} {self.data.n_features}"
         parts = [self.data.checksum, shape, names]
         if self.columns:  # only where there are any, so that cells of earlier versions stay valid

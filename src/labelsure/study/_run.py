@@ -179,8 +179,8 @@ def run_study(
     folder = out if isinstance(out, RunFolder) else RunFolder(out)
     with folder.locked(), watched_workers():
         sets = {source.key: source.load(data_dir) for source in plan.datasets}
-        folder.write_text("plan.toml", tomli_w.dumps(plan.to_dict()))
         manifest = folder.start_manifest(plan, sets, n_jobs, started)
+        folder.write_text("plan.toml", tomli_w.dumps(plan.to_dict()))
         execution = _Execution(plan, sets, folder, manifest, progress or (lambda event: None))
         return execution.compute(n_jobs, scheduler)
 

@@ -16,8 +16,8 @@ from typing import Any, Self
 
 import pandas as pd
 
-from labelsure._folder_locks import hold_folder, make_folder
-from labelsure._storage import expand_path, remove_leftovers, write_text
+from labelsure._folder_locks import LOCK, OWNER, hold_folder, make_folder
+from labelsure._storage import expand_path, is_leftover, remove_leftovers, write_text
 from labelsure._typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._kept_frames import read_frame
@@ -77,6 +77,7 @@ class RunFolder:
         if self._is_locked:
             yield self
             return
+        self._check_mark()
         make_folder(self.path, "The run folder")
         make_folder(self.cells, "The run folder")
         with hold_folder(self.path, "the run folder"):
@@ -89,6 +90,23 @@ class RunFolder:
                     self.manifest.complete()
             finally:
                 self._is_locked = False
+
+    def _check_mark(self) -> None:
+        """Refuse a folder of something else, whose files a run would replace."""
+        is_run = (self.path / "manifest.json").is_file() and self.cells.is_dir()
+        if is_run or not self.path.is_dir():
+            return
+        begun = {LOCK, OWNER, "cells"}
+        others = sorted(
+            path.name
+            for path in self.path.iterdir()
+            if path.name not in begun and not is_leftover(path)
+        )
+        if others:
+            raise InputError(
+                f"The run folder {str(self.path)!r} must be new or empty, or hold a run; it holds "
+                f"{others[0]!r} and no manifest of a run. Choose another folder."
+            )
 
     @property
     def cells(self) -> Path:

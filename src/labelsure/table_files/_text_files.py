@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -294,7 +295,7 @@ class JsonLinesFile(FileKind):
 
         rows = [
             _read_object(line, unit.first_row + number, unit)
-            for number, line in enumerate(line for line in _split_lines(read_range(unit)) if line)
+            for number, line in enumerate(filter(None, _split_lines(read_range(unit))))
         ]
         names = list(columns or dict.fromkeys(key for row in rows for key in row))
         values = {name: pd.Series([row.get(name) for row in rows], dtype=object) for name in names}
@@ -302,7 +303,14 @@ class JsonLinesFile(FileKind):
 
 
 def _split_lines(content: bytes) -> list[bytes]:
-    return content.replace(b"\r", b"\n").split(b"\n")
+    return [line.strip() for line in content.replace(b"\r", b"\n").split(b"\n")]
+
+
+def _find_line(file: Path, row: int) -> int:
+    """Return the line of a row of JSONL, from 1, blank lines counted."""
+    with open(file, "rb") as stream:
+        lines = (number for number, line in enumerate(stream, start=1) if line.strip())
+        return next(islice(lines, row, None), row + 1)
 
 
 def _read_object(line: bytes, row: int, unit: Unit) -> dict[str, Any]:
@@ -310,7 +318,8 @@ def _read_object(line: bytes, row: int, unit: Unit) -> dict[str, Any]:
         value = json.loads(line.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError) as error:
         raise DataError(
-            f"Row {row} of {unit.where} (rows count from 0) must be JSON on one line, but it is "
-            f"not: {first_line(error)}. Mend or drop that row."
+            f"Row {row} of {unit.where} (rows count from 0, this is line "
+            f"{_find_line(Path(unit.path), row)}) must be JSON on one line, but it is not: "
+            f"{first_line(error)}. Fix or drop that row."
         ) from error
     return value if isinstance(value, dict) else {VALUE_COLUMN: value}

@@ -24,6 +24,9 @@ UNIT_ROWS = 2048
 the same wherever they are computed. So many rows of a thousand features are 16 MiB, and scoring
 them takes from a tenth of a second to some seconds, far longer than to hand a unit to a worker."""
 
+MAX_UNIT_ROWS = 2**31
+"""No file that fits into memory has more, and machine integers hold it."""
+
 KINDS: dict[str, FileKind] = {
     ".csv": CsvFile(),
     ".tsv": CsvFile("\t"),
@@ -63,6 +66,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
     """
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError(f"`rows` must be a whole number of rows, at least 1, got {rows!r}.")
+    rows = min(rows, MAX_UNIT_ROWS)
     paths = _find_files(inputs)
     _check_same_columns(paths)
     found = [unit for path in paths for unit in kind_of(path.file).cut(path, rows)]
@@ -154,6 +158,12 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath]) -> list[TablePath]:
 
 def _split_array(given: AnyPath) -> TablePath:
     """Return the file and the array of ``data.npz:scores``."""
+    scheme, mark, _ = str(given).partition("://")
+    if mark and scheme.isalnum():
+        raise InputError(
+            f"The input must be a file or folder of this machine, got {str(given)!r}. Copy it "
+            "here, or mount it."
+        )
     name, colon, array = str(given).rpartition(":")
     if colon and name.lower().endswith(".npz"):
         return TablePath(expand_path(name), array)
@@ -172,7 +182,14 @@ def _files_of(path: TablePath) -> list[TablePath]:
         raise DataError(
             f"The folder {str(path.file)!r} cannot be read: {error.strerror}."
         ) from error
-    files = [entry for entry in entries if entry.is_file() and entry.name[0] not in "._"]
+    files = [entry for entry in entries if entry.name[0] not in "._"]
+    for entry in files:
+        if not entry.is_file():
+            what = "a folder" if entry.is_dir() else "a link to nothing, a pipe or a device"
+            raise DataError(
+                f"The folder {str(path.file)!r} must hold files only, {entry.name!r} is {what}. "
+                "Name the folders in which the files are, and move away what is no file."
+            )
     if not files:
         raise DataError(
             f"The folder {str(path.file)!r} must hold files with a table, it holds none. Name the "

@@ -14,9 +14,9 @@ from labelsure._limits import TIE
 from labelsure._typing import Floats, Integers, Labelsets, Mask
 from labelsure.distributions import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_names
+from labelsure.labelset_rows import refuse_other_labels
 from labelsure.metrics import Metric, MetricLike, check_empty, get_metric
-from labelsure.saving import Savable, expect, is_number
+from labelsure.saving import Savable
 
 MAX_ROUNDS = 20  # over all labels; a round that gains nothing ends the search, mostly the third
 
@@ -91,7 +91,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
             raise InputError("Thresholds need at least one labelled instance, got none.")
         labelled = _Labelled(dist.marginals(), true, metric, empty)
         chosen = RULES[self.rule](labelled)
-        self.label_names_ = dist.label_names
+        self.label_names_, self.n_labels_ = dist.label_names, dist.n_labels
         self.thresholds_: Any = None if isinstance(chosen, int) else chosen
         self.k_: int | None = chosen if isinstance(chosen, int) else None
         self.accuracy_ = float(labelled.values(self.predict(dist)).mean())
@@ -107,29 +107,12 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         dist = check_distribution(dist).with_dense_rows()
-        if dist.label_names != self.label_names_:
-            raise InputError(
-                "`dist` must have the labels that thresholds were chosen for, in their order, "
-                f"{', '.join(self.label_names_[:5])}, got {', '.join(dist.label_names[:5])}."
-            )
+        refuse_other_labels(
+            dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "these thresholds"
+        )
         if self.k_ is not None:
             return _take_top(dist.marginals(), self.k_)
         return (dist.marginals() >= self.thresholds_).astype(np.int8)
-
-    def _check_loaded(self) -> None:
-        """Compare what a file held with what `fit` leaves behind."""
-        expect(self.rule in RULES, "`rule` must be one of the rules")
-        check_empty(self.empty)
-        n_labels = len(check_label_names(self.label_names_, len(self.label_names_)))
-        if self.rule == "top_k":
-            proper = self.thresholds_ is None and self.k_ in range(n_labels + 1)
-            expect(proper, "`k_` must be a number of labels, without thresholds")
-        else:
-            found = self.thresholds_  # infinite where a label is never predicted
-            proper = isinstance(found, np.ndarray) and found.dtype.kind == "f" and self.k_ is None
-            proper = proper and found.shape == (n_labels,) and bool((found >= 0).all())
-            expect(proper, "`thresholds_` must hold a number from 0 on for each label")
-        expect(is_number(self.accuracy_), "`accuracy_` must be a number")
 
 
 def _take_top(marginals: Floats, k: int) -> Labelsets:

@@ -1,0 +1,185 @@
+"""Outputs of commands are no inputs and whole before they replace anything; devices and pipes."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from scored_files import make_model, make_rows
+
+import labelsure as ls
+from labelsure._pages import Page
+from labelsure.cli import main
+from labelsure.scoring import score_files
+
+N_ROWS = 20
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Inputs of all commands, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    make_model().save(tmp_path / "m")
+    rows = make_rows(N_ROWS)
+    rows.to_json(tmp_path / "in.jsonl", orient="records", lines=True)
+    rows.to_csv(tmp_path / "in.csv", index=False)
+    (tmp_path / "tf").mkdir()
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, size=(60, 2))
+    table = pd.DataFrame(Y, columns=["x", "y"]).assign(size=rng.normal(size=60))
+    table.to_csv(tmp_path / "tf" / "a.csv", index=False)
+    np.savez(tmp_path / "z.npz", scores=0.2 + 0.6 * Y)
+    table[["x", "y"]].to_csv(tmp_path / "truth.csv", index=False)
+    (tmp_path / "names.txt").write_text("x\ny\n")
+    return tmp_path
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "score m in.jsonl --out out.csv --bad-rows in.jsonl",
+        "score m in.jsonl --out bad.jsonl --bad-rows bad.jsonl",
+        "score m in.csv --out in.csv --overwrite",
+        "score m in.csv --out ./link.csv --overwrite",
+        "score m in.csv --out hard.csv --overwrite",
+        "score m tf --out tf/out.csv",
+        "score m in.csv --out m.csv --bad-rows bad.csv",
+        "report m in.csv --out in.csv",
+        "report m in.csv --out m",
+        "report m in.csv --truth truth.csv --out truth.csv",
+        "train tf --labels x,y --out tf/a.csv",
+        "train tf --labels x,y --out tf/model",
+        "calibrate z.npz:scores --truth truth.csv --out z.npz",
+        "calibrate z.npz:scores --truth truth.csv --out truth.csv",
+        "calibrate z.npz:scores --truth truth.csv --labels-from names.txt --out names.txt",
+        "study quick --out tf",
+        "train tf --labels x,y --out -",
+        "calibrate z.npz:scores --truth truth.csv --out -",
+        "study quick --out -",
+    ],
+)
+def test_no_output_is_an_input(folder, words, capsys):
+    (folder / "link.csv").symlink_to("in.csv")
+    os.link(folder / "in.csv", folder / "hard.csv")
+    before = contents(folder)
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err.startswith("labelsure: ")
+    assert contents(folder) == before
+
+
+def test_a_page_may_stand_in_the_folder_of_its_run(folder, monkeypatch, capsys):
+    (folder / "run" / "tables").mkdir(parents=True)
+    (folder / "run" / "scores.parquet").write_text("mine")
+    page = Page("model", {"title": "Study"})
+    monkeypatch.setattr("labelsure.cli._report._report_study", lambda folder, given: page)
+    monkeypatch.setattr(Page, "html", "<!DOCTYPE html>")
+    assert main(["report", "run", "--out", "run/scores.parquet"]) == 2
+    assert (folder / "run" / "scores.parquet").read_text() == "mine"
+    assert main(["report", "run", "--out", "run/report.html"]) == 0
+    assert (folder / "run" / "report.html").read_text() == "<!DOCTYPE html>"
+
+
+def test_bad_rows_replace_no_file_unasked(folder, capsys):
+    (folder / "bad.jsonl").write_text("mine")
+    words = ["score", "m", "in.csv", "--out", "out.csv", "--bad-rows", "bad.jsonl", "--jobs", "1"]
+    assert main(words) == 2
+    assert (folder / "bad.jsonl").read_text() == "mine"
+    assert main([*words, "--overwrite"]) == 0
+    assert (folder / "bad.jsonl").read_text() == ""
+
+
+def test_bad_rows_of_the_same_run_are_written_again(folder):
+    for _ in range(2):
+        score_files("m", "in.csv", "parts", bad_rows="bad.jsonl", n_jobs=1)
+    with pytest.raises(ls.InputError, match="exists already"):
+        score_files("m", "in.csv", "others", bad_rows="bad.jsonl", n_jobs=1)
+
+
+def test_a_folder_stays_until_its_successor_is_whole(folder):
+    score_files("m", "in.csv", "parts", n_jobs=1)
+    (folder / "parts" / "readme.txt").write_text("mine")
+    before = contents(folder / "parts")
+    make_rows(5).drop(columns="a").to_csv("wrong.csv", index=False)
+    with pytest.raises(ls.InputError, match="'a'"):
+        score_files("m", "wrong.csv", "parts", n_jobs=1, overwrite=True)
+    assert contents(folder / "parts") == before
+
+    def stop(event):
+        raise KeyboardInterrupt
+
+    make_rows(7).to_csv("other.csv", index=False)
+    with pytest.raises(KeyboardInterrupt):
+        score_files("m", "other.csv", "parts", n_jobs=1, overwrite=True, progress=stop)
+    assert contents(folder / "parts") == before
+    run = score_files("m", "other.csv", "parts", n_jobs=1, overwrite=True)
+    assert run.n_kept == 1  # what was finished when it was interrupted
+    assert run.out.name == "parts"
+    assert len(pd.read_parquet(folder / "parts" / "part-00000.parquet")) == 7
+    assert (folder / "parts" / "readme.txt").read_text() == "mine"
+    assert not (folder / "parts.parts").exists()
+    assert not (folder / "parts.old").exists()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_without_our_mark_is_not_ours(folder, overwrite):
+    (folder / "w.csv.parts").mkdir()
+    (folder / "w.csv.parts" / "part-00000.csv").write_text("mine")
+    with pytest.raises(ls.InputError, match="holds something else"):
+        score_files("m", "in.csv", "w.csv", n_jobs=1, overwrite=overwrite)
+    assert (folder / "w.csv.parts" / "part-00000.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["score m in.csv --jobs 1", "report m in.csv", "train tf/a.csv --labels x,y --classifier br"],
+)
+def test_devices_stay_devices(folder, words):
+    """Also for root, who may replace them."""
+    device = folder / "null"
+    device.symlink_to("/dev/null")
+    for name in ("/dev/null", str(device)):
+        for more in ([], ["--overwrite"] if words.startswith("score") else []):
+            assert main([*words.split(), "--out", name, *more]) == 0
+    assert device.is_symlink()
+    assert device.is_char_device()
+
+
+def test_a_pipe_gets_the_predictions(folder):
+    pipe = folder / "pipe.jsonl"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    assert main(f"score m in.csv --out {pipe} --jobs 1".split()) == 0
+    reader.join(timeout=60)
+    assert pipe.is_fifo()
+    assert found[0].count(b"\n") == N_ROWS
+
+
+def test_a_link_is_followed(folder):
+    (folder / "elsewhere").mkdir()
+    (folder / "link.csv").symlink_to("elsewhere/out.csv")
+    assert main(["score", "m", "in.csv", "--out", "link.csv", "--jobs", "1"]) == 0
+    assert (folder / "link.csv").is_symlink()
+    assert len(pd.read_csv(folder / "elsewhere" / "out.csv")) == N_ROWS
+
+
+@pytest.mark.parametrize("words", ["score m in.csv --out - --jobs 1", "report m in.csv --out -"])
+def test_standard_output(folder, words):
+    done = subprocess.run(
+        [sys.executable, "-m", "labelsure", *words.split()], capture_output=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (folder / "-").exists()
+    if words.startswith("score"):
+        assert done.stdout.count(b"\n") == N_ROWS + 1
+        assert b"20 predictions" in done.stderr
+    else:
+        assert done.stdout.startswith(b"<!DOCTYPE html>")
