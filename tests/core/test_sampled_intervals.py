@@ -115,9 +115,12 @@ def test_intervals_of_marginals_of_twelve_labels(case, engine):
     dist = ls.ChainMixture(chains, engine=engine, sampled_tolerance=0.03, **settings)
     found = dist.marginal_bounds()
     assert_array_equal(found.value, dist.marginals())
-    assert share_inside(found.low, truth, found.high) >= 0.94  # of 1800
+    inside = (found.low <= truth + 1e-9) & (truth <= found.high + 1e-9)
+    assert inside.all(axis=1).mean() >= 0.91  # all labels together: 95% less two errors of 150
+    assert inside.mean() >= 0.985
     assert ((found.low >= 0) & (found.low <= found.high) & (found.high <= 1)).all()
-    assert np.median((found.high - found.low).max(axis=1)) <= 0.03
+    # The tolerance is that of each label's own interval; those that hold together are wider.
+    assert np.median((found.high - found.low).max(axis=1)) <= 1.5 * 0.03
 
 
 def test_bounds_of_marginals_hold_what_was_not_seen():

@@ -415,3 +415,30 @@ def test_a_model_of_precomputed_probabilities():
     votes.fit(np.repeat(TRUTH[NAMES].to_numpy()[:, None], 2, axis=1), TRUTH[NAMES].to_numpy())
     with pytest.raises(ls.InputError, match="of kind 'votes' does not say how they stand in a fil"):
         InputTable(votes)
+
+
+@pytest.mark.parametrize("form", ["array", "lists"])
+def test_nameless_scores_are_not_matched_with_names(form, tmp_path):
+    tags = [[name for name in NAMES if row[name]] for row in TRUTH.to_dict("records")]
+    truth = write_jsonl(tmp_path / "t.jsonl", [{"labels": some} for some in tags])
+    if form == "array":
+        np.save(tmp_path / "p.npy", SCORES[NAMES].to_numpy())
+        path = tmp_path / "p.npy"
+    else:
+        rows = [{"scores": row} for row in SCORES[NAMES].to_numpy().tolist()]
+        path = write_jsonl(tmp_path / "p.jsonl", rows)
+    with pytest.raises(ls.InputError, match="lists names, and the predictions have none"):
+        calibrate_model(path, truth)
+    model = calibrate_model(path, truth, labels=NAMES, target=0.5)
+    np.testing.assert_array_equal(
+        model.predict_accuracy(read_table(path)), EXPECTED.predict_accuracy(SCORES)
+    )
+
+
+def test_a_model_of_an_array_reads_named_columns_by_name(tmp_path):
+    np.save(tmp_path / "p.npy", SCORES[NAMES].to_numpy())
+    model = calibrate_model(tmp_path / "p.npy", TRUTH[NAMES], target=0.5)
+    expected = model.predict(read_table(tmp_path / "p.npy"))
+    np.testing.assert_array_equal(model.predict(SCORES[["id", "calm", "wet", "cold"]]), expected)
+    with pytest.raises(ls.LabelsureError, match="'calm'"):
+        model.predict(SCORES.rename(columns={"calm": "windy"}))

@@ -18,6 +18,7 @@ from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
 from labelsure.distributions import (
     DenseDistribution,
     EngineSettings,
+    Expected,
     LabelsetDistribution,
     Support,
     check_distribution,
@@ -192,7 +193,9 @@ def decide(
         possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
         than a dense array holds, and for chains that the certified engine computes or that have
         more labels than can be enumerated. Jaccard then goes by a search that evaluates a limited
-        number of labelsets: the answer is the same on every machine.
+        number of labelsets: the answer is the same on every machine. The bound is certain, but for
+        Hamming where marginals come from draws: there it is a 95% bound, from intervals that hold
+        for all labels of an instance together.
     open_cost
         Under Hamming: leave a label open if it would be wrong with a probability above this cost,
         min(p, 1 - p) > `open_cost`. A wrong label costs 1, an open label `open_cost`, both over L.
@@ -292,10 +295,9 @@ def _decide_with_gaps(
         return _decide_in_blocks(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
     gaps = np.empty(len(dist))
-    widen = _SUPPORT_GAPS.get(metric, _add_unseen_spread)
+    decide_known = _SUPPORT_RULES.get(metric, _decide_by_table)
     for rows, known in support:
-        decisions[rows], by_known = _decide_in_blocks(known.table, metric, empty)
-        gaps[rows] = widen(known, decisions[rows], by_known, metric, empty)
+        decisions[rows], gaps[rows] = decide_known(known, metric, empty)
     return decisions, gaps
 
 
@@ -330,7 +332,17 @@ def _take_mode(
 def _take_majority(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    return (dist.marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
+    return _decide_each_label(dist.marginal_bounds())
+
+
+def _decide_each_label(marginals: Expected) -> tuple[Labelsets, Floats]:
+    """Decide each label by its probability; it loses at most |1 - 2p| at the far end of p."""
+    decisions = (marginals.value > 0.5 + TIE).astype(np.int8)
+    if marginals.low is marginals.high:  # exact
+        return decisions, np.zeros(len(decisions))
+    regret = np.where(decisions == 1, 1 - 2 * marginals.low, 2 * marginals.high - 1)
+    is_exact = marginals.low == marginals.high  # a tie within rounding is no loss
+    return decisions, np.where(is_exact, 0.0, np.maximum(regret, 0.0)).mean(axis=1)
 
 
 def _choose_by_size(
@@ -390,27 +402,30 @@ def _best_of_dense_copy(
 
 # Decisions that go by a support: what the labelsets that were not seen add to the gap.
 
-WidenGaps = Callable[[Support, Labelsets, Floats, Metric, float], Floats]
+SupportRule = Callable[[Support, Metric, float], tuple[Labelsets, Floats]]
 
 
-def _add_unseen_spread(
-    known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
-) -> Floats:
+def _decide_by_table(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
     """Count what is open among the seen labelsets with their share, and what the others can add.
 
     The two masses may sum to a hair more than one; no gap is wider than the metric's range.
     """
+    decisions, gaps = _decide_in_blocks(known.table, metric, empty)
     spread = metric.spread(known.table.n_labels, empty=empty)
-    return np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
+    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
 
 
-def _compare_with_largest_unseen(
-    known: Support, decisions: Labelsets, gaps: Floats, metric: Metric, empty: float
-) -> Floats:
+def _take_best_seen(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
     """Only a single unseen labelset can match exactly what the decision does not."""
+    decisions = known.table.mode()
     of_decisions = known.seen_mass * np.exp(known.table.log_prob(decisions))
-    return np.maximum(known.largest_unseen - of_decisions, 0.0)
+    return decisions, np.maximum(known.largest_unseen - of_decisions, 0.0)
 
 
-_SUPPORT_GAPS: dict[Metric, WidenGaps] = {EXACT: _compare_with_largest_unseen}
-"""Metrics whose gap is smaller than the spread of the unseen mass."""
+def _take_likely_labels(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:
+    """Decide by marginals, whose simultaneous intervals make the gap a 95% bound with draws."""
+    return _decide_each_label(known.marginal_bounds())
+
+
+_SUPPORT_RULES: dict[Metric, SupportRule] = {EXACT: _take_best_seen, HAMMING: _take_likely_labels}
+"""Metrics that need not allow for the whole range on the unseen mass."""

@@ -165,12 +165,15 @@ class Support:
         twice with draws, which are themselves elsewhere then.
     largest_unseen
         (n,) the most that a single labelset that was not enumerated can have.
+    marginal_bounds
+        Returns P(y_j = 1) with bounds, which are simultaneous 95% intervals with draws.
     """
 
     table: LabelsetDistribution
     seen_mass: Floats
     unseen_mass: Floats
     largest_unseen: Floats
+    marginal_bounds: Callable[[], Expected]
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ class ChainMixture(LabelsetDistribution):
     *sampled* draws labelsets and evaluates them, which gives unbiased estimates. Left to itself
     ("auto") a mixture is dense up to 16 labels, or 14 with a `PrefixChain`; beyond, it searches for
     a while, draws where that does not meet the tolerance, and says which in `profile().method`.
-    Log-probabilities and samples need no engine. Beyond dense computation the mode is the best that the search found:
-    `profile().high.top` says what another could have.
+    Log-probabilities and samples need no engine. Beyond dense computation the mode is the best that
+    the search found: `profile().high.top` says what another could have.
 
     Parameters
     ----------

@@ -31,6 +31,9 @@ def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:
     small = views.small_unseen
     if views.engine.name == "certified":
         n_searched, n_drawn, small = budget, 0, 0.0
+    elif views.engine.name == "sampled":  # which draws, however small the budget is
+        n_searched = min(n_searched, budget // 2)
+        n_drawn = budget - n_searched
     n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
     goals = Question(unseen=tolerance, certain=True).goals(views.engine.mass)
     bytes_each = max(1, n_searched + n_drawn) * (8 * views.n_labels + 32)
@@ -59,7 +62,9 @@ def _draw_rest(views: ChainViews, rows: Indices, found: Enumeration, n_drawn: in
     draws = sampled.draws.reshape(len(rows), -1, views.n_labels)
     table = _share_rest(found, draws, views.label_names)
     elsewhere = np.minimum(2 * found.unseen_mass, 1.0)
-    return Support(table, np.ones(len(rows)), elsewhere, found.largest_unseen)
+    return Support(
+        table, np.ones(len(rows)), elsewhere, found.largest_unseen, sampled.marginal_bounds
+    )
 
 
 def _share_rest(found: Enumeration, draws: Labelsets, label_names: LabelNames) -> LabelsetTable:

@@ -77,7 +77,9 @@ class Enumeration(View):
     def support(self, label_names: Iterable[Any] | None) -> Support:
         """Return the labelsets seen as a distribution of their own, and what the others have."""
         table = LabelsetTable.from_weighted(self.seen.normalise(), label_names)
-        return Support(table, self.seen.totals(), self.unseen_mass, self.largest_unseen)
+        return Support(
+            table, self.seen.totals(), self.unseen_mass, self.largest_unseen, self.marginal_bounds
+        )
 
     def meets(self, goals: Floats) -> Mask:
         """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""

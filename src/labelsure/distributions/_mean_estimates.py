@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from labelsure._typing import Floats
 
@@ -44,6 +45,19 @@ class Estimate(NamedTuple):
     value: Floats
     error: Floats
     half_width: Floats
+
+    def widen(self, n_intervals: int, freedom: int) -> Estimate:
+        """Return intervals that hold together with 95% confidence, by Bonferroni and Student's t.
+
+        Parameters
+        ----------
+        n_intervals
+            How many have to hold.
+        freedom
+            Degrees of freedom of their standard errors.
+        """
+        quantile = float(student.ppf(1 - (1 - LEVEL) / (2 * n_intervals), freedom))
+        return self._replace(half_width=self.half_width * (quantile / QUANTILE))
 
     def growth_needed(self, half_width: Floats | float) -> Floats:
         """Return how many times as many draws would give intervals of that half width, (n,).

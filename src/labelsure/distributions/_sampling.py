@@ -274,8 +274,13 @@ class Sampled(View):
         return self.with_draws.top(k)
 
     def marginal_bounds(self) -> Expected:
-        """Return unbiased estimates of P(y_j = 1), kept within [0, 1], with 95% intervals."""
-        found, certain = self.marginal_estimates, self.enumeration.marginal_bounds()
+        """Return unbiased estimates of P(y_j = 1), kept within [0, 1], with simultaneous intervals.
+
+        All labels of an instance are within theirs with 95% confidence (Bonferroni).
+        """
+        n_draws = len(self.chains) * (self.size - 1)
+        found = self.marginal_estimates.widen(self.n_labels, n_draws)
+        certain = self.enumeration.marginal_bounds()
         value = np.clip(found.value, 0.0, 1.0)
         return Expected(value, *_cut(found, certain.low, certain.high, True))
 
