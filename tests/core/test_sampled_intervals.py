@@ -62,6 +62,7 @@ MANY_LABELS = {
 
 @pytest.mark.parametrize("case", MANY_LABELS)
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_collision_of_174_labels_and_ten_chains(case):
     chains = block_chains(1, 58, 3, 10, **MANY_LABELS[case])
     truth = log_collisions(chains, 58, 3)
@@ -83,6 +84,7 @@ FEW_LABELS = {
 @pytest.mark.parametrize("case", FEW_LABELS)
 @pytest.mark.parametrize("engine", ["sampled", "auto"])
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_entropy_collision_and_expectations_of_twelve_labels(case, engine):
     """Against all 2**12 probabilities; "auto" enumerates first, as dense is out of reach."""
     n_chains, spread, common = FEW_LABELS[case]
