@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import islice
 from queue import Empty, Queue
 from typing import Any
@@ -49,18 +50,51 @@ def run_on_cluster(
     address
         Of the scheduler.
     """
-    with _connect(address) as client:
+    with _connect(address) as client, _more_failures(client):
         check_workers(client)
         waiting = iter(enumerate(tasks))
         held: dict[str, tuple[int, Any]] = {}  # by the names that Dask gives its tasks
         finished: Queue[str] = Queue()
         for _ in tasks:
             for place, task in islice(waiting, max(0, _window(client) - len(held))):
-                future = client.submit(function, *task, retries=RETRIES, pure=False)
+                future = client.submit(
+                    call_task, _read_versions(), function, task, retries=RETRIES, pure=False
+                )
                 held[future.key] = place, future
                 future.add_done_callback(lambda future: finished.put(future.key))
             place, future = held.pop(_next(finished, client))
             yield place, _result(future)
+
+
+class RaisedInTask(Exception):
+    """What a task raised, as opposed to what kept it from beginning.
+
+    Parameters
+    ----------
+    error
+        What was raised.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def call_task(expected: dict[str, str], function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """Call a function in a worker, also one that joined later, if it has the same packages.
+
+    Parameters
+    ----------
+    expected
+        The versions that must be installed.
+    function, task
+        What to call, and with what.
+    """
+    try:
+        _compare_versions(expected, _read_versions(), "A worker")
+        return function(*task)
+    except Exception as error:
+        raise RaisedInTask(error) from error
 
 
 def _window(client: Any) -> int:
@@ -90,6 +124,8 @@ def _result(future: Any) -> Any:
         error = FutureCancelledError(future.key, "the scheduler forgot it")
     if error is None:
         return future.result()
+    if isinstance(error, RaisedInTask):
+        raise error.error
     if isinstance(error, (KilledWorker, FutureCancelledError)):
         return TaskFailure(
             type(error).__name__,
@@ -158,13 +194,14 @@ def check_workers(client: Any) -> None:
     except TimeoutError as error:
         raise _no_worker(client) from error
 
-    def raise_allowed_failures(n: int, dask_scheduler: Any) -> None:
-        dask_scheduler.allowed_failures = max(dask_scheduler.allowed_failures, n)
+    for worker, found in client.run(_make_reader(), PACKAGES).items():
+        _compare_versions(_read_versions(), found, f"The worker {worker!r}")
 
-    # Functions within functions go by value: neither scheduler nor workers need this module.
-    client.run_on_scheduler(raise_allowed_failures, ALLOWED_FAILURES)
 
-    def versions(packages: tuple[str, ...]) -> dict[str, str]:
+def _make_reader() -> Callable[[tuple[str, ...]], dict[str, str]]:
+    """Return a function that goes to workers by value, so that these need not have the package."""
+
+    def read(packages: tuple[str, ...]) -> dict[str, str]:
         from importlib.metadata import PackageNotFoundError, version
 
         found = {}
@@ -175,15 +212,40 @@ def check_workers(client: Any) -> None:
                 found[package] = "none"
         return found
 
-    here = versions(PACKAGES)
-    for worker, found in client.run(versions, PACKAGES).items():
-        for package, wanted in here.items():
-            if found[package] != wanted:
-                raise InputError(
-                    f"The worker {worker!r} must have {package} {wanted} as it is installed here, "
-                    f"so that all workers compute the same bits; it has {found[package]}. Install "
-                    "it there, or stop that worker, and run again."
-                )
+    return read
+
+
+@cache
+def _read_versions() -> dict[str, str]:
+    return _make_reader()(PACKAGES)
+
+
+def _compare_versions(expected: dict[str, str], found: dict[str, str], who: str) -> None:
+    for package, wanted in expected.items():
+        if found[package] != wanted:
+            raise InputError(
+                f"{who} must have {package} {wanted} as it is installed here, so that all workers "
+                f"compute the same bits; it has {found[package]}. Install it there, or stop that "
+                "worker, and run again."
+            )
+
+
+@contextmanager
+def _more_failures(client: Any) -> Iterator[None]:
+    """Let the scheduler give up tasks later than it would, and as before when the run is over."""
+
+    # Functions within functions go by value: the scheduler needs no module of ours.
+    def set_failures(n: int, at_least: bool, dask_scheduler: Any) -> int:
+        before = int(dask_scheduler.allowed_failures)
+        dask_scheduler.allowed_failures = max(before, n) if at_least else n
+        return before
+
+    before = client.run_on_scheduler(set_failures, ALLOWED_FAILURES, True)
+    try:
+        yield
+    finally:
+        with suppress(Exception):  # a scheduler that is gone
+            client.run_on_scheduler(set_failures, before, False)
 
 
 def _no_worker(client: Any) -> InputError:

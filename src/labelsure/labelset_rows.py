@@ -26,6 +26,7 @@ __all__ = [
     "MAX_INTEGER_LABELS",
     "MAX_WRITTEN_NAMES",
     "abbreviate_names",
+    "as_table",
     "check_label_names",
     "check_labelsets",
     "check_shape",
@@ -244,19 +245,37 @@ def count_axes(values: Any) -> int:
         return 2
 
 
+def as_table(source: Any) -> Any:
+    """Return a table of another library as a DataFrame or a Series; anything else as it is.
+
+    Polars, PyArrow, DuckDB and others hand out their columns by the Arrow PyCapsule interface.
+    """
+    if not hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):
+        return source
+    import pandas as pd
+    import pyarrow as pa
+
+    def as_series(column: Any) -> Any:  # lists of names stay lists: pandas has no type for them
+        nested = pa.types.is_nested(column.type)
+        return pd.Series(column.to_pylist(), dtype=object) if nested else column.to_pandas()
+
+    if names_in(source) is None:
+        return as_series(pa.chunked_array(source)).rename(getattr(source, "name", None))
+    table = pa.table(source)
+    columns = {name: as_series(table[name]) for name in table.column_names}
+    return pd.DataFrame(columns, range(len(table)))
+
+
 def names_in(Y: Any) -> list[str] | None:
-    """Return the column names of a DataFrame, None for anything else."""
-    columns = getattr(Y, "columns", None)
+    """Return the column names of a table, None for anything else."""
+    columns = getattr(Y, "column_names", getattr(Y, "columns", None))  # PyArrow's, all others'
     return None if columns is None else [str(column) for column in columns]
 
 
 def index_of(source: Any) -> pd.Index | None:
-    """Return the index of a DataFrame or Series, None where it only counts the rows from 0."""
-    index = getattr(source, "index", None)
-    if index is None or not hasattr(index, "get_indexer"):  # a list has a method of this name
-        return None
-    counts_rows = index.dtype.kind in "iu" and index.equals(type(index)(range(len(index))))
-    return None if counts_rows else index
+    """Return the index of a DataFrame or Series, None for anything else."""
+    index: pd.Index | None = getattr(source, "index", None)
+    return index if hasattr(index, "get_indexer") else None  # a list has a method of this name
 
 
 def is_sparse(Y: Any) -> bool:

@@ -19,16 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from labelsure._typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import (
-    count_labels,
-    count_shared,
-    index_of,
-    is_sparse,
-    names_in,
-    refuse_masked,
-)
-from labelsure.named_labelsets import align_labelsets, read_labelsets, shared_label_names
-from labelsure.named_rows import align_rows
+from labelsure.labelset_rows import count_labels, count_shared, refuse_masked
+from labelsure.named_labelsets import align_pair
 
 __all__ = [
     "COUNTS",
@@ -41,7 +33,6 @@ __all__ = [
     "Metric",
     "MetricLike",
     "accuracy",
-    "align_values",
     "check_accuracies",
     "check_empty",
     "check_level",
@@ -286,46 +277,18 @@ def check_accuracies(values: Any, name: str) -> Floats:
     return array
 
 
-def align_values(values: Any, other: Any, *, name: str, beside: str) -> Any:
-    """Return values in the order of another Series' index; as they are where one has none.
-
-    Parameters
-    ----------
-    values, other
-        Arrays or Series with one entry for each instance.
-    name, beside
-        What the caller calls them, for the messages.
-    """
-    order = align_rows(index_of(values), index_of(other), name=name, beside=beside)
-    return values if order is None else np.asarray(values)[order]
-
-
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
     """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
 
-    Where both are DataFrames, labels are compared by name and rows by index. Where one is sparse,
-    no array of all labels is made.
+    Labels are compared by name where both sides have names, rows by index where both have one.
+    Where one is sparse, no array of all labels is made.
 
     Examples
     --------
     >>> [int(c[0]) for c in counts([[1, 1, 0, 0]], [[1, 0, 1, 0]])]
     [1, 1, 1, 1]
     """
-    names = None if isinstance(Y_true, np.ndarray) else shared_label_names(Y_true, Y_pred)
-    sparse = is_sparse(Y_true) or is_sparse(Y_pred)
-    own = None if names_in(Y_true) else names
-    known = read_labelsets(Y_true, own, name="Y_true", sparse=sparse)
-    true = known.rows
-    predicted = align_labelsets(
-        Y_pred,
-        name="Y_pred",
-        n_samples=true.shape[0],
-        n_labels=true.shape[1],
-        label_names=known.label_names,
-        index=known.index,
-        beside="`Y_true`",
-        sparse=sparse,
-    )
+    true, predicted = align_pair(Y_true, Y_pred)
     tp = count_shared(true, predicted)
     fp, fn = count_labels(predicted) - tp, count_labels(true) - tp
     return tp, fp, fn, true.shape[1] - tp - fp - fn

@@ -14,6 +14,8 @@ from labelsure._storage import first_line
 from labelsure._warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation import Estimate
+from labelsure.labelset_rows import index_of
+from labelsure.named_rows import align_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,6 +227,7 @@ def _cut_by_time(batch: Any, times: Any, every: Any) -> Iterator[tuple[Any, Any]
                 f"{times!r}, which is no column."
             )
         times = batch[times]
+    times = align_values(times, index_of(batch), name="times", beside="`chunks`")
     moments = pd.Series(np.asarray(times))
     n_rows = _count_rows(batch)
     if len(moments) != n_rows:

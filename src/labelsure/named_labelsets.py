@@ -1,8 +1,11 @@
-"""Labelsets as people have them: frames, names, lists; put in order by label name and by row.
+"""The door for labelsets: frames, names, lists; put in order by label name and by row.
 
 Whatever a truth or a prediction comes as, `read_labelsets` returns rows of zeros and ones with the
-names that came along. `align_labelsets` puts them into the order of what they are compared with:
-by name where both sides have names, and otherwise it refuses whatever could be misread.
+names and the index that came along. `align_labelsets` puts them into the order of what they are
+compared with, `align_pair` a truth and a prediction into one order. Labels go by name where both
+sides have names, and by position where one of them is an array; names that instances list have no
+positions, so that they are refused beside labels without names. Rows go by index where both sides
+have one.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ import numpy as np
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
-from labelsure._typing import Indices, Labelsets
+from labelsure._typing import Indices, LabelNames, Labelsets
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import is_sparse
+from labelsure.labelset_rows import as_table, check_shape, is_sparse
 from labelsure.labelsets import (
     check_label_names,
     check_labelsets,
@@ -29,18 +32,20 @@ from labelsure.labelsets import (
     to_names,
 )
 from labelsure.named_rows import align_rows, list_some
+from labelsure.sparse_rows import make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "GivenLabelsets",
     "NamedLabelsets",
     "align_labelsets",
+    "align_pair",
     "check_sep",
-    "holds_names",
     "match_labels",
+    "order_columns",
     "read_labelsets",
-    "shared_label_names",
     "write_names",
 ]
 
@@ -90,13 +95,14 @@ def read_labelsets(
     Parameters
     ----------
     Y
-        - (n, L) zeros and ones or booleans: array, lists, sparse matrix, DataFrame (whose columns
-          name the labels);
+        - (n, L) zeros and ones or booleans: array, lists, sparse matrix, or a DataFrame of pandas,
+          Polars or another library that speaks Arrow (whose columns name the labels);
         - for each instance the names of its labels: a list of lists or sets, a Series of them, or,
           with `sep`, strings such as ``"a;b"``.
     label_names
-        The labels that names may be, in the order of the columns. None: the columns of a
-        DataFrame, or else all names that occur, sorted.
+        The labels, in the order in which the columns are wanted: columns of a DataFrame are brought
+        into it, columns of an array have it. None: the columns of a DataFrame, or else all names
+        that occur, sorted.
     name
         What the caller calls it, for the messages.
     sep
@@ -114,63 +120,141 @@ def read_labelsets(
     array([[1, 1],
            [0, 0]], dtype=int8)
     """
-    index = index_of(Y)
-    sets = _name_sets(Y, name, sep)
-    if sets is None:
-        _refuse_missing(Y, name)
-        rows = check_sparse_labelsets(Y, name=name) if sparse else check_labelsets(Y, name=name)
-        own = names_in(Y) if label_names is None else label_names
-        names = None if own is None else check_label_names(own, rows.shape[1])
-        return NamedLabelsets(rows, names, index)
-    if label_names is None:
-        known = sorted({label for labels in sets for label in labels})
-        if not known:
+    given = GivenLabelsets.read(Y, name, sep)
+    names = given.label_names if label_names is None else label_names
+    if given.sets is not None and names is None:
+        names = given.listed_names
+        if not names:
             raise InputError(
                 f"`{name}` must name at least one label, got only empty labelsets. Pass the names "
                 "of all labels as `label_names`."
             )
-        label_names = known
-    names = tuple(str(label) for label in label_names)
-    return NamedLabelsets(_rows_of(sets, names, name, sparse), names, index)
+    names = None if names is None else tuple(str(label) for label in names)
+    rows = given.to_rows(names, beside="`label_names`", sparse=sparse)
+    return NamedLabelsets(rows, check_label_names(names, rows.shape[1]), given.index)
 
 
-def shared_label_names(first: Any, second: Any) -> tuple[str, ...] | None:
-    """Return the label names by which two sources of labelsets are compared; None for positions.
+@dataclass(frozen=True)
+class GivenLabelsets:
+    """Labelsets as somebody passed them, before it is known in which order they are wanted.
 
-    The columns of a DataFrame if one of them is one; otherwise, where both are lists of names, all
-    names that occur.
+    Parameters
+    ----------
+    name
+        What the caller calls them, for the messages.
+    values
+        Zeros and ones in any form.
+    sets
+        Instead of these, the names that each instance lists; None for zeros and ones.
+    label_names
+        The columns of a table; None where columns have no names, or instances list them.
+    index
+        One entry for each row; None where rows have no names.
     """
-    for source in (first, second):
-        if not holds_names(source):
-            names = names_in(source)
-            return None if names is None else tuple(names)
-    sets = [_name_sets(source, "Y", None) or [] for source in (first, second)]
-    return tuple(sorted({label for some in sets for labels in some for label in labels}))
+
+    name: str
+    values: Any
+    sets: list[list[str]] | None
+    label_names: LabelNames
+    index: pd.Index | None
+
+    @classmethod
+    def read(cls, Y: Any, name: str, sep: str | None = None) -> GivenLabelsets:
+        """Read anything that users have; arguments as of `read_labelsets`."""
+        index, values = index_of(Y), as_table(Y)
+        sets = _name_sets(values, name, sep)
+        columns = None if sets is not None else names_in(values)
+        names = None if columns is None else check_label_names(columns, len(columns))
+        return cls(name, values, sets, names, index)
+
+    @property
+    def listed_names(self) -> tuple[str, ...]:
+        """All names that instances list, sorted."""
+        return tuple(sorted({label for labels in self.sets or () for label in labels}))
+
+    def to_rows(self, label_names: LabelNames, *, beside: str, sparse: bool) -> Labelsets:
+        """Return rows whose columns are in the order of these names; None for positions."""
+        if self.sets is not None:
+            if label_names is None:
+                raise InputError(
+                    f"`{self.name}` lists names, and {beside} has none, so that nothing says which "
+                    "column is which label: pass `label_names=` or a frame there, or zeros and "
+                    f"ones as `{self.name}`."
+                )
+            return _rows_of(self.sets, label_names, self.name, sparse)
+        _refuse_missing(self.values, self.name)
+        check = check_sparse_labelsets if sparse else check_labelsets
+        rows = check(self.values, name=self.name)
+        if self.label_names is None or label_names is None or self.label_names == label_names:
+            return rows
+        rows = rows[:, match_labels(self.label_names, label_names, self.name, beside)]
+        return make_sparse(rows) if sparse else rows
 
 
-def holds_names(Y: Any) -> bool:
-    """Whether Y says for each instance which labels it has, by lists or sets of their names."""
-    if hasattr(Y, "toarray") or getattr(Y, "ndim", 1) != 1:
-        is_column = hasattr(Y, "columns") and Y.shape[1] == 1
-        return is_column and any(map(_is_collection_of_names, Y.iloc[:, 0]))
-    return isinstance(Y, Iterable) and any(map(_is_collection_of_names, Y))
+def align_pair(
+    first: Any, second: Any, names: tuple[str, str] = ("Y_true", "Y_pred")
+) -> tuple[Labelsets, Labelsets]:
+    """Return a truth and a prediction with their rows in the order of the first, or refuse them.
+
+    Of names that instances list on both sides all that occur are the labels.
+
+    Parameters
+    ----------
+    first, second
+        In any form.
+    names
+        What both are called, for the messages.
+    """
+    sparse = is_sparse(first) or is_sparse(second)
+    one, other = GivenLabelsets.read(first, names[0]), GivenLabelsets.read(second, names[1])
+    labels = other.label_names if one.label_names is None else one.label_names
+    if one.sets is not None and other.sets is not None:
+        labels = tuple(sorted({*one.listed_names, *other.listed_names}))
+        if not labels:
+            raise InputError(
+                "`Y_true` or `Y_pred` must name a label, both list only empty labelsets, so that "
+                "the number of labels is not known. Read them by `read_labelsets` with "
+                "`label_names=`."
+            )
+    rows = one.to_rows(labels, beside=f"`{names[1]}`", sparse=sparse)
+    n_samples, n_labels = rows.shape
+    shape = {"n_samples": n_samples, "n_labels": n_labels}
+    beside = f"`{names[0]}`"
+    return rows, _put_in_order(other, labels, one.index, **shape, beside=beside, sparse=sparse)
+
+
+def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:
+    """Return scores with their columns in the order of label names, and these names.
+
+    Parameters
+    ----------
+    source
+        A table, whose columns have names, or anything else, which goes by position.
+    label_names
+        The order that is wanted; None for that of the columns.
+    name
+        What the caller calls the scores, for the messages.
+    """
+    table = as_table(source)
+    own = names_in(table)
+    if own is None or label_names is None:
+        return table, own if label_names is None else label_names
+    wanted = tuple(str(label) for label in label_names)
+    return table.iloc[:, match_labels(tuple(own), wanted, name, "`label_names`")], wanted
 
 
 def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
     """Return each instance's label names; None where Y holds zeros and ones."""
-    if hasattr(Y, "toarray") or hasattr(Y, "columns"):
-        entries: Sequence[Any] = ()
-        if hasattr(Y, "columns") and Y.shape[1] == 1 and Y.iloc[:, 0].dtype.kind not in "biuf":
+    entries: Sequence[Any] = ()
+    if hasattr(Y, "columns"):
+        if Y.shape[1] == 1 and Y.iloc[:, 0].dtype.kind not in "biuf":
             entries = list(Y.iloc[:, 0])
-    elif isinstance(Y, np.ndarray) and Y.ndim != 1:
-        entries = ()
-    else:
-        try:
-            entries = list(Y)
-        except TypeError:
-            entries = ()
+    elif isinstance(Y, np.ndarray):
+        entries = list(Y) if Y.ndim == 1 or (Y.ndim == 2 and Y.dtype.kind in "OUT") else ()
+    elif isinstance(Y, Iterable) and not hasattr(Y, "toarray"):
+        entries = list(Y)
     holds_names = [isinstance(entry, str) or _is_collection_of_names(entry) for entry in entries]
-    if not any(holds_names):
+    if not any(holds_names) and not (entries and all(map(_is_empty, entries))):
         return None
     return [_names_of(entry, i, name, sep) for i, entry in enumerate(entries)]
 
@@ -181,6 +265,10 @@ def _is_collection_of_names(entry: Any) -> bool:
     if not isinstance(entry, (list, tuple, np.ndarray)):
         return False
     return any(isinstance(label, str) for label in entry)
+
+
+def _is_empty(entry: Any) -> bool:
+    return isinstance(entry, (list, tuple, np.ndarray)) and np.ndim(entry) > 0 and len(entry) == 0
 
 
 def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
@@ -267,16 +355,34 @@ def align_labelsets(
         Whether the other side has sparse rows, so that these are wanted.
     """
     check = check_sparse_labelsets if sparse else check_labelsets
-    is_plain = isinstance(Y, np.ndarray) and Y.ndim == 2
+    is_plain = isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "biuf"
     if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
         return check(Y, name=name, n_samples=n_samples, n_labels=n_labels)
-    has_columns = names_in(Y) is not None
-    read = read_labelsets(Y, None if has_columns else label_names, name=name, sparse=sparse)
-    rows = read.rows
-    if has_columns and read.label_names is not None and label_names is not None:
-        rows = rows[:, match_labels(read.label_names, label_names, name, beside)]
-    rows = check(rows, name=name, n_samples=n_samples, n_labels=n_labels)
-    order = align_rows(read.index, index, name=name, beside=beside)
+    given = GivenLabelsets.read(Y, name)
+    return _put_in_order(
+        given,
+        label_names,
+        index,
+        n_samples=n_samples,
+        n_labels=n_labels,
+        beside=beside,
+        sparse=sparse,
+    )
+
+
+def _put_in_order(
+    given: GivenLabelsets,
+    label_names: LabelNames,
+    index: pd.Index | None,
+    *,
+    n_samples: int,
+    n_labels: int,
+    beside: str,
+    sparse: bool,
+) -> Labelsets:
+    rows = given.to_rows(label_names, beside=beside, sparse=sparse)
+    check_shape(rows.shape, given.name, n_samples, n_labels)
+    order = align_rows(given.index, index, name=given.name, beside=beside)
     return rows if order is None else rows[order]
 
 

@@ -9,17 +9,20 @@ import numpy as np
 
 from labelsure._typing import Indices, Rows
 from labelsure.errors import InputError
+from labelsure.labelset_rows import index_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["align_rows", "list_some", "pick_rows", "wrong_index"]
+__all__ = ["align_rows", "align_values", "counts_rows", "list_some", "pick_rows", "wrong_index"]
 
 N_LISTED = 5  # names that a message lists before it only counts
 
 
-def pick_rows(rows: Any, n_samples: int) -> Rows:
+def pick_rows(rows: Any, n_samples: int, index: pd.Index | None = None) -> Rows:
     """Return an index, a slice, indices or a mask as what picks some rows of an array.
+
+    A mask that is a Series is brought into the order of the rows' `index`.
 
     Examples
     --------
@@ -33,6 +36,8 @@ def pick_rows(rows: Any, n_samples: int) -> Rows:
         return slice(first, first + 1)
     if isinstance(rows, slice):
         return rows
+    if getattr(getattr(rows, "dtype", None), "kind", "") == "b":
+        rows = np.asarray(align_values(rows, index, name="mask"))
     taken = np.atleast_1d(np.arange(n_samples)[rows])
     if taken.ndim > 1:
         raise IndexError(
@@ -56,11 +61,23 @@ def align_rows(
     Parameters
     ----------
     own, wanted
-        Both indices; where one is None, rows are only counted and stay as they are.
+        Both indices. Where one is None, or counts the rows from 0 while the other has other
+        entries, rows stay as they are.
     name, beside
         What both sides are called, for the messages.
     """
     if own is None or wanted is None or own.equals(wanted):
+        return None
+    if counts_rows(own) or counts_rows(wanted):
+        if len(own) == len(wanted) and all(
+            counts_rows(index, in_order=False) for index in (own, wanted)
+        ):
+            raise InputError(
+                f"The rows of `{name}` and of {beside} must be in one order: the index of one is "
+                "0, 1, 2, ..., that of the other the same numbers in another order, so that rows "
+                "could go by index or by position. Bring one into the order of the other with "
+                "`.loc`, or reset both indices to go by position."
+            )
         return None
     for which, index in ((f"`{name}`", own), (beside, wanted)):
         if not index.is_unique:
@@ -69,6 +86,11 @@ def align_rows(
                 f"The index of {which} must name each row once to be compared with another, "
                 f"{twice!r} is there twice. Reset both indices to go by position."
             )
+    if own.nlevels != wanted.nlevels:
+        raise InputError(
+            f"The index of `{name}` must have the levels of that of {beside}, got {own.nlevels} "
+            f"and {wanted.nlevels}. Reset both indices to go by position."
+        )
     if len(own) != len(wanted) or not wanted.isin(own).all():
         missing = [str(entry) for entry in wanted.difference(own, sort=False)]
         unknown = [str(entry) for entry in own.difference(wanted, sort=False)]
@@ -82,6 +104,32 @@ def align_rows(
             "Select the same rows, or reset both indices to go by position."
         )
     return np.asarray(own.get_indexer(wanted), dtype=np.intp)
+
+
+def align_values(
+    values: Any, index: pd.Index | None, *, name: str, beside: str = "the distribution"
+) -> Any:
+    """Return values, one for each row, in the order of an index; as they are where one has none.
+
+    Parameters
+    ----------
+    values
+        An array, a list or a Series.
+    index
+        That of the rows that the values belong to.
+    name, beside
+        What both sides are called, for the messages.
+    """
+    order = align_rows(index_of(values), index, name=name, beside=beside)
+    return values if order is None else np.asarray(values)[order]
+
+
+def counts_rows(index: pd.Index, *, in_order: bool = True) -> bool:
+    """Whether an index only counts the rows from 0, in this order or also in another."""
+    if index.nlevels > 1 or index.dtype.kind not in "iu":
+        return False
+    numbers = index.to_numpy()
+    return np.array_equal(numbers if in_order else np.sort(numbers), np.arange(len(index)))
 
 
 def list_some(names: Sequence[str]) -> str:

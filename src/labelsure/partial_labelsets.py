@@ -75,7 +75,7 @@ class PartialLabelsets:
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the answers of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self), self.index)
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         del parts["label_names"]  # the rest has an entry for each row, or is None
         some: dict[str, Any] = {

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.labelsets import refuse_masked
+from labelsure.named_rows import align_values
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["check_weights"]
 
 
-def check_weights(sample_weight: Any, n_samples: int) -> Floats:
+def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
     """Return one weight for each instance, some of them above 0, or say what is wrong with them.
+
+    Those of a Series are brought into the order of the instances' `index`.
 
     Examples
     --------
@@ -22,6 +28,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> Floats:
     from sklearn.utils import check_array  # here, because it takes long to load
 
     refuse_masked(sample_weight, "sample_weight")
+    sample_weight = align_values(sample_weight, index, name="sample_weight", beside="the instances")
     weights: Floats = check_array(
         sample_weight,
         ensure_2d=False,

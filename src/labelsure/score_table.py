@@ -18,13 +18,21 @@ import numpy as np
 
 from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._storage import name_classes_publicly
-from labelsure._typing import Floats, Labelsets, Rows
+from labelsure._typing import Floats, LabelNames, Labelsets, Rows
 from labelsure.candidates import FIELDS, Profile, get_candidate
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import count_labels, is_sparse, no_labels, stack_rows
+from labelsure.labelset_rows import (
+    count_labels,
+    is_sparse,
+    no_labels,
+    refuse_other_labels,
+    stack_rows,
+)
 from labelsure.labelsets import check_rows, to_text
 from labelsure.metrics import COUNTS, METRICS, Counts, Metric, MetricLike, counts, get_metric
+from labelsure.named_labelsets import align_labelsets, align_pair
+from labelsure.named_rows import align_rows, align_values
 from labelsure.score_columns import (
     CELL,
     COLUMNS,
@@ -66,6 +74,7 @@ class ScoreTable:
     1       00  0.81   0              0.00     0.81
     """
 
+    label_names: LabelNames = None
     _profiles: list[tuple[Rows, Profile]]
     _compared: list[tuple[LabelsetDistribution, Labelsets]]
 
@@ -126,6 +135,7 @@ class ScoreTable:
         whole = (slice(None), summary.profile)
         table = cls._from_parts(columns, [whole], decisions, rule, dist.index)
         table._compared = [] if Y_true is None else [(dist, Y_true)]
+        table.label_names = dist.label_names
         return table
 
     @classmethod
@@ -133,6 +143,8 @@ class ScoreTable:
         """Return the table of profiles alone; with truth and decisions also of accuracy."""
         columns, decisions = {}, None
         if Y_pred is not None:
+            if Y_true is not None:
+                Y_pred, Y_true = align_pair(Y_pred, Y_true, ("Y_pred", "Y_true"))
             decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
             columns = _compare(decisions, Y_true)
         return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
@@ -170,6 +182,7 @@ class ScoreTable:
         rule = rules.pop() if len(rules) == 1 else "given"
         new = cls._from_parts(columns, profiles, stack_rows(decisions) if decisions else None, rule)
         new._compared = [pair for table in tables for pair in table._compared]
+        new.label_names = tables[0].label_names
         return new
 
     def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
@@ -178,6 +191,8 @@ class ScoreTable:
         `Y_best` and `gap` are what `decide` returned, `Y_true` is the truth.
         """
         prefix = f"best_{get_metric(metric).name}_"
+        gap = align_values(gap, self.index, name="gap", beside="the table")
+        Y_best, Y_true = self._align(Y_best, "Y_best"), self._align(Y_true, "Y_true")
         added = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
         for name, values in zip(COUNTS, counts(Y_true, Y_best), strict=True):
             added[f"{prefix}{name}"] = values
@@ -194,6 +209,12 @@ class ScoreTable:
         added = {f"true_expected_{name}": np.full(len(self), np.nan) for name in names}
         added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
         if truth is not None and self.decisions is not None:
+            n_labels = self.decisions.shape[1]
+            refuse_other_labels(
+                truth.label_names, truth.n_labels, self.label_names, n_labels, "the table"
+            )
+            order = align_rows(truth.index, self.index, name="truth", beside="the table")
+            truth = truth if order is None else truth[order]
             for metric, name in zip(metrics, names, strict=True):
                 expected = truth.expected(metric, self.decisions, empty=0.0).value
                 added[f"true_expected_{name}"] = expected
@@ -206,8 +227,26 @@ class ScoreTable:
             return type(self)(self._columns.assign(**added))
         about = self._profiles, self.decisions, self.decision_rule, self.index
         new = self._from_parts({**self._columns, **added}, *about)
-        new._compared = self._compared
+        new._compared, new.label_names = self._compared, self.label_names
         return new
+
+    def _align(self, Y: Any, name: str) -> Labelsets:
+        """Return labelsets in the order of the rows and labels of the table."""
+        if self.decisions is None:
+            raise InputError(
+                f"`{name}` must go with a table that was made from a distribution, which knows its "
+                "labels, got one of a DataFrame or a profile. Use `ScoreTable.from_distribution`."
+            )
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.decisions.shape[1],
+            label_names=self.label_names,
+            index=self.index,
+            beside="the table",
+            sparse=is_sparse(self.decisions),
+        )
 
     def __len__(self) -> int:
         return self._n_rows

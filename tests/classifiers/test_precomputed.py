@@ -232,7 +232,12 @@ def test_the_estimator_works_on_it():
             "The columns of `y` must be the labels of `X`.*missing are 'sun'; unknown are 'ice'",
         ),
         ("marginal", FRAME, [["sea"], ["ice"]] * 20, "Unknown label in row 1 of `y`: 'ice'"),
-        ("marginal", P, [["sea"], ["sky", "sun"]] * 20, "names of labels, which could be in any"),
+        (
+            "marginal",
+            P,
+            [["sea"], ["sky", "sun"]] * 20,
+            "lists names, and what predicts them has none",
+        ),
         (
             "marginal",
             FRAME.set_index(np.arange(N) + 1),
@@ -298,3 +303,25 @@ def test_names_of_frames_count_more_than_given_ones():
     P = pd.DataFrame([[0.9, 0.2], [0.1, 0.8]], columns=["cat", "dog"])
     model = ls.PrecomputedProbabilities("marginal", ["a", "b"]).fit(P, [[1, 0], [0, 1]])
     assert model.label_names_ == ("cat", "dog")
+
+
+@pytest.mark.parametrize(
+    ("votes", "message"),
+    [
+        ([[[1, 0], [1, 0, 1]], [[1, 0], [0, 1]]], "Entry 0 of row 0 has 2 entries, entry 1 has 3"),
+        ([[[1, 0]], [[1, 0], [0, 1]]], "Row 0 has 1 entries, row 1 has 2"),
+        ([[[1, 0]], [[1, 0, 1]]], "Entries of row 0 have 2 numbers, those of row 1 3"),
+    ],
+)
+def test_ragged_votes_are_refused_by_place(votes, message):
+    with pytest.raises(ls.InputError, match=message):
+        ls.PrecomputedProbabilities("votes").fit(votes, [[1, 0], [0, 1]])
+
+
+def test_votes_and_truths_of_names_need_names_of_the_labels():
+    votes, y = np.array([[[1, 0], [1, 0]], [[0, 1], [1, 1]]]), [["b"], ["a"]]
+    with pytest.raises(ls.InputError, match="lists names"):
+        ls.PrecomputedProbabilities("votes").fit(votes, y)
+    model = ls.PrecomputedProbabilities("votes", ["b", "a"]).fit(votes, y)
+    assert model.label_names_ == ("b", "a")
+    assert model.score(votes, [["b"], ["a"]]) == model.score(votes, [[1, 0], [0, 1]])

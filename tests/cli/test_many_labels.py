@@ -162,7 +162,7 @@ def test_names_and_ids_from_json_lines(tmp_path, capsys):
     assert main(words) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "The rows of 'said.jsonl' list different labels: 'tag 1" in told
-    assert "If rows list some labels of many, say so by `sparse` (`--sparse`)" in told
+    assert "If rows list some labels of many, say so by `--sparse`" in told
     words += ["--sparse", "--labels-from", str(tmp_path / "names.txt")]
     assert main(words) == 0
     out = tmp_path / "out.jsonl"

@@ -238,3 +238,11 @@ def test_mistakes_of_calibrate(files, tmp_path, capsys):
     )
     assert "got -3; logits are read with `--logits`" in said
     assert "(199 more such rows here)" in said
+
+
+def test_hints_name_options_once(files, tmp_path, capsys):
+    tags = tmp_path / "tags.csv"
+    pd.DataFrame({"size": range(4), "tags": ["a", "a;b", "b", ""]}).to_csv(tags, index=False)
+    said = refused(capsys, "train", tags, "--label-column", "tags", "--out", tmp_path / "m")
+    assert said.count("--sep") == 1
+    assert "`--sep`, e.g. ';'" in said

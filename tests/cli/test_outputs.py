@@ -1,6 +1,7 @@
 """Outputs of commands are no inputs and whole before they replace anything; devices and pipes."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import pytest
 from scored_files import make_model, make_rows
 
 import labelsure as ls
+from labelsure._pages import Page
 from labelsure.cli import main
 from labelsure.scoring import score_files
 
@@ -49,7 +51,6 @@ def contents(folder):
         "score m in.csv --out ./link.csv --overwrite",
         "score m in.csv --out hard.csv --overwrite",
         "score m tf --out tf/out.csv",
-        "score m in.csv --out m.csv --bad-rows bad.csv",
         "report m in.csv --out in.csv",
         "report m in.csv --out m",
         "report m in.csv --truth truth.csv --out truth.csv",
@@ -69,8 +70,20 @@ def test_no_output_is_an_input(folder, words, capsys):
     os.link(folder / "in.csv", folder / "hard.csv")
     before = contents(folder)
     assert main(words.split()) == 2
-    assert capsys.readouterr().err.startswith("labelsure: ")
+    assert re.match("labelsure: (The|Each) (output|run folder)", capsys.readouterr().err)
     assert contents(folder) == before
+
+
+def test_a_page_may_stand_in_the_folder_of_its_run(folder, monkeypatch, capsys):
+    (folder / "run" / "tables").mkdir(parents=True)
+    (folder / "run" / "scores.parquet").write_text("mine")
+    page = Page("model", {"title": "Study"})
+    monkeypatch.setattr("labelsure.cli._report._report_study", lambda folder, given: page)
+    monkeypatch.setattr(Page, "html", "<!DOCTYPE html>")
+    assert main(["report", "run", "--out", "run/scores.parquet"]) == 2
+    assert (folder / "run" / "scores.parquet").read_text() == "mine"
+    assert main(["report", "run", "--out", "run/report.html"]) == 0
+    assert (folder / "run" / "report.html").read_text() == "<!DOCTYPE html>"
 
 
 def test_bad_rows_replace_no_file_unasked(folder, capsys):

@@ -239,3 +239,15 @@ def test_a_scheduler_that_does_not_answer(run, monkeypatch):
     code, _, err = run("score", "new.csv", "--out", "o.csv", "--scheduler", "tcp://127.0.0.1:9")
     assert code == 2
     assert "labelsure: The scheduler 'tcp://127.0.0.1:9' must answer within 1 seconds" in err
+
+
+def test_an_error_is_printed_once(run):
+    code, out, err = run("score", "bad.csv", "--out", "out.csv", "--rows-per-unit", "10")
+    assert (code, out) == (2, "")
+    assert err.count("soon") == 1
+
+
+def test_more_rows_per_unit_than_a_machine_counts(run):
+    words = ["--rows-per-unit", "99999999999999999999"]
+    assert run("score", "new.csv", "--out", "out.csv", *words)[0] == 0
+    assert run("estimate", "new.csv", *words)[0] == 0

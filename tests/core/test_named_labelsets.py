@@ -1,7 +1,10 @@
 """Labelsets as people have them: every form reads as the same rows, and nothing is guessed."""
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +14,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.labelsets import index_of
-from labelsure.named_labelsets import align_labelsets, holds_names, read_labelsets
+from labelsure.named_labelsets import GivenLabelsets, align_labelsets, read_labelsets
 from labelsure.named_rows import align_rows
 
 NAMES = ("ant", "bee", "cat")
@@ -69,16 +72,14 @@ def test_a_frame_brings_its_names_and_its_index():
 @pytest.mark.parametrize(
     ("source", "has_one"),
     [
-        (pd.DataFrame(ROWS), False),
-        (pd.DataFrame(ROWS, index=[0, 1, 2, 3]), False),
-        (pd.DataFrame(ROWS, index=[1, 0, 2, 3]), True),
+        (pd.DataFrame(ROWS), True),
         (pd.DataFrame(ROWS, index=list("abcd")), True),
         (pd.Series([1, 2], index=[5, 6]), True),
         ([1, 2, 3], False),
         (ROWS, False),
     ],
 )
-def test_an_index_that_only_counts_rows_is_none(source, has_one):
+def test_frames_and_series_have_an_index(source, has_one):
     assert (index_of(source) is not None) == has_one
 
 
@@ -169,6 +170,10 @@ def test_what_cannot_be_read():
         (SETS, True),
         (list(map(set, SETS)), True),
         ([set(), set()], True),
+        ([(), ()], True),
+        ([[], []], True),
+        (np.array([["ant"], ["bee"]]), True),
+        (np.array([["ant"], ["bee"]], dtype=object), True),
         (pd.Series(SETS), True),
         (pd.DataFrame({"tags": SETS}), True),
         (ROWS, False),
@@ -177,11 +182,48 @@ def test_what_cannot_be_read():
         (pd.DataFrame(ROWS, columns=NAMES), False),
         (pd.DataFrame({"ant": [1, 0]}), False),
         ([0, 1, 1], False),
-        (np.array(["yes", "no"]), False),
-        (["yes", "no"], False),
         ([], False),
         (None, False),
     ],
 )
 def test_which_sources_hold_names_of_labels(source, has_names):
-    assert holds_names(source) == has_names
+    assert (GivenLabelsets.read(source, "Y").sets is not None) == has_names
+
+
+@pytest.mark.parametrize("empty", [[(), ()], [[], []], [set(), set()], pd.Series([[], []])])
+def test_a_batch_of_empty_labelsets_is_read(empty):
+    assert read_labelsets(empty, NAMES).rows.tolist() == [[0, 0, 0], [0, 0, 0]]
+    aligned = align_labelsets(empty, name="Y", n_samples=2, n_labels=3, label_names=NAMES)
+    assert aligned.tolist() == [[0, 0, 0], [0, 0, 0]]
+    with pytest.raises(InputError, match="at least one label, got only empty labelsets"):
+        read_labelsets(empty)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame,
+        lambda frame: pl.DataFrame(frame.to_dict("list")),
+        lambda frame: pa.table(frame),
+        lambda frame: nw.from_native(pl.DataFrame(frame.to_dict("list"))),
+    ],
+    ids=["pandas", "polars", "arrow", "narwhals"],
+)
+def test_names_given_beside_a_table_order_its_columns(convert):
+    table = convert(pd.DataFrame(ROWS, columns=NAMES)[["cat", "ant", "bee"]])
+    read = read_labelsets(table, NAMES)
+    assert (read.rows.tolist(), read.label_names) == (ROWS.tolist(), NAMES)
+    assert read_labelsets(table).label_names == ("cat", "ant", "bee")
+    with pytest.raises(InputError, match="unknown are 'cat'"):
+        read_labelsets(table, ["ant", "bee", "dog"])
+
+
+def test_missing_labels_of_other_libraries_are_refused():
+    with pytest.raises(InputError, match="'ant' is missing in row 1"):
+        read_labelsets(pl.DataFrame({"ant": [1, None], "bee": [0, 1]}))
+
+
+def test_a_polars_column_of_lists_lists_names():
+    series = pl.Series("tags", SETS)
+    assert read_labelsets(series).rows.tolist() == ROWS.tolist()
+    assert read_labelsets(series.to_frame()).label_names == NAMES

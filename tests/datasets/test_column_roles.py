@@ -8,6 +8,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 import labelsure as ls
+from labelsure.datasets._column_roles import read_labels
 
 CSV = "id,degrees,notes,note_2,tags\nMo,12.5,x,1,sun\nTu,25,,2,warm;sun\nWe,?,y,3,\n"
 
@@ -422,3 +423,11 @@ def test_a_plan_reads_columns_as_its_files_need(tmp_path):
     other = DataSource.read("weather", {**table, "drop": ["note_2"]}, tmp_path).load()
     assert other.data.n_features == loaded.data.n_features
     assert other.checksum != loaded.checksum
+
+
+def test_a_text_among_lists_of_names_is_no_list_of_letters():
+    column = pd.DataFrame({"tags": pd.Series([["ab", "c"], "ab", []], dtype=object)})
+    with pytest.raises(ls.DataError, match="got the text 'ab' in row 1"):
+        read_labels(column, None, "'t.jsonl'")
+    rows, names = read_labels(column, ";", "'t.jsonl'")
+    assert (rows.tolist(), names) == ([[1, 1], [1, 0], [0, 0]], ("ab", "c"))

@@ -122,6 +122,7 @@ def test_a_model_and_instances_that_are_held_out(case):
     assert_same(model, X, dist, *parts)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_cross_fitted(case):
     y = truth_for(case)
     # How often labelsets occurred in the training part of each fold has its own tests.
@@ -667,3 +668,10 @@ def test_the_summary_says_what_is_guaranteed():
 def test_calibrated_scores():
     model = aware(MultiOutputClassifier(CalibratedClassifierCV(LinearSVC(), cv=2)), cv=0.4)
     assert model.fit(X, Y).score(X, Y) > 0.6
+
+
+def test_a_chain_of_labels_does_not_take_a_vector():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = ls.AccuracyAwareClassifier(ClassifierChain(LogisticRegression()), cv=0.4)
+    with pytest.raises(ls.InputError, match="a column for each label for ClassifierChain"):
+        model.fit(X, (X[:, 0] > 0).astype(int))

@@ -102,6 +102,7 @@ def count_covered(n_samples, n_features, n_labels, metric, n_repeats):
     return covered
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_accuracy_of_the_classifier_that_learned_from_everything():
     n_repeats = {name: cell[-1] for name, cell in CELLS.items()}
     covered = {name: count_covered(*cell) for name, cell in CELLS.items()}
@@ -177,6 +178,7 @@ class Moody(LeastSquares):
         return p
 
 
+@pytest.mark.slow
 def test_a_learner_that_is_never_twice_the_same_has_a_wider_interval(monkeypatch):
     """Its folds differ by more than chance, so no classifier tells what another one is worth."""
     world, rng = World(4, 3), np.random.default_rng(3)

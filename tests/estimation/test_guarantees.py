@@ -45,6 +45,7 @@ def coverage(estimator, population, n_fit, n_batch):
         ("exact", {"model": "plugin"}, 100, 100),
     ],
 )
+@pytest.mark.slow
 def test_the_interval_covers_the_mean_accuracy_of_the_batch(metric, settings, n_fit, n_batch):
     estimator = AccuracyEstimator(metric, **settings)
     covered = coverage(estimator, Population(metric), n_fit, n_batch)
@@ -134,6 +135,7 @@ def test_bounded_accuracies_below_the_target_are_rarely_accepted(draw):
 @pytest.mark.parametrize("outcome", ["bounded", "binary"])
 @pytest.mark.parametrize("digits", [15, 1], ids=["distinct scores", "tied scores"])
 @pytest.mark.parametrize("slope", [0.6, -0.6], ids=["scores that tell", "scores that mislead"])
+@pytest.mark.slow
 def test_the_bound_of_a_coverage_holds(outcome, digits, slope):
     rng, level, n_failed, bounds = np.random.default_rng(0), 0.9, 0, []
     everything = np.round(rng.uniform(size=400_000), digits)

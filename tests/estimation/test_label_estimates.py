@@ -45,6 +45,7 @@ class TestCoverage:
     N_REPEATS = 200
 
     @pytest.mark.parametrize("shared", [0.0, 1.5])
+    @pytest.mark.slow
     def test_intervals_cover(self, shared):
         averages = {"micro-f1": 0, "macro-f1": 0}
         of_labels = dict.fromkeys(MEASURES, 0.0)

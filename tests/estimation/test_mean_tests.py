@@ -68,6 +68,7 @@ def test_outcomes_of_one_show_all_but_the_last_target():
         (lambda rng, size: rng.choice([0, 0.95], size, p=[0.02, 0.98]), 0.931, 200),  # rare losses
     ],
 )
+@pytest.mark.slow
 def test_a_false_mean_is_shown_no_more_often_than_allowed(draw, mean, n):
     rng, n_repeats, error = np.random.default_rng(0), 4000, 0.05
     samples = draw(rng, (n_repeats, n))

@@ -107,6 +107,7 @@ def test_labels_that_drift_while_inputs_do_not_are_not_seen(dist, estimator):
     assert ls.accuracy(wrong, dist[600:].mode(), "jaccard").mean() < unseen["low"][0]
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_the_band_says(estimator):
     many = random_dist(40_000, seed=9)
     table = ls.monitor(many, estimator, chunk_size=200, band_level=0.9, reference=many)

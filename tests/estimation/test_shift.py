@@ -420,6 +420,7 @@ class TestTilts:
         slope, offsets = calibrate_logits(logits, truth)
         assert_allclose([slope, *offsets], [0.6, 0.5, -1], atol=0.05)
 
+    @pytest.mark.slow
     def test_known_tilts_are_recovered_and_covered(self):
         covered, plain, frequencies = [], [], []
         for seed in range(60):

@@ -321,7 +321,7 @@ def test_answers_are_votes():
         (
             SCORES.drop(columns="id"), TRUTH[NAMES][:-1], {},
             "Predictions and truth must have the same rows where no column names them, got 400 in "
-            "the predictions and 399 in the truth. Name a column of ids with `id_column` (`--id`).",
+            "the predictions and 399 in the truth. Name a column of ids with `id_column`.",
         ),
         (SCORES[:-7], TRUTH, {}, "missing are the ids 'k393', 'k394', 'k395', 'k396', 'k397' and"),
         (SCORES, TRUTH.assign(id="k0"), {}, "'k0' is in rows 0 and 1 (rows count from 0)"),
@@ -331,7 +331,7 @@ def test_answers_are_votes():
         (
             SCORES, TRUTH.drop(columns="wet"), {},
             "The columns of `the truth` must be the labels of the predictions (say which with "
-            "`labels`, `--labels`), in any order; missing are 'wet'.",
+            "`labels`), in any order; missing are 'wet'.",
         ),
         (SCORES, TRUTH, {"labels": "cold,dry"}, "Unknown column of the truth 'dry'."),
         (SCORES.drop(columns="wet"), TRUTH, {"labels": NAMES}, "missing are 'wet'. Add or rename"),
@@ -415,3 +415,30 @@ def test_a_model_of_precomputed_probabilities():
     votes.fit(np.repeat(TRUTH[NAMES].to_numpy()[:, None], 2, axis=1), TRUTH[NAMES].to_numpy())
     with pytest.raises(ls.InputError, match="of kind 'votes' does not say how they stand in a fil"):
         InputTable(votes)
+
+
+@pytest.mark.parametrize("form", ["array", "lists"])
+def test_nameless_scores_are_not_matched_with_names(form, tmp_path):
+    tags = [[name for name in NAMES if row[name]] for row in TRUTH.to_dict("records")]
+    truth = write_jsonl(tmp_path / "t.jsonl", [{"labels": some} for some in tags])
+    if form == "array":
+        np.save(tmp_path / "p.npy", SCORES[NAMES].to_numpy())
+        path = tmp_path / "p.npy"
+    else:
+        rows = [{"scores": row} for row in SCORES[NAMES].to_numpy().tolist()]
+        path = write_jsonl(tmp_path / "p.jsonl", rows)
+    with pytest.raises(ls.InputError, match="lists names, and the predictions have none"):
+        calibrate_model(path, truth)
+    model = calibrate_model(path, truth, labels=NAMES, target=0.5)
+    np.testing.assert_array_equal(
+        model.predict_accuracy(read_table(path)), EXPECTED.predict_accuracy(SCORES)
+    )
+
+
+def test_a_model_of_an_array_reads_named_columns_by_name(tmp_path):
+    np.save(tmp_path / "p.npy", SCORES[NAMES].to_numpy())
+    model = calibrate_model(tmp_path / "p.npy", TRUTH[NAMES], target=0.5)
+    expected = model.predict(read_table(tmp_path / "p.npy"))
+    np.testing.assert_array_equal(model.predict(SCORES[["id", "calm", "wet", "cold"]]), expected)
+    with pytest.raises(ls.LabelsureError, match="'calm'"):
+        model.predict(SCORES.rename(columns={"calm": "windy"}))

@@ -88,8 +88,8 @@ def test_logits_may_be_any_number(tmp_path):
 BAD = {
     "unknown": (
         [{"label": "cow", "score": 0.5}],
-        "the label 'cow' is none of the model's 4; name all labels when the model is made, e.g. by "
-        "`--labels-from`",
+        "the label 'cow' is none of the model's 4; name all labels when the model is made, with "
+        "`labels`",
     ),
     "twice": (PAIRS + PAIRS[:1], "the label 'dog' has two scores"),
     "too high": (
@@ -159,7 +159,7 @@ def test_nothing_is_listed():
 
 def test_a_missing_label_says_how_to_go_on(tmp_path):
     frame = read_lines(tmp_path, [PAIRS])
-    with pytest.raises(ls.RowsError, match="or say that rows list some of them by `--sparse`"):
+    with pytest.raises(ls.RowsError, match="or say that rows list some of them by `sparse`"):
         columns_of(frame, sparse=False).convert(frame)
 
 

@@ -15,6 +15,8 @@ import pytest
 import saved_files as sf
 import skops.io
 from saved_files import dict_node, list_node, node, text_node
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
 from labelsure.saving._schema import trusted_types
@@ -247,6 +249,33 @@ def test_parts_that_lie_deep_in_each_other(tmp_path, path):
         entries["schema.json"] = entries["schema.json"][:-1] + b',"deep":' + text.encode() + b"}"
         path.write_bytes(sf.join(entries))
         assert_refused(path, "its objects lie too deep in each other|recursion")
+
+
+@pytest.mark.parametrize(
+    ("harmless", "harmful"),
+    [
+        (TfidfVectorizer(), {"input": "filename"}),
+        (HashingVectorizer(n_features=8), {"input": "file"}),
+        (None, {"memory": "cache"}),
+    ],
+)
+def test_parameters_that_open_files(harmless, harmful, path, monkeypatch):
+    """A vectoriser would read the files that cells of a table name."""
+    texts = ["some words", "other words", "more of some"] * 20
+    Y = np.tile([[0, 1], [1, 0], [1, 1]], (20, 1))
+    first = harmless or TfidfVectorizer()
+    pipeline = make_pipeline(first, ls.BinaryRelevance())
+    model = ls.AccuracyAwareClassifier(pipeline, cv=2, random_state=0).fit(texts, Y)
+    model.save(path)
+    assert ls.load(path).predict(texts).shape == (60, 2)
+    changed = model.estimator_ if harmless is None else model.estimator_[0]
+    changed.set_params(**harmful)
+    with pytest.raises(ls.InputError, match=f"`{next(iter(harmful))}`"):
+        model.save(path)
+    monkeypatch.setattr("labelsure.saving._savable._refuse_files", lambda part: None)
+    model.save(path)
+    monkeypatch.undo()
+    assert_refused(path, f"`{next(iter(harmful))}`")
 
 
 # Files of another kind

@@ -66,6 +66,7 @@ def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, file
     )
 
 
+@pytest.mark.slow
 def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
     rows = make_rows(ROWS).astype(str)
     rows.loc[57, "b"] = "soon"
@@ -79,6 +80,7 @@ def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
     assert (run.n_rows, run.n_bad, run.n_kept) == (ROWS - 1, 1, 19)
 
 
+@pytest.mark.slow
 def test_estimates_come_from_the_cluster(cluster, files):
     arguments = [files / "model.labelsure", files / "new.csv"]
     found = estimate_files(*arguments, scheduler=cluster.address, rows_per_unit=50)
@@ -106,6 +108,7 @@ def test_partitions_of_a_dask_dataframe(files):
     assert table.index.equals(rows.index)
 
 
+@pytest.mark.slow
 def test_a_task_that_cannot_begin_is_a_failure(cluster):
     """As in a worker that joins later without the package: the task is not to be unpickled."""
     found = dict(run_tasks(len, [(Unknown(),), ([1],)], scheduler=cluster.address))
@@ -119,6 +122,37 @@ def test_a_task_that_cannot_begin_is_a_failure(cluster):
     )
 
 
+@pytest.mark.slow
+def test_what_a_task_raises_is_raised_here(cluster):
+    with pytest.raises(ZeroDivisionError):
+        list(run_tasks(divmod, [(1, 0)], scheduler=cluster.address))
+
+
+@pytest.mark.slow
+def test_the_setting_of_the_scheduler_is_as_before(cluster):
+    from distributed import Client
+
+    def failures(dask_scheduler):
+        return dask_scheduler.allowed_failures
+
+    with Client(cluster.address, set_as_default=False) as client:
+        before = client.run_on_scheduler(failures)
+        assert before < _cluster.ALLOWED_FAILURES
+        during = [
+            client.run_on_scheduler(failures)
+            for _ in run_tasks(len, [([1],)], scheduler=cluster.address)
+        ]
+        assert during == [_cluster.ALLOWED_FAILURES]
+        assert client.run_on_scheduler(failures) == before
+
+
+def test_a_worker_that_joins_later_is_asked_for_its_versions():
+    with pytest.raises(_cluster.RaisedInTask) as caught:
+        _cluster.call_task({"numpy": "0.1"}, len, ([1],))
+    assert isinstance(caught.value.error, ls.InputError)
+    assert _cluster.call_task(_cluster._read_versions(), len, ([1],)) == 1
+
+
 class Unknown:
     """What can be sent, and cannot be made of what was sent."""
 
@@ -126,6 +160,7 @@ class Unknown:
         return (int, ("not a number",))
 
 
+@pytest.mark.slow
 def test_a_worker_without_the_package(tmp_path):
     with LocalCluster(tmp_path) as alone:
         hidden = tmp_path / "hidden"
@@ -145,6 +180,7 @@ def test_a_worker_without_the_package(tmp_path):
             list(run_tasks(len, [([1],)], scheduler=alone.address))
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers(tmp_path, monkeypatch):
     monkeypatch.setattr(_cluster, "WORKER_SECONDS", 1)
     with LocalCluster(tmp_path) as empty:

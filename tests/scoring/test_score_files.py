@@ -490,3 +490,52 @@ def test_labels_that_are_better_left_open(model_file, new, tmp_path):
     assert answers.is_open.any()
     assert [tuple(names) for names in table["open"]] == answers.open
     assert [tuple(names) for names in table["decided"]] == answers.certain
+
+
+FORMULAS = ["=1+1", "+1", "-cmd", "@SUM(A1)", "\t=1", "plain", "a=b", "'quoted"]
+
+
+@pytest.mark.parametrize("safe", [False, True])
+def test_texts_that_spreadsheets_take_for_formulas(model_file, tmp_path, safe):
+    rows = make_rows(len(FORMULAS)).assign(id=FORMULAS)
+    rows.to_parquet(tmp_path / "new.parquet")
+    out = tmp_path / "out.csv"
+    score(model_file, tmp_path / "new.parquet", out, id_column="id", spreadsheet_safe=safe)
+    found = read(out)
+    expected = [f"'{text}" for text in FORMULAS[:5]] if safe else FORMULAS[:5]
+    assert found["id"].tolist() == [*expected, *FORMULAS[5:]]
+    score(model_file, tmp_path / "new.parquet", tmp_path / "plain.csv", id_column="id")
+    pd.testing.assert_frame_equal(
+        found.drop(columns="id"), read(tmp_path / "plain.csv").drop(columns="id")
+    )
+
+
+def test_only_spreadsheets_need_that(model_file, new, tmp_path):
+    with pytest.raises(ls.InputError, match="for CSV"):
+        score(model_file, new, tmp_path / "out.parquet", spreadsheet_safe=True)
+
+
+@pytest.mark.xfail(strict=True, reason='The issue "Tables" rebuilds how rows are read.')
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "id,a,b,c,d\n1,0,0,0,0\n2,0,0\n3,0,0,0,0\n"),
+        ("t.jsonl", '{"a": 0, "b": 0, "c": 0, "d": 0}\n{"a": 0,\n'),
+    ],
+)
+def test_rows_that_cannot_be_parsed_are_set_aside(model_file, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    bad = tmp_path / "bad.jsonl"
+    run = score(model_file, tmp_path / name, tmp_path / "out.csv", bad_rows=bad)
+    assert run.n_bad == 1
+
+
+@pytest.mark.xfail(strict=True, reason='The issue "Tables" gives all commands one reader.')
+def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
+    path = tmp_path / "t.csv"
+    colours = ["none", "red"] * 30
+    rows = [f"{colour},{i % 2},{i % 3 % 2}" for i, colour in enumerate(colours)]
+    path.write_bytes("\n".join(["caf\u00e9,x,y", *rows]).encode("latin-1"))
+    data = ls.read_dataset(path, labels=["x", "y"])
+    model = train_model(path, labels="x,y", classifier="br")
+    assert set(data.X.iloc[:, 0]) == set(model.estimator_[0].convert(data.X)["caf\u00e9"])

@@ -27,10 +27,10 @@ from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, requir
 from labelsure.accuracy_aware._region_fit import fit_region
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
-    align_truth,
     innermost,
     known_label_names,
     read_instances,
+    shape_for_estimator,
     with_labelsets,
 )
 from labelsure.accuracy_aware._training_gain import add_training_gain
@@ -39,11 +39,15 @@ from labelsure.classifiers import (
     LabelsetClassifier,
     LabelsetPredictor,
     ProbabilityWarning,
+    align_truth,
     as_distribution,
+    index_of_batch,
+    weighted_mean,
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
+from labelsure.labelset_rows import as_table
 from labelsure.labelsets import (
     check_labelsets,
     check_sparse_labelsets,
@@ -51,6 +55,7 @@ from labelsure.labelsets import (
     refuse_masked,
 )
 from labelsure.metrics import MetricLike, accuracy
+from labelsure.named_rows import align_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -225,7 +230,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         refuse_masked(X, "X")
         needed = self._requirements()
-        return validate_data(self, X, reset=False, **needed) if self._has_base_learners else X
+        if not self._has_base_learners:
+            return X
+        return validate_data(self, as_table(X), reset=False, **needed)
 
     def predict_all(self, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is predicted, None for the mode."""
@@ -330,16 +337,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if X is None:
             return make_model_report(self, [], title)
         dist, decisions = self.predict_all(X)
-        truth = None if Y is None else align_truth(self.classes_, Y, dist, X, name="Y")
+        truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
         return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
         dist, decisions = self.predict_all(X)
-        truth = align_truth(self.classes_, y, dist, X)
+        truth = align_truth(self.classes_, y, dist)
         Y_pred = dist.mode() if decisions is None else decisions
         values = accuracy(truth, Y_pred, self.metric, empty=self.empty)
-        return float(np.average(values, weights=sample_weight))
+        return weighted_mean(values, sample_weight, dist)
 
     @property
     def reference_(self) -> Estimate:
@@ -382,11 +389,17 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return isinstance(self._new_estimator(), LabelsetClassifier)
 
     def _read_training_data(self, X: Any, y: Any, params: Any, groups: Any) -> TrainingData:
+        index = index_of_batch(X, y)
+        params = {
+            name: align_values(value, index, name=name, beside="`X`")
+            for name, value in params.items()
+        }
+        groups = align_values(groups, index, name="groups", beside="`X`")
         X, truth = read_instances(X, y, self._new_estimator(), type(self).__name__)
         self.classes_, self.label_names_ = truth.classes, truth.label_names
         self.n_labels_ = truth.labelsets.shape[1]
         if self._has_base_learners:
-            X = validate_data(self, X, **self._requirements())
+            X = validate_data(self, as_table(X), **self._requirements())
         keeps_names = hasattr(innermost(self._new_estimator()), "predict_distribution")
-        y = truth.for_estimator(X, with_names=keeps_names)
+        y = shape_for_estimator(truth, X, with_names=keeps_names)
         return TrainingData(X, truth.labelsets, y, params, groups)

@@ -14,9 +14,12 @@ from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
     LabelsetClassifier,
     LabelsetPredictor,
-    classes_of_sparse,
-    read_label_names,
-    read_targets,
+    Targets,
+    align_truth,
+    index_of_batch,
+    read_classes,
+    read_truth,
+    weighted_mean,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
@@ -32,12 +35,15 @@ __all__ = [
     "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
+    "Targets",
+    "align_truth",
     "as_distribution",
     "check_takes_weights",
-    "classes_of_sparse",
     "find_weight_argument",
-    "read_label_names",
-    "read_targets",
+    "index_of_batch",
+    "read_classes",
+    "read_truth",
+    "weighted_mean",
     "without_probabilities",
 ]
 

@@ -19,7 +19,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._processes import count_workers
 from labelsure._typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features
-from labelsure.classifiers._predictor import LabelsetPredictor
+from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
 from labelsure.distributions import (
     IndependentLabels,
     IndependentMixture,
@@ -119,10 +119,11 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
             (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """
         self._check_parameters()
+        index = index_of_batch(X, y)
         X, Y = self._check_training_data(X, y)
         weights = np.ones(len(Y))
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(Y))
+            weights = check_weights(sample_weight, len(Y), index)
             is_used = weights > 0
             X, Y, weights = X[is_used], Y[is_used], weights[is_used]
         variance = _variance(X, weights)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._typing import Labelsets, Names
-from labelsure.classifiers._predictor import (
-    LabelsetPredictor,
-    Targets,
-    classes_of_sparse,
-    read_label_names,
-    read_targets,
-)
+from labelsure._typing import LabelNames, Names
+from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, read_truth
 from labelsure.classifiers._probability_layouts import (
     LISTED_KINDS,
     read_array,
@@ -28,14 +23,15 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import (
+    as_table,
     check_label_names,
     check_labelsets,
+    check_shape,
     index_of,
     is_sparse,
     names_in,
 )
-from labelsure.named_labelsets import align_labelsets, match_labels, read_labelsets
-from labelsure.named_rows import align_rows
+from labelsure.named_labelsets import match_labels
 from labelsure.sample_weights import check_weights
 from labelsure.weighted_labelsets import WeightedLabelsets
 
@@ -121,23 +117,23 @@ class PrecomputedProbabilities(LabelsetPredictor):
         sample_weight
             (n,) weights of the instances, which are checked and change nothing.
         """
-        array = self._check_shape(X)
-        names = self._names_of_columns(X)
+        names, array = self._names_of_columns(X), self._check_shape(X)
         dist = self._wrap(array, names)
-        targets = _read_truth(y, X, names, dist)
+        n_labels = dist.n_labels
+        known = names
+        if names is None and self.label_names is not None:
+            known = check_label_names(self.label_names, n_labels)
+        truth = read_truth(y, X, label_names=known, settled=True, sparse=dist.sparse_rows)
+        check_shape(truth.labelsets.shape, "y", len(dist), n_labels)
+        if truth.is_vector or truth.label_names is None:
+            truth = replace(truth, label_names=known or truth.label_names)
+        elif known is not None:
+            match_labels(truth.label_names, known, "y", "`X`")
         if sample_weight is not None:
-            check_weights(sample_weight, len(dist))
-        self.n_features_in_ = array.shape[-1]
-        self.classes_ = targets.classes
-        self.column_names_ = names
-        truth_names = names_in(y)
-        if self.label_names is not None and names is None and truth_names is None:
-            self.label_names_ = check_label_names(self.label_names, dist.n_labels)
-        elif names is not None and (truth_names is None or len(truth_names) != dist.n_labels):
-            self.label_names_ = dist.label_names
-        else:
-            self.label_names_ = read_label_names(y, dist.n_labels)
-        self.n_labels_ = dist.n_labels
+            check_weights(sample_weight, len(dist), index_of_batch(X, y))
+        self.n_features_in_, self.n_labels_ = array.shape[-1], n_labels
+        self.classes_, self.column_names_ = truth.classes, names
+        self.label_names_ = truth.label_names
         return self
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
@@ -159,8 +155,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
         X
             As in `fit`.
         """
-        array = self._check_shape(X)
-        names = self._names_of_columns(X)
+        array, names = self._check_shape(X), self._names_of_columns(X)
         # An array has its columns in the order that they had in `fit`.
         names = self.column_names_ if names is None else names
         if names is not None and self.label_names_ is not None and array.shape[1] == len(names):
@@ -171,13 +166,13 @@ class PrecomputedProbabilities(LabelsetPredictor):
                 f"`X` must have {self.n_features_in_} columns as in `fit`, got {array.shape[-1]}. "
                 f"Pass predictions of the same {self.n_labels_} labels."
             )
-        return self._wrap(array, self.label_names_)
+        return self._wrap(array, self.label_names_).with_index(index_of(X))
 
     def _check_shape(self, X: Any) -> NDArray[Any]:
         if self.kind not in _SHAPES:
             raise unknown_name("kind", self.kind, _SHAPES)
         lists_labels = is_sparse(X) and self.kind in LISTED_KINDS
-        array = X if lists_labels else read_array(X, "`X`")
+        array = X if lists_labels else read_array(as_table(X), "`X`")
         n_axes = 3 if self.kind == "votes" else 2
         if array.ndim != n_axes:
             raise InputError(
@@ -185,6 +180,13 @@ class PrecomputedProbabilities(LabelsetPredictor):
                 f"{array.shape}. Pass what the other system predicts in this layout."
             )
         return array
+
+    def label_names_of(self, X: Any) -> LabelNames:
+        """Return the names that X or the parameters give to the columns of X; None for none."""
+        names = self._names_of_columns(X)
+        if names is not None or self.label_names is None:
+            return names
+        return tuple(str(label) for label in self.label_names)
 
     def _names_of_columns(self, X: Any) -> tuple[str, ...] | None:
         """Return the labels that a DataFrame names, None where columns go by position."""
@@ -223,48 +225,3 @@ def _count_votes(votes: NDArray[Any], label_names: Names) -> LabelsetDistributio
     labelsets = check_labelsets(votes[is_cast], name="X")
     seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
     return LabelsetTable.from_weighted(seen, label_names)
-
-
-def _read_truth(
-    y: Any, X: Any, label_names: tuple[str, ...] | None, dist: LabelsetDistribution
-) -> Targets:
-    """Return the true labelsets of the instances of `dist`, or say why y does not belong to X."""
-    if y is None:
-        raise InputError(
-            "`y` must hold the true labelsets: this estimator requires y to be passed, but the "
-            "target y is None. For probabilities without a truth call `as_distribution(X)`."
-        )
-    if _is_vector(y):
-        targets = read_targets(np.asarray(y))
-        check_labelsets(targets.labelsets, name="y", n_samples=len(dist), n_labels=dist.n_labels)
-        align_rows(index_of(y), index_of(X), name="y", beside="`X`")
-        return targets
-    is_numbers = is_sparse(y) or names_in(y) is not None
-    if label_names is None and not is_numbers and read_labelsets(y, name="y").label_names:
-        raise InputError(
-            "`y` must be zeros and ones where the columns of `X` have no names, got names of "
-            "labels, which could be in any order. Pass `X` as a DataFrame whose columns are the "
-            "labels, or binarise `y`, e.g. by MultiLabelBinarizer."
-        )
-    labelsets: Labelsets = align_labelsets(
-        y,
-        name="y",
-        n_samples=len(dist),
-        n_labels=dist.n_labels,
-        label_names=label_names,
-        index=index_of(X),
-        beside="`X`",
-        sparse=dist.sparse_rows,
-    )
-    if dist.sparse_rows:
-        return Targets(labelsets, classes_of_sparse(np.int64, dist.n_labels))
-    return read_targets(labelsets.astype(np.int64))
-
-
-def _is_vector(y: Any) -> bool:
-    """Return whether y has one class for each instance, a number or a text."""
-    if len(getattr(y, "shape", (0,))) != 1:
-        return False
-    if hasattr(y, "dtype") and y.dtype.kind in "biuf":
-        return True
-    return not any(np.iterable(entry) and not isinstance(entry, str) for entry in y)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
 from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import (
@@ -22,7 +22,12 @@ from labelsure.classifiers._base_learners import (
 )
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import MAX_WRITTEN_NAMES
+from labelsure.labelset_rows import (
+    MAX_WRITTEN_NAMES,
+    as_table,
+    check_shape,
+    differing_rows,
+)
 from labelsure.labelsets import (
     check_label_names,
     check_labelsets,
@@ -30,7 +35,8 @@ from labelsure.labelsets import (
     names_in,
     refuse_masked,
 )
-from labelsure.named_labelsets import holds_names, read_labelsets
+from labelsure.named_labelsets import GivenLabelsets, read_labelsets
+from labelsure.named_rows import align_rows
 from labelsure.sample_weights import check_weights
 from labelsure.saving import Savable
 
@@ -87,12 +93,20 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """
         refuse_masked(X, "X")
         refuse_masked(y, "y")
+        y = order_like(y, X)
         names = None
-        if holds_names(y):
-            read = read_labelsets(y, name="y")
-            y, names = read.rows, read.label_names
+        if y is not None and not is_vector(y):
+            given = GivenLabelsets.read(y, "y")
+            if given.sets is not None:
+                read = read_labelsets(y, name="y")
+                y, names = read.rows, read.label_names
         X, Y = validate_data(
-            self, X, y, multi_output=True, ensure_min_samples=min_samples, **self._requirements()
+            self,
+            as_table(X),
+            y,
+            multi_output=True,
+            ensure_min_samples=min_samples,
+            **self._requirements(),
         )
         targets = read_targets(Y)
         self.classes_, self.n_labels_ = targets.classes, targets.labelsets.shape[1]
@@ -109,7 +123,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         """
         check_is_fitted(self)
         refuse_masked(X, "X")
-        checked = validate_data(self, X, reset=False, **self._requirements())
+        checked = validate_data(self, as_table(X), reset=False, **self._requirements())
         return self.distribution_of_checked(checked).with_index(index_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -155,14 +169,14 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         X
             (n, d) array, DataFrame or scipy sparse matrix.
         y
-            Their true labels. The columns of a DataFrame are compared with the labels by name, its
-            rows with those of X by index.
+            Their true labels, in any form that `fit` takes. Labels are compared by name, rows by
+            index, where both sides have them.
         sample_weight
             (n,) weights of the instances.
         """
-        if isinstance(self.classes_, list) and names_in(y) is not None:
-            y = self.predict_distribution(X).align(y, "y")
-        return float(super().score(X, y, sample_weight))
+        dist = self.predict_distribution(X)
+        is_right = ~differing_rows(align_truth(self.classes_, y, dist), self._decide(dist))
+        return weighted_mean(is_right, sample_weight, dist)
 
     def _requirements(self) -> dict[str, Any]:
         """Return how scikit-learn shall validate X.
@@ -216,9 +230,10 @@ class LabelsetClassifier(LabelsetPredictor):
             (n,) weights of the instances. A weight of 0 is as if the instance was not there.
         """
         learner = check_learner(self.estimator)
+        index = index_of_batch(X, y)
         X, Y = self._check_training_data(X, y)
         if sample_weight is not None:
-            weights = check_weights(sample_weight, len(Y))
+            weights = check_weights(sample_weight, len(Y), index)
             is_used = weights > 0
             X, Y, sample_weight = X[is_used], Y[is_used], weights[is_used]
             self.check_takes_weights()
@@ -281,10 +296,135 @@ class Targets:
         (n, L) zeros and ones.
     classes
         For a vector its two values; for labelsets a list with [0, 1] of Y's type for each label.
+    label_names
+        One for each label; None where they have none.
     """
 
     labelsets: Labelsets
     classes: Classes
+    label_names: LabelNames = None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether there is one class for each instance."""
+        return not isinstance(self.classes, list)
+
+
+def index_of_batch(X: Any, y: Any) -> Any:
+    """Return the index of X, or that of y where X has none."""
+    index = index_of(X)
+    return index_of(y) if index is None else index
+
+
+def order_like(y: Any, X: Any) -> Any:
+    """Return y as a table or an array, with its rows in the order of X where both have an index."""
+    order = align_rows(index_of(y), index_of(X), name="y", beside="`X`")
+    y = as_table(y)
+    return y if order is None else _safe_indexing(y, order)
+
+
+def is_vector(y: Any) -> bool:
+    """Whether y has one value for each instance, not several labels."""
+    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
+        return False
+    return not any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in y)
+
+
+def read_truth(
+    y: Any,
+    X: Any,
+    *,
+    label_names: LabelNames = None,
+    settled: bool = False,
+    frozen: bool = False,
+    sparse: bool = False,
+) -> Targets:
+    """Return the truth of instances with its rows in the order of X.
+
+    Parameters
+    ----------
+    y
+        In any form of labelsets, or a vector of two classes.
+    X
+        The instances, whose index names the rows if it has one.
+    label_names
+        Of a model that is fitted, or of the columns of X where these are the labels' scores.
+    settled
+        Whether there is such an order of labels, with names or without.
+    frozen
+        Whether the columns of a table must be brought into it.
+    sparse
+        Whether labelsets are wanted as sparse rows.
+    """
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
+    if y is None:
+        raise InputError(
+            "`y` must hold the true labelsets: this estimator requires y to be passed, but the "
+            "target y is None. Probabilities without a truth are for `as_distribution`."
+        )
+    y = order_like(y, X)
+    if hasattr(y, "__array__") and not hasattr(y, "index"):
+        y = np.asarray(y)  # of any library that is like NumPy
+    if is_vector(y):
+        targets = read_targets(_check_y(y))
+        return replace(targets, label_names=read_label_names(y, 1))
+    given = GivenLabelsets.read(y, "y")
+    names = given.label_names
+    if frozen or given.sets is not None:
+        names = label_names or names
+        names = names if settled or given.sets is None else given.listed_names
+    rows = given.to_rows(names, beside="what predicts them", sparse=sparse)
+    kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
+    dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
+    make_classes = classes_of_sparse if sparse else _classes_of_labelsets
+    return Targets(rows, make_classes(dtype, rows.shape[1]), names)
+
+
+def align_truth(classes: Classes, y: Any, dist: LabelsetDistribution, name: str = "y") -> Labelsets:
+    """Return the truth of new instances, (n, L), in the order of their labels and rows.
+
+    Parameters
+    ----------
+    classes
+        `classes_` of the model: a list for labelsets, else the two classes of a vector.
+    y
+        The truth as the user has it.
+    dist
+        The predictions that it is compared with.
+    name
+        What the user calls the truth.
+    """
+    if isinstance(classes, list):
+        return dist.align(y, name)
+    rows = read_classes(y, classes, name)
+    check_shape(rows.shape, name, len(dist), 1)
+    order = align_rows(index_of(y), dist.index, name=name, beside="X")
+    return rows if order is None else rows[order]
+
+
+def read_classes(y: Any, classes: NDArray[Any], name: str) -> Labelsets:
+    """Return a vector of a model's two classes as labelsets of one label; refuse others."""
+    import pandas as pd
+
+    values = np.asarray(as_table(y))
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim != 1:
+        raise InputError(f"`{name}` must be a vector of classes, got shape {values.shape}.")
+    unknown = np.flatnonzero(~pd.Series(values).isin(list(classes)))
+    if len(unknown):
+        raise InputError(
+            f"`{name}` must hold the classes that the model was fitted to, {classes[0]!r} and "
+            f"{classes[1]!r}, got {values[unknown[0]]!r} in row {unknown[0]}."
+        )
+    return (values == classes[1]).astype(np.int8)[:, np.newaxis]
+
+
+def weighted_mean(values: Any, sample_weight: Any, dist: LabelsetDistribution) -> float:
+    """Return the mean over instances, whose weights are checked and aligned."""
+    if sample_weight is None:
+        return float(np.mean(values))
+    return float(np.average(values, weights=check_weights(sample_weight, len(dist), dist.index)))
 
 
 def read_targets(Y: Any) -> Targets:

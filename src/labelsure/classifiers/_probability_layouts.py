@@ -25,7 +25,8 @@ from labelsure.distributions import (
     clip_rounding,
 )
 from labelsure.errors import InputError
-from labelsure.labelset_rows import is_sparse, names_in, show_names
+from labelsure.labelset_rows import as_table, is_sparse, names_in, show_names
+from labelsure.named_labelsets import order_columns
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
@@ -63,8 +64,10 @@ def wrap_probabilities(
         return source
     if is_sparse(source) and kind in LISTED_KINDS:
         return distributions.as_distribution(source, kind=kind, label_names=label_names)
-    if label_names is None and kind != "joint":
-        label_names = names_in(source)
+    if kind == "joint":
+        source = as_table(source)
+    else:
+        source, label_names = order_columns(source, label_names, name.strip("`"))
     cleaned = _clean(source, kind, name)
     dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
     if isinstance(dist, IndependentLabels):
@@ -85,8 +88,11 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
         One for each label; a DataFrame of marginals brings its own.
     """
     probabilities = model.predict_proba(X)
-    if label_names is None:
-        label_names = names_in(probabilities)
+    label_names = None if label_names is None else tuple(label_names)
+    columns = names_in(probabilities)  # which may be classes of one label
+    if label_names is None or (columns is not None and len(columns) == len(label_names)):
+        name = "predict_proba(X)"
+        probabilities, label_names = order_columns(probabilities, label_names, name)
     columns, classes = _split_into_labels(model, X, probabilities)
     if classes is None:
         marginals = columns
@@ -331,13 +337,26 @@ def read_array(source: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(_without_gradient(source))
     except ValueError as error:
-        lengths = [len(row) if hasattr(row, "__len__") else 0 for row in source]
-        odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
         raise InputError(
             f"{name} must be a rectangular array of numbers, got rows of different lengths. "
-            f"Row 0 has {lengths[0]} entries, row {odd} has {lengths[odd]}: give each row a "
-            "probability for every label."
+            f"{_find_ragged(source)}: give each row as many entries."
         ) from error
+
+
+def _find_ragged(source: Any, within: str = "") -> str:
+    """Say which two rows differ in length, or which entries of a row do."""
+    lengths = [len(part) if hasattr(part, "__len__") else 0 for part in source]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is not None:
+        what = "Entry" if within else "Row"
+        return f"{what} 0{within} has {lengths[0]} entries, {what.lower()} {odd} has {lengths[odd]}"
+    for row, part in enumerate(source):
+        inner = {len(entry) if hasattr(entry, "__len__") else 0 for entry in part}
+        if len(inner) > 1:
+            return _find_ragged(part, f" of row {row}")
+    sizes = [len(part[0]) for part in source]
+    odd = next(i for i, size in enumerate(sizes) if size != sizes[0])
+    return f"Entries of row 0 have {sizes[0]} numbers, those of row {odd} {sizes[odd]}"
 
 
 def _without_gradient(source: Any) -> Any:

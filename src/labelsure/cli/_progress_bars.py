@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from labelsure._storage import first_line
-from labelsure.cli._console import make_console, on_one_line
+from labelsure.cli._console import make_console
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -130,11 +130,9 @@ class RowLines(ProgressBar):
             self._console.print(f"{self._n_kept:,} rows kept from an earlier run")
 
     def __call__(self, event: UnitEvent) -> None:
-        """Draw one event; what fails gets a line of its own."""
+        """Draw one event; why a unit failed is said when the run ends."""
         if event.state == "kept":
             self._n_kept += event.n_rows
-        if event.state == "failed":
-            self._console.print(on_one_line(event.message))
         speed = self._bar.tasks[0].speed
         rate = f"{speed:,.0f} a second" if speed else ""
         self._update(event.n_finished, event.n_total, rate=rate)

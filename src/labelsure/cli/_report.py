@@ -59,7 +59,7 @@ def report(
     labelsure report runs/paper --out study.html
     """
     place = open_stdout(out)
-    check_output_file(place, [subject, *(inputs or []), *([] if truth is None else [truth])])
+    check_output_file(place, [*_files_of(subject), *(inputs or []), *([truth] if truth else [])])
     if subject.is_dir():
         page = _report_study(subject, given=bool(inputs or truth))
     else:
@@ -80,6 +80,11 @@ def report(
         )
     page.save(place)
     print(f"Report {out}", file=sys.stderr if str(out) == STDOUT else sys.stdout)
+
+
+def _files_of(subject: Path) -> list[Path]:
+    """Return the file of a model, or those of a run; a page may stand beside these."""
+    return sorted(subject.rglob("*.*")) if subject.is_dir() else [subject]
 
 
 def _report_study(folder: Path, *, given: bool) -> Page:

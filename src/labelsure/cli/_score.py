@@ -48,6 +48,12 @@ def score(
     ] = False,
     sep: Annotated[str, typer.Option("--sep", help="Between names of labels in CSV.")] = ";",
     open_cost: OpenCostOption = None,
+    spreadsheet_safe: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet-safe", help="Put ' before texts of CSV that look like formulas."
+        ),
+    ] = False,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
     overwrite: Annotated[
@@ -85,6 +91,7 @@ def score(
             probabilities=False if no_probabilities else None,
             sep=sep,
             open_cost=open_cost,
+            spreadsheet_safe=spreadsheet_safe,
             audit=audit,
             seed=seed,
             bad_rows=bad_rows,

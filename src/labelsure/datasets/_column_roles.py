@@ -218,6 +218,7 @@ def _read_label_names(
         _check_label_names(value, sep, f"row {row} (rows count from 0)", title)
     names: list[str] | None = None
     if _holds_lists(column):
+        values = [_split_text(value, sep, row, title) for row, value in enumerate(values)]
         labels = sorted({label for value in values for label in value})
         names = [str(label) for label in labels]  # after sorting, so that 10 comes after 9
         values = [[str(label) for label in value] for value in values]
@@ -225,6 +226,18 @@ def _read_label_names(
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
     read = read_labelsets(values, names, name=str(column.name), sep=sep)
     return read.rows, read.label_names or ()
+
+
+def _split_text(value: Any, sep: str | None, row: int, title: str) -> Any:
+    """Return the names in a text that stands among lists of names; a list as it is."""
+    if not isinstance(value, str):
+        return value
+    if sep is None:
+        raise DataError(
+            f"{title} must hold a list of label names in every row, got the text {value!r} in row "
+            f"{row} (rows count from 0). Write a list, or say what stands between names by `sep`."
+        )
+    return [label.strip() for label in value.split(sep) if label.strip()]
 
 
 def _check_label_names(value: Any, sep: str | None, row: str, title: str) -> None:

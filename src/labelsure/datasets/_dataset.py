@@ -14,13 +14,11 @@ from labelsure._limits import check_size
 from labelsure._notebook import list_names, make_html
 from labelsure._typing import Indices, LabelNames, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.datasets._label_counts import (
-    check_either_form,
-    count_instances,
-    count_labelsets,
-)
+from labelsure.datasets._label_counts import count_instances, count_labelsets
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_names, index_of, names_in, refuse_masked, show_names
+from labelsure.labelset_rows import as_table, check_shape
+from labelsure.labelsets import check_rows, index_of, names_in, refuse_masked, show_names
+from labelsure.named_labelsets import read_labelsets
 from labelsure.named_rows import align_rows
 
 Features = Any
@@ -71,14 +69,13 @@ class Dataset:
     checksum: str = ""
 
     def __post_init__(self) -> None:
-        label_names = names_in(self.Y) if self.label_names is None else self.label_names
         X = _check_features(self.X, self.feature_names)
-        Y = check_either_form(self.Y, n_samples=X.shape[0])
-        order = align_rows(index_of(self.Y), index_of(X), name="Y", beside="`X`")
-        Y = Y if order is None else Y[order]
+        read = read_labelsets(self.Y, self.label_names, sparse=sparse.issparse(self.Y))
+        check_shape(read.rows.shape, "Y", X.shape[0], None)
+        order = align_rows(read.index, index_of(self.X), name="Y", beside="`X`")
         object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", Y)
-        object.__setattr__(self, "label_names", check_label_names(label_names, Y.shape[1]))
+        object.__setattr__(self, "Y", read.rows if order is None else read.rows[order])
+        object.__setattr__(self, "label_names", read.label_names)
         object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 
     @property
@@ -176,6 +173,7 @@ class Dataset:
 def _check_features(X: Features, feature_names: Any) -> Features:
     if sparse.issparse(X):
         return sparse.csr_matrix(X)
+    X = as_table(X)
     if isinstance(X, pd.DataFrame):
         return X.set_axis([str(column) for column in X.columns], axis=1)
     refuse_masked(X, "X")
@@ -266,7 +264,7 @@ def split_rows(
     >>> sorted([*train.tolist(), *test.tolist()])
     [0, 1, 2, 3]
     """
-    rows = check_either_form(Y)
+    rows = check_rows(Y)
     n_test = _count_test_rows(test_size, rows.shape[0])
     from labelsure.distributions import make_generator  # reading a file needs no kernels
 

@@ -8,20 +8,6 @@ import numpy as np
 
 from labelsure._typing import Integers
 from labelsure.labelset_rows import is_sparse, row_keys
-from labelsure.labelsets import check_labelsets, check_sparse_labelsets
-
-
-def check_either_form(Y: Any, **shape: Any) -> Any:
-    """Return checked labelsets: sparse ones stay sparse, others become an array.
-
-    Parameters
-    ----------
-    Y
-        As for `check_labelsets`.
-    shape
-        Its other arguments.
-    """
-    return (check_sparse_labelsets if is_sparse(Y) else check_labelsets)(Y, **shape)
 
 
 def count_instances(Y: Any) -> Integers:

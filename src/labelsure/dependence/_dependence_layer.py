@@ -21,7 +21,8 @@ from labelsure.classifiers import (
     as_distribution,
     check_takes_weights,
     find_weight_argument,
-    read_targets,
+    index_of_batch,
+    read_truth,
 )
 from labelsure.distributions import (
     IndependentLabels,
@@ -30,9 +31,8 @@ from labelsure.distributions import (
     make_random_state,
 )
 from labelsure.errors import InputError
-from labelsure.labelsets import index_of, names_in, refuse_masked
-from labelsure.named_labelsets import read_labelsets
-from labelsure.named_rows import align_rows
+from labelsure.labelsets import index_of, refuse_masked
+from labelsure.named_rows import align_values
 from labelsure.recalibration import ChainDependence
 from labelsure.sample_weights import check_weights
 
@@ -124,6 +124,7 @@ class DependenceLayer(LabelsetPredictor):
         """
         self._check_parameters()
         model = self._model()
+        index = index_of_batch(X, y)
         if isinstance(model, LabelsetClassifier):
             X, Y = self._check_training_data(X, y, min_samples=MIN_SAMPLES)
             y = Y
@@ -131,6 +132,7 @@ class DependenceLayer(LabelsetPredictor):
             y = self._read_truth(X, y)
         weights = None
         if sample_weight is not None:
+            sample_weight = align_values(sample_weight, index, name="sample_weight", beside="`X`")
             X, y, weights = self._weigh(model, X, y, sample_weight)
         if self._is_settled:
             self.estimator_ = self._fit_model(model, X, y)
@@ -223,20 +225,28 @@ class DependenceLayer(LabelsetPredictor):
                 f"At least {MIN_SAMPLES} instances are needed, got {_num_samples(X)}. A few "
                 "hundred show whether labels depend on each other."
             )
-        order = align_rows(index_of(y), index_of(X), name="y", beside="X")
-        y = y if order is None else _safe_indexing(y, order)
-        if _is_vector(y):
-            targets = read_targets(np.asarray(y))
-            self.classes_, self.label_names_, self.n_labels_ = targets.classes, None, 1
-            return targets.labelsets[:, 0].astype(np.int64)
-        read = read_labelsets(y, name="y")
-        self.label_names_, self.n_labels_ = read.label_names, read.rows.shape[1]
-        self.classes_ = [np.array([0, 1]) for _ in range(self.n_labels_)]
-        if read.label_names is None or names_in(y) is not None:
-            return y if names_in(y) is not None else read.rows.astype(np.int64)
+        model = self._model()
+        is_precomputed = isinstance(model, PrecomputedProbabilities)
+        names = model.label_names_of(X) if is_precomputed else None
+        if isinstance(model, FrozenEstimator):
+            names = getattr(model.estimator, "label_names_", None)
+        truth = read_truth(
+            y,
+            X,
+            label_names=names,
+            settled=self._is_settled,
+            frozen=isinstance(model, FrozenEstimator),
+        )
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        numbers = truth.labelsets.astype(np.int64)
+        self.n_labels_ = numbers.shape[1]
+        if truth.is_vector:
+            return numbers[:, 0]
+        if truth.label_names is None:
+            return numbers
         import pandas as pd
 
-        return pd.DataFrame(read.rows.astype(np.int64), index_of(X), list(read.label_names))
+        return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
 
     def _split(self, X: Any) -> Any:
         seed = make_random_state(self.random_state).randint(MAX_SEED)
@@ -289,10 +299,3 @@ def _is_for_one_label(model: Any) -> bool:
     tags = get_tags(model)
     known = tags.classifier_tags
     return known is not None and not (known.multi_label or tags.target_tags.multi_output)
-
-
-def _is_vector(y: Any) -> bool:
-    """Whether y has one value for each instance, not several labels."""
-    if hasattr(y, "columns") or hasattr(y, "toarray") or getattr(y, "ndim", 1) != 1:
-        return False
-    return not any(isinstance(row, (list, tuple, set, frozenset, np.ndarray)) for row in y)

@@ -17,8 +17,8 @@ from labelsure.distributions._probabilities import (
 )
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import is_sparse
-from labelsure.labelsets import names_in
+from labelsure.labelset_rows import index_of, is_sparse
+from labelsure.named_labelsets import order_columns
 
 PAIR_TOLERANCE = 1e-4  # float32 softmax outputs are rounded
 
@@ -64,12 +64,11 @@ def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetD
         return SparseIndependentLabels(source, label_names=label_names)
     if isinstance(source, (list, tuple)) and source and as_floats(source[0], "source").ndim == 2:
         source = _stack_pairs(source)
-    if label_names is None:
-        label_names = names_in(source)
-    marginals = as_floats(source, "source")
+    values, label_names = order_columns(source, label_names, "source")
+    marginals = as_floats(values, "source")
     if marginals.ndim == 3:
         marginals = _second_of_pairs(marginals)
-    return IndependentLabels(clip_certain(marginals), label_names)
+    return IndependentLabels(clip_certain(marginals), label_names).with_index(index_of(source))
 
 
 def _stack_pairs(source: Any) -> Any:

@@ -25,15 +25,15 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
 from labelsure.errors import InputError
+from labelsure.labelset_rows import refuse_other_labels
 from labelsure.labelsets import (
     check_guesses,
     check_label_names,
-    check_labelsets,
     count_axes,
 )
 from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
 from labelsure.named_labelsets import align_labelsets
-from labelsure.named_rows import pick_rows, wrong_index
+from labelsure.named_rows import align_rows, pick_rows, wrong_index
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ class LabelsetDistribution(ShownInstances, ABC):
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
-        taken = pick_rows(rows, len(self))
+        taken = pick_rows(rows, len(self), self._index)
         new = self._take(taken)
         new._index = None if self._index is None else self._index[taken]
         return new
@@ -113,11 +113,15 @@ class LabelsetDistribution(ShownInstances, ABC):
             calls it. The columns of a DataFrame are compared by name, its rows by index, an array
             by position.
         """
-        shape: dict[str, Any] = {"name": name, "n_samples": len(self), "n_labels": self.n_labels}
-        if isinstance(Y, np.ndarray) and not self.sparse_rows:
-            return check_labelsets(Y, **shape)
-        shape["sparse"] = self.sparse_rows
-        return align_labelsets(Y, **shape, label_names=self.label_names, index=self.index)
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.n_labels,
+            label_names=self.label_names,
+            index=self.index,
+            sparse=self.sparse_rows,
+        )
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
@@ -426,6 +430,18 @@ class LabelsetDistribution(ShownInstances, ABC):
 
     def _keep_top(self, k: int) -> Self:
         return self
+
+
+def align_parts(parts: list[Any], name: str) -> list[Any]:
+    """Return distributions with the rows of the first; refuse other labels than its own."""
+    first, aligned = parts[0], []
+    for part in parts:
+        refuse_other_labels(
+            part.label_names, part.n_labels, first.label_names, first.n_labels, "the first part"
+        )
+        order = align_rows(part.index, first.index, name=name, beside="the first part")
+        aligned.append(part if order is None else part[order])
+    return aligned
 
 
 def log_prob_of_logits(logits: Floats) -> Floats:

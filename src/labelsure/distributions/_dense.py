@@ -20,6 +20,7 @@ from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.errors import InputError
+from labelsure.labelset_rows import as_table, index_of
 from labelsure.labelsets import codes_of, from_codes
 from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
 
@@ -58,7 +59,7 @@ class DenseDistribution(LabelsetDistribution):
         normalise: bool = False,
         copy: bool = True,
     ) -> None:
-        P = as_floats(probabilities, "probabilities")
+        P = as_floats(as_table(probabilities), "probabilities")
         n_labels = P.shape[1].bit_length() - 1 if P.ndim == 2 else 0
         if n_labels < 1 or P.shape[1] != 2**n_labels:
             raise InputError(
@@ -71,6 +72,7 @@ class DenseDistribution(LabelsetDistribution):
         for_rows(kernels.check_rows, len(P), P, into=[totals, n_bad])
         check_row_sums(totals, n_bad, P.dtype, name="probabilities", normalise=normalise)
         self._P = P / totals[:, np.newaxis] if normalise else P.copy() if copy else P
+        self._index = index_of(probabilities)
 
     @classmethod
     def from_trusted(cls, P: NDArray[Any], label_names: Iterable[Any] | None = None) -> Self:

@@ -18,8 +18,9 @@ from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError
-from labelsure.labelsets import fill_with_lowest, index_of, names_in
+from labelsure.labelsets import fill_with_lowest, index_of
 from labelsure.metrics import Metric
+from labelsure.named_labelsets import order_columns
 
 WAITING_BYTES = 512
 """What the search for the most probable labelsets takes for each of them: numbers of Python."""
@@ -46,18 +47,15 @@ class IndependentLabels(LabelsetDistribution):
     """
 
     def __init__(self, marginals: Any, label_names: Iterable[Any] | None = None) -> None:
-        array = as_floats(marginals, "marginals")
+        values, names = order_columns(marginals, label_names, "marginals")
+        array = as_floats(values, "marginals")
         if array.ndim != 2 or array.shape[1] == 0:
             raise InputError(
                 "`marginals` must have shape (n_samples, n_labels) with at least one label, got "
                 f"shape {array.shape}. One instance is one row: `[marginals]`."
             )
         array = check_unit_interval(array, "marginals")
-        super().__init__(
-            array.shape[0],
-            array.shape[1],
-            names_in(marginals) if label_names is None else label_names,
-        )
+        super().__init__(array.shape[0], array.shape[1], names)
         self._p = array.copy()
         self._logits: Floats | None = None
         self._index = index_of(marginals)
@@ -84,14 +82,14 @@ class IndependentLabels(LabelsetDistribution):
         >>> dist.log_prob([[0, 0]]).round(3)
         array([-100.313])
         """
-        array = as_floats(logits, "logits").astype(np.float64)
+        values, names = order_columns(logits, label_names, "logits")
+        array = as_floats(values, "logits").astype(np.float64)
         if np.isnan(array).any():
             row = np.argwhere(np.isnan(array))[0][0]
             raise InputError(
                 f"`logits` must hold logits that are numbers, got NaN in row {row}. "
                 "Mend or drop that row."
             )
-        names = names_in(logits) if label_names is None else label_names
         new = cls(expit(array), names)
         new._logits = array
         new._index = index_of(logits)

@@ -16,7 +16,7 @@ from labelsure._limits import CACHED_JOINT_BYTES, TIE, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import read_shares
@@ -82,9 +82,9 @@ class IndependentMixture(LabelsetDistribution):
                 "`components` must all have the same instances and labels, got (n_samples, "
                 f"n_labels) of {sorted(shapes)}."
             )
+        self._parts = parts = align_parts(parts, "components")
         names = parts[0].label_names if label_names is None else label_names
         super().__init__(*shapes.pop(), names)
-        self._parts = parts
         shares = read_shares(weights, len(self), len(parts))
         equal = np.ones((len(self), len(parts))) if shares is None else shares
         self._weights: Floats = equal / len(parts)

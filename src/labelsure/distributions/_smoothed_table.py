@@ -10,7 +10,7 @@ import numpy as np
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.errors import InputError
@@ -56,6 +56,7 @@ class SmoothedTable(LabelsetDistribution):
                 f"{len(table)} and {len(rest)} instances, {table.n_labels} and {rest.n_labels} "
                 "labels."
             )
+        table, rest = align_parts([table, rest], "rest")
         super().__init__(len(table), table.n_labels, table.label_names)
         self._share = _check_share(share, len(table))
         self._rest = rest

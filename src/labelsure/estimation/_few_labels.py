@@ -18,9 +18,13 @@ from labelsure._typing import Floats, Indices
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import Estimate
+from labelsure.labelset_rows import index_of
 from labelsure.metrics import Counts, check_level, counts
+from labelsure.named_rows import align_values, counts_rows
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from labelsure.estimation._batch_estimates import BatchSums
 
 MIN_LABELLED = 10
@@ -240,10 +244,13 @@ class FewLabels:
         (n,) their positions.
     counts
         tp, fp, fn and tn of each.
+    index
+        Their names; None where they have none.
     """
 
     rows: Indices
     counts: Counts
+    index: pd.Index | None = None
 
 
 def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> FewLabels:
@@ -267,15 +274,20 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> FewLab
         raise InputError("`Y_true` must be given with `rows`: the truth of these instances.")
     if rows is None:
         rows = _find_rows(dist.index, Y_true)
+    if getattr(getattr(rows, "dtype", None), "kind", "") == "b":
+        rows = align_values(rows, dist.index, name="rows")
     places = check_rows(rows, len(dist))
-    truth = dist[places].align(Y_true, "Y_true")
-    return FewLabels(places, counts(truth, decisions[places]))
+    labelled = dist[places]
+    truth = labelled.align(Y_true, "Y_true")
+    index = index_of(Y_true) if labelled.index is None else labelled.index
+    return FewLabels(places, counts(truth, decisions[places]), index)
 
 
 def _find_rows(index: Any, Y_true: Any) -> Indices:
     """Return where the rows of a DataFrame are in a batch, by their names."""
-    own = getattr(Y_true, "index", None)
-    if index is None or own is None or not hasattr(Y_true, "columns"):
+    own: Any = index_of(Y_true)
+    is_named = index is not None and own is not None and hasattr(Y_true, "columns")
+    if not is_named or (counts_rows(index) and counts_rows(own)):
         raise InputError(
             "`rows` must say which instances of the batch `Y_true` is about: their positions. Only "
             "a DataFrame names its rows by its index, if the batch has one."

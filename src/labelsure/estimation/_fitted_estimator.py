@@ -36,6 +36,7 @@ from labelsure.estimation._models import ACCURACY_MODELS, Model
 from labelsure.estimation._shift_test import View, compare_views, warn_of_shift
 from labelsure.label_metrics import check_label_metric
 from labelsure.metrics import MetricLike, check_empty, get_metric
+from labelsure.named_rows import align_values
 from labelsure.saving import Savable
 from labelsure.score_table import ScoreTable
 
@@ -161,6 +162,7 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         known = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*known.counts, empty=check_empty(self.empty))
+        inclusion = align_values(inclusion, known.index, name="inclusion", beside="`Y_true`")
         return few_labels_interval(
             sums, accuracy, estimated[known.rows], inclusion, population=population, level=level
         )

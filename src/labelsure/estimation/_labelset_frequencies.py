@@ -20,6 +20,7 @@ from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.labelset_rows import is_sparse, refuse_other_labels, row_keys
 from labelsure.labelsets import from_text
+from labelsure.named_labelsets import GivenLabelsets
 from labelsure.score_table import ScoreTable
 from labelsure.sparse_rows import make_sparse, sparse_ones
 
@@ -86,21 +87,15 @@ class LabelsetFrequencies:
         dist
             What is judged: labels are compared by name where both have names.
         """
-        from labelsure.named_labelsets import match_labels, read_labelsets  # only fits need it
-
         if isinstance(Y_train, cls):
             return Y_train
         names = dist.label_names if isinstance(dist, LabelsetDistribution) else None
-        is_frame = hasattr(Y_train, "columns")
         sparse = is_sparse(Y_train) or getattr(dist, "sparse_rows", False)
-        own = None if is_frame else names
-        read = read_labelsets(Y_train, own, name="Y_train", sparse=sparse)
-        rows = read.rows
-        if is_frame and names is not None and read.label_names is not None:
-            rows = rows[:, match_labels(read.label_names, names, "Y_train", "the distribution")]
+        given = GivenLabelsets.read(Y_train, "Y_train")
+        rows = given.to_rows(names, beside="the distribution", sparse=sparse)
         if rows.shape[0] == 0:
             raise InputError("`Y_train` must hold at least one labelset, got none. Leave it out.")
-        return cls.of(rows, names or read.label_names)
+        return cls.of(rows, names or given.label_names)
 
     def counts_of(self, Y: Labelsets) -> Integers:
         """Return how many instances had each of the (n, L) labelsets, 0 for what was not seen."""

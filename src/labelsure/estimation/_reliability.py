@@ -13,8 +13,10 @@ from labelsure._notebook import count, make_html
 from labelsure._plots import plot_reliability
 from labelsure._typing import Floats
 from labelsure.errors import InputError
+from labelsure.labelset_rows import index_of
 from labelsure.mean_tests import wilson_interval
-from labelsure.metrics import align_values, check_accuracies, check_level
+from labelsure.metrics import check_accuracies, check_level
+from labelsure.named_rows import align_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +100,7 @@ def reliability(
     """
     import pandas as pd
 
-    accuracy = align_values(accuracy, estimated, name="accuracy", beside="`estimated`")
+    accuracy = align_values(accuracy, index_of(estimated), name="accuracy", beside="`estimated`")
     estimated = check_accuracies(estimated, "estimated")
     accuracy = check_accuracies(accuracy, "accuracy")
     if len(estimated) != len(accuracy):

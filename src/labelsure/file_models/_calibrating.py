@@ -181,8 +181,8 @@ def _check_all_listed(
     """Refuse rows that list different labels, where nobody has said that they list some only."""
     if floor is not None:
         raise InputError(
-            "`floor` (`--floor`) is about labels that are not listed, these predictions list all. "
-            "Leave it out, or say that rows list some labels by `sparse` (`--sparse`)."
+            "`floor` is about labels that are not listed, these predictions list all. "
+            "Leave it out, or say that rows list some labels by `sparse`."
         )
     if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
         return
@@ -191,7 +191,7 @@ def _check_all_listed(
     if others:
         raise InputError(
             f"The rows of {where} list different labels: {list_some(others)} are not in row 0. If "
-            "rows list some labels of many, say so by `sparse` (`--sparse`); otherwise let the "
+            "rows list some labels of many, say so by `sparse`; otherwise let the "
             "other system print the scores of all labels, e.g. by top_k=None."
         )
 

@@ -80,6 +80,16 @@ class InputTable:
         has_id = self.id_column is not None and self.id_column in frame.columns
         return X, pd.Index(frame[self.id_column]) if has_id else None
 
+    def find_unseen(self, X: Any) -> dict[str, str]:
+        """Return a sentence for each category most of whose values training did not have.
+
+        Parameters
+        ----------
+        X
+            What `read` returned.
+        """
+        return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
+
     def columns_to_read(self, known: list[str]) -> list[str] | None:
         """Return those of the known columns that are needed; None for all of them.
 

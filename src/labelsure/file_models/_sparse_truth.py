@@ -102,8 +102,8 @@ def split_cell(cell: Any, sep: str | None) -> list[Any]:
         return list(cell)
     if sep is None:
         raise ValueError(
-            f"it must be a list of labels, got the text {cell!r}; say what stands between labels, "
-            "e.g. by `--sep`"
+            f"it must be a list of labels, got the text {cell!r}; say what stands between labels "
+            "with `sep`"
         )
     return [part.strip() for part in cell.split(sep) if part.strip()]
 

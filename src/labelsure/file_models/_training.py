@@ -155,7 +155,7 @@ def _read_label_frame(
     if holds_names and sep is None and not columns.iloc[:, 0].map(lambda v: not _is_text(v)).all():
         raise InputError(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
-            "names of labels, e.g. by `sep` (`--sep`) ';'."
+            "names of labels with `sep`, e.g. ';'."
         )
     if not holds_names:
         columns = columns.replace("", pd.NA)

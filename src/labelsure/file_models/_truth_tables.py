@@ -120,7 +120,7 @@ def read_truth(
     if missing is not None:
         raise unknown_name(f"column of {where}", missing, [str(name) for name in columns])
     if own is not None and labels is None:
-        beside = "the predictions (say which with `labels`, `--labels`)"
+        beside = "the predictions (say which with `labels`)"
         chosen = [chosen[j] for j in match_labels(tuple(chosen), own, where.strip("'"), beside)]
     return TrueLabels(_read_bits(frame[list(chosen)], where), tuple(chosen), ids, where)
 
@@ -169,7 +169,7 @@ def names_in_truth(
     if len(columns) == 1 and holds_sparse_rows(frame[columns[0]]):
         raise InputError(
             f"The truth in {where} counts its labels, the predictions name theirs: which is which "
-            "must be said. Name all labels in the order of its columns, e.g. by `--labels-from`."
+            "must be said. Name all labels in the order of its columns with `labels`."
         )
     holder = _column_of_names(frame[columns], label_column, sep, where)
     if holder is None:
@@ -197,7 +197,7 @@ def _column_of_names(
             return None
         raise InputError(
             f"`sep` needs one column of {where} that holds names of labels, it has "
-            f"{frame.shape[1]}. Name it with `label_column` (`--label-column`)."
+            f"{frame.shape[1]}. Name it with `label_column`."
         )
     only = frame.columns[0]
     holds = sep is not None or any(isinstance(value, (list, np.ndarray)) for value in frame[only])
@@ -245,7 +245,7 @@ def join_truth(
             raise InputError(
                 f"Predictions and truth must have the same rows where no column names them, got "
                 f"{len(predictions)} in {where} and {Y.shape[0]} in {truth.where}. Name a column "
-                "of ids with `id_column` (`--id`)."
+                "of ids with `id_column`."
             )
         return predictions.reset_index(drop=True), Y
     if id_column not in predictions.columns:

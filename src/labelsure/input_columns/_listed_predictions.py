@@ -54,7 +54,7 @@ class LabelPlaces:
             return self._places[label]
         raise ValueError(
             f"the label {label!r} is none of the model's {len(self)}; name all labels when the "
-            "model is made, e.g. by `--labels-from`"
+            "model is made, with `labels`"
         )
 
     def make_cell(self, places: Sequence[int], scores: Sequence[float]) -> ListedCell:
@@ -77,7 +77,7 @@ class LabelPlaces:
             at = int(np.flatnonzero(is_bad)[0])
             (label,), value = show_names(self.names, cell.columns[[at]]), cell.values[at]
             must = "be a finite number" if not np.isfinite(value) else "lie in [0, 1]"
-            hint = "; logits are read with `--logits` (in Python logits=True)"
+            hint = "; logits are read with `logits`"
             raise ValueError(
                 f"the score of {label!r} must {must}, got {value:g}"
                 f"{hint if np.isfinite(value) else ''}"
@@ -147,7 +147,7 @@ def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
         found.update(label for label, _ in pairs or [])
     if not found:
         raise InputError(
-            "Predictions must list at least one label, they list none. Name all labels, e.g. by "
-            "`--labels-from`."
+            "Predictions must list at least one label, they list none. Name all labels with "
+            "`labels`."
         )
     return sorted(found)

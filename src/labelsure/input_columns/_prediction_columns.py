@@ -68,7 +68,8 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         How predictions stand in the table:
 
         - "columns": a column of scores for each label, of its name;
-        - "positions": the same without names, as in an array;
+        - "positions": the same without names, as in an array; where a table has names, its columns
+          are those of the labels' names;
         - "cells": a cell with all scores: numbers, pairs of label and score, or scores by label;
         - "lists": a list of labels in "labels", and one of their scores in "scores";
         - "answers": a cell with a list of answers, each of which is a list of labels;
@@ -235,6 +236,10 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
 
     def _name_positions(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
         n_labels = self.n_labels_
+        is_array = [str(name) for name in frame.columns] == [str(j) for j in range(frame.shape[1])]
+        if not is_array and self.label_names_ is not None:
+            refuse_missing_columns(self._shown_names, list(frame.columns), where)
+            return frame[self._shown_names]
         if frame.shape[1] != n_labels:
             raise InputError(
                 f"The array in {where} must have {n_labels} columns, one for each label, got "
@@ -314,5 +319,5 @@ def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any
         reasons.setdefault(
             index[at],
             f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
-            "read with `--logits` (in Python logits=True)",
+            "read with `logits`",
         )

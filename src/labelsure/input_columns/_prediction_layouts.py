@@ -117,7 +117,7 @@ def check_lists_labels(layout: str) -> None:
     if layout not in SPARSE_LAYOUTS:
         raise InputError(
             "Rows that list some labels must have pairs of label and score, or be those of a "
-            f"sparse matrix, got {LAYOUTS[layout]}. Leave out `sparse` (`--sparse`), or write "
+            f"sparse matrix, got {LAYOUTS[layout]}. Leave out `sparse`, or write "
             "labels with their scores."
         )
 
@@ -236,7 +236,7 @@ def _scores_by_name(pairs: list[tuple[str, Any]], label_names: Sequence[str]) ->
     if missing is not None:
         raise ValueError(
             f"the label {missing!r} has no score; let the other system print the scores of all "
-            "labels, e.g. by top_k=None, or say that rows list some of them by `--sparse`"
+            "labels, e.g. by top_k=None, or say that rows list some of them by `sparse`"
         )
     return np.array([read_score(found[label], label) for label in label_names])
 

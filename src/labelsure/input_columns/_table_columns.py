@@ -102,7 +102,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 f"{'; '.join(f'{role.name!r}: {role.note}' for role in self.roles_) or 'none'}."
             )
         self.n_features_in_ = len(used)
-        vars(self).pop("transformer_", None)  # of an earlier fit, whose categories were others
+        self.__dict__.pop("transformer_", None)  # of an earlier fit, whose categories were others
         typed = self.convert(frame)
         numbers = typed[self._names_of(NUMBER)].to_numpy(dtype=np.float64)
         some = ~np.isnan(numbers).all(axis=0)  # a fold may have none
@@ -128,8 +128,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         """
         check_is_fitted(self)
         typed = self.convert(X)
-        for name, known in self._categories().items():
-            _warn_of_unseen(typed[name], set(known))
+        for text in self.find_unseen(typed).values():
+            warnings.warn(text, UnseenValuesWarning, stacklevel=2)
         return self.transformer_.transform(self._fill_in(typed))
 
     def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
@@ -166,6 +166,26 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                 columns[role.name] = read_texts(frame[role.name])[0]
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(columns, index=frame.index)
+
+    def find_unseen(self, typed: pd.DataFrame) -> dict[str, str]:
+        """Return a sentence for each category most of whose values training did not have.
+
+        Parameters
+        ----------
+        typed
+            What `convert` returned.
+        """
+        found = {}
+        for name, known in self._categories().items():
+            seen = {"", *known}
+            unseen = [value for value in typed[name] if value not in seen]
+            if len(unseen) > MOSTLY * len(typed):
+                found[name] = (
+                    f"Column {name!r} has mostly values that training did not have, e.g. "
+                    f"{str(unseen[0])!r} ({len(unseen)} of {len(typed)} rows). They count as none "
+                    "of the known ones. Check how the column is written."
+                )
+        return found
 
     @property
     def id_column(self) -> str | None:
@@ -238,16 +258,3 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _warn_of_unseen(column: pd.Series[Any], known: set[str]) -> None:
-    """Warn where most values of a category were not seen in training."""
-    unseen = [value for value in column if value and value not in known]
-    if len(unseen) > MOSTLY * len(column):
-        warnings.warn(
-            f"Column {column.name!r} has mostly values that training did not have, e.g. "
-            f"{str(unseen[0])!r} ({len(unseen)} of {len(column)} rows). They count as none of the "
-            "known ones. Check how the column is written.",
-            UnseenValuesWarning,
-            stacklevel=3,
-        )

@@ -237,7 +237,7 @@ def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:
     """Return the parts with their weights, without instances that have none."""
     checked = []
     for part, given in zip(parts, sample_weights, strict=True):
-        weights = check_weights(given, len(part.dist))
+        weights = check_weights(given, len(part.dist), part.dist.index)
         checked.append(part._replace(weights=weights).take(weights > 0))
     return checked
 

@@ -15,8 +15,7 @@ from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import LabelsetDistribution, LabelsetTable, check_distribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import refuse_other_labels
-from labelsure.labelsets import index_of
-from labelsure.named_rows import align_rows
+from labelsure.named_labelsets import GivenLabelsets
 from labelsure.partial_labelsets import OPEN
 from labelsure.regions._conformal_ranks import (
     quantile_for_coverage,
@@ -138,7 +137,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled instance, got none.")
         names = self._group_names(groups, dist)
-        self.label_names_, self.n_labels_ = dist.label_names, dist.n_labels
+        columns = None if isinstance(Y, np.ndarray) else GivenLabelsets.read(Y, "Y").label_names
+        self.label_names_, self.n_labels_ = dist.label_names or columns, dist.n_labels
         generator = np.random.default_rng(self.random_state)
         shuffled = generator.permutation(len(truth))  # what tests of a precision rest on
         kept = self._keep(source, truth, generator)
@@ -204,7 +204,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     ) -> RegionLabelsets:
         return RegionLabelsets(
             values,
-            source.label_names,
+            source.label_names or self.label_names_,
             source.index,
             log_thresholds=logs,
             is_empty=is_empty,
@@ -251,9 +251,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _group_names(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
         if groups is None:
             return np.full(len(dist), ALL)
-        order = align_rows(index_of(groups), dist.index, name="groups", beside="the distribution")
-        names = check_groups(groups, None, len(dist))
-        return names if order is None else names[order]
+        return check_groups(groups, dist.index, len(dist), "the distribution")
 
     def _known_groups(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
         if (groups is not None) != self.has_groups_:

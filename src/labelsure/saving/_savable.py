@@ -125,6 +125,8 @@ def _write_model(model: Savable) -> bytes:
     from skops.io import dumps
 
     try:
+        for part in _parts(model):
+            _refuse_files(part)
         parts = make_entries(dumps(model))
     except Exception as error:  # of skops, for whatever it cannot write
         raise InputError(
@@ -258,7 +260,21 @@ def _build(file: SavedFile, trust: list[str]) -> Savable:
         raise damaged(file.name, f"it holds a {type(model).__name__}, which has no `save`")
     for part in _parts(model):
         _refuse_replaced_methods(part, file)
+        try:
+            _refuse_files(part)
+        except InputError as error:
+            raise damaged(file.name, error) from error
     return model
+
+
+def _refuse_files(part: Any) -> None:
+    """Refuse parameters by which scikit-learn's estimators read or write files."""
+    if vars(part).get("input") in ("filename", "file"):
+        raise InputError(
+            "`input` of a vectoriser must be 'content': others open the files that data name"
+        )
+    if isinstance(vars(part).get("memory"), str):
+        raise InputError("`memory` must be None: a folder of a cache would be written to")
 
 
 def _parts(model: Savable) -> Iterator[Any]:

@@ -81,7 +81,7 @@ class LabelledRows:
         if named_by is None and ROW not in frame.columns:
             raise InputError(
                 f"The truth in {where} must say which rows it is about: by a column of ids that "
-                "the input has as well (name it with `id_column`, `--id`), or by a column "
+                "the input has as well (name it with `id_column`), or by a column "
                 f"{ROW!r} with positions in the file from 0, as `labelsure score` writes it."
             )
         by_row = named_by is None

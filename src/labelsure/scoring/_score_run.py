@@ -107,6 +107,7 @@ def score_files(
     probabilities: bool | None = None,
     sep: str = NAME_SEPARATOR,
     open_cost: float | None = None,
+    spreadsheet_safe: bool = False,
     audit: int | None = None,
     seed: int = 0,
     bad_rows: AnyPath | None = None,
@@ -136,6 +137,9 @@ def score_files(
         The input's column of identifiers; None for that of the model, if it has one.
     top, probabilities, sep, open_cost
         As of `Assessment.to_frame`; `sep` is for CSV alone, which has no lists.
+    spreadsheet_safe
+        Put an apostrophe before texts of CSV that begin with =, +, - or @, which spreadsheets take
+        for formulas. By default data are written as they are.
     audit
         How many rows chance chooses, so that their labels say something about all of them.
     seed
@@ -173,7 +177,7 @@ def score_files(
     """
     inputs = [inputs] if isinstance(inputs, (str, PathLike)) else list(inputs)
     n_jobs = check_jobs(n_jobs, n_threads())
-    settings = TableSettings(top, probabilities, sep, id_column, open_cost)
+    settings = TableSettings(top, probabilities, sep, id_column, open_cost, spreadsheet_safe)
     path = expand_path(out)
     aside = None if bad_rows is None else _check_bad_rows(expand_path(bad_rows))
     check_outputs([path, *([] if aside is None else [aside])], [model, *inputs])
@@ -194,6 +198,11 @@ def score_files(
             folder = stack.enter_context(TemporaryDirectory())
             place = Path(folder) / f"predictions{check_suffix(path.suffix or STREAM_SUFFIX)}"
         target = _find_target(place, is_folder=str(out).endswith("/"))
+        if spreadsheet_safe and FORMATS[target.suffix].has_lists:
+            raise InputError(
+                "`spreadsheet_safe` is for CSV and TSV, which spreadsheets open, got an output in "
+                f"{target.suffix}. Leave it out, or write CSV."
+            )
         execution = _Execution(target, len(units), progress or (lambda event: None))
         with target.folder.locked(manifest, overwrite=overwrite), watched_workers():
             if aside is not None:
@@ -207,7 +216,8 @@ def score_files(
             execution.join()
         if place != path:
             send_file(place, path)
-    for text in sorted(execution.warnings):
+    unseen = {k: text for notes in execution.notes.values() for k, text in notes["unseen"].items()}
+    for text in unseen.values():  # one for each column
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     return replace(execution.summarise(n_audited), out=path)
@@ -272,7 +282,6 @@ class _Execution:
         self.target, self.n_units, self.progress = target, n_units, progress
         self.notes: dict[int, dict[str, Any]] = {}
         self.problems: list[UnitOutcome] = []
-        self.warnings: set[str] = set()
         self.n_kept = self.n_finished = self.n_total = 0
 
     def make_task(
@@ -314,7 +323,6 @@ class _Execution:
                     break  # the others would meet the same
             else:
                 self._finish(unit, outcome.notes, "done")
-                self.warnings.update(outcome.warnings)
         if self.problems:
             raise InputError(self._explain_problems())
 

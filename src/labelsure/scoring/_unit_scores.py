@@ -14,13 +14,7 @@ import numpy as np
 from labelsure._kernels.threads import one_thread
 from labelsure._storage import checksum_bytes, expand_path, first_line, read_bytes, write_text
 from labelsure._typing import AnyPath
-from labelsure.errors import (
-    DataError,
-    InputError,
-    LabelsureError,
-    RowsError,
-    UnseenValuesWarning,
-)
+from labelsure.errors import DataError, InputError, LabelsureError, RowsError
 from labelsure.saving import load
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
 from labelsure.table_files import Unit, read_unit
@@ -103,6 +97,8 @@ class TableSettings:
         The input's column of identifiers; None for that of the model, if it has one.
     open_cost
         As of `Assessment.to_frame`.
+    spreadsheet_safe
+        Whether texts that a spreadsheet takes for a formula get an apostrophe in front.
     """
 
     top: int = 3
@@ -110,6 +106,7 @@ class TableSettings:
     sep: str = NAME_SEPARATOR
     id_column: str | None = None
     open_cost: float | None = None
+    spreadsheet_safe: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,15 +156,12 @@ class UnitOutcome:
         Why it failed, in a sentence.
     is_of_rows
         Whether that is about rows of this unit alone, so that others may be fine.
-    warnings
-        What was unusual about its values.
     """
 
     number: int
     notes: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     is_of_rows: bool = False
-    warnings: tuple[str, ...] = ()
 
 
 def score_unit(task: UnitTask) -> UnitOutcome:
@@ -180,11 +174,9 @@ def score_unit(task: UnitTask) -> UnitOutcome:
     """
     number = task.unit.number
     try:
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of the model were shown when the run began
-            warnings.simplefilter("always", UnseenValuesWarning)
-            notes = _score(task)
-        return UnitOutcome(number, notes, warnings=tuple(str(one.message) for one in caught))
+            return UnitOutcome(number, _score(task))
     except RowsError as error:
         return UnitOutcome(number, problem=str(error), is_of_rows=True)
     except LabelsureError as error:
@@ -207,12 +199,12 @@ def _score(task: UnitTask) -> dict[str, Any]:
     frame = read_unit(task.unit)
     bad: dict[Any, str] = {}
     try:
-        table = _score_rows(model, frame, task)
+        table, unseen = _score_rows(model, frame, task)
     except RowsError as error:
         if not task.sets_aside:
             raise
         bad = error.reasons
-        table = _score_rows(model, frame.drop(index=list(bad)), task)
+        table, unseen = _score_rows(model, frame.drop(index=list(bad)), task)
     if len(table):
         write_part(table, Path(task.part))
     values = plain_records(frame.loc[list(bad)])
@@ -223,6 +215,7 @@ def _score(task: UnitTask) -> dict[str, Any]:
         "n_accepted": int(table["accept"].sum()) if has_policy else None,
         "total_estimated": float(table["estimated_accuracy"].sum()) if len(table) else 0.0,
         "n_bytes": Path(task.part).stat().st_size if len(table) else 0,
+        "unseen": unseen,
         "bad_rows": [
             {"file": task.file, "row": int(row), "reason": reason, "values": row_values}
             for (row, reason), row_values in zip(bad.items(), values, strict=True)
@@ -234,15 +227,15 @@ def _score(task: UnitTask) -> dict[str, Any]:
 
 def _score_rows(
     model: AccuracyAwareClassifier, frame: pd.DataFrame, task: UnitTask
-) -> pd.DataFrame:
-    """Return the table of some rows of a unit, with the columns that say which they are."""
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the table of some rows of a unit with their places, and what is new in it."""
     from labelsure.file_models import InputTable
 
     if frame.empty:
-        return frame
+        return frame, {}
     chosen = task.settings
     part_format = FORMATS[Path(task.part).suffix]
-    table = _make_table(
+    table, unseen = _make_table(
         InputTable(model, chosen.id_column),
         frame,
         model,
@@ -260,7 +253,24 @@ def _score_rows(
     if task.audited is not None:
         rows = frame.index - task.unit.first_row
         table.insert(place + 2, "audit", rows.isin(list(task.audited)))
-    return table
+    return _escape_formulas(table) if chosen.spreadsheet_safe else table, unseen
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""With what texts begin that spreadsheets take for formulas."""
+
+
+def _escape_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with an apostrophe before such texts, also in the header."""
+
+    def escape(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+
+    escaped = {
+        name: column if column.dtype.kind in "iufb" else column.map(escape)
+        for name, column in table.items()
+    }
+    return type(table)(escaped, index=table.index).rename(columns=escape)
 
 
 def _make_table(
@@ -270,7 +280,7 @@ def _make_table(
     *,
     where: str,
     settings: dict[str, Any],
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, dict[str, str]]:
     X, ids = inputs.read(frame, where)
     wants_labels = settings["probabilities"] is not False
     n_shown = settings["k"] or int(wants_labels)  # labels without labelsets: 1 will do
@@ -279,7 +289,7 @@ def _make_table(
     table.index = frame.index
     if ids is not None:
         table.insert(0, "id", _read_ids(ids, frame.index))
-    return table
+    return table, inputs.find_unseen(X)
 
 
 def _read_ids(ids: pd.Index, index: pd.Index) -> pd.Series[Any]:
@@ -334,4 +344,4 @@ def score_frame(
         model = ModelFile.find(expand_path(model), ()).load()
     settings = {"k": top, "probabilities": probabilities, "sep": sep, "open_cost": open_cost}
     inputs = InputTable(model, id_column)
-    return _make_table(inputs, frame, model, where="the table", settings=settings)
+    return _make_table(inputs, frame, model, where="the table", settings=settings)[0]

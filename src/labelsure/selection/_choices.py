@@ -68,10 +68,13 @@ class LabelledScores:
 def choose_for_coverage(
     labelled: LabelledScores, coverage: float, level: float, test: MeanTest
 ) -> Choice:
-    """Return the highest threshold that accepts at least this share.
+    """Return the highest threshold that accepts at least this share, ties apart.
 
-    The threshold is the score of one instance, and the others at or above it are a sample of what
-    it will accept. That instance is no part of the sample: it was chosen for its score.
+    The threshold is the score of one instance, and the others above it are a sample of what it will
+    accept. That instance is no part of the sample: it was chosen for its score. Where others have
+    the same score, which of them come to be accepted would depend on how many are above, and the
+    sample would not be one of what is accepted: only scores strictly above are. Of scores that are
+    tied at the very top all are accepted.
 
     Parameters
     ----------
@@ -89,13 +92,21 @@ def choose_for_coverage(
     n_accepted = math.ceil(coverage * len(labelled))
     last = int(np.argsort(-labelled.scores, kind="stable")[n_accepted - 1])
     threshold = float(labelled.scores[last])
-    is_sample = labelled.scores >= threshold
-    share = float(is_sample.mean())
-    is_sample[last] = False
+    is_tied, is_above = labelled.scores == threshold, labelled.scores > threshold
+    referred = ""
+    if is_tied.sum() > 1 and is_above.any():
+        referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
+        threshold = float(np.nextafter(threshold, np.inf))
+        is_sample = is_above
+        share = float(is_above.mean())
+    else:
+        is_sample = is_tied | is_above
+        share = float(is_sample.mean())
+        is_sample[last] = False
     bound = test.lower_bound(labelled.accuracies[is_sample], 1 - level)
     message = (
         f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
-        f"their mean accuracy is at least {bound:.3f} with probability {level:g}."
+        f"their mean accuracy is at least {bound:.3f} with probability {level:g}.{referred}"
     )
     return Choice(threshold, share, bound, len(labelled), message)
 

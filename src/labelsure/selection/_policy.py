@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._notebook import ShownBySentence
 from labelsure._typing import Mask
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelset_rows import index_of
 from labelsure.labelsets import OPEN
 from labelsure.mean_tests import MEAN_TESTS
+from labelsure.named_rows import align_rows
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import Savable
 from labelsure.selection._choices import (
@@ -157,7 +159,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         if groups is None:
             self._fit_shuffled(labelled[order])
         else:
-            names = check_groups(groups, score, len(scores))
+            names = check_groups(groups, index_of(score), len(scores))
             self._fit_groups(labelled[order], names[order])
         if not self.reached_:
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
@@ -183,7 +185,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             )
         if self.policies_ is None:
             return scores >= self.threshold_
-        names = check_groups(groups, score, len(scores))
+        names = check_groups(groups, index_of(score), len(scores))
         unknown = sorted(set(names.tolist()) - set(self.policies_))
         if unknown:
             raise InputError(
@@ -223,6 +225,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
                 f"`score` must have one entry for each of the {len(answers)} answers, got "
                 f"{len(accepted)}."
             )
+        order = align_rows(index_of(score), answers.index, name="score", beside="the answers")
+        accepted = accepted if order is None else accepted[order]
         values = np.where(accepted[:, np.newaxis], answers.values, OPEN)
         return replace(answers, values=values)
 

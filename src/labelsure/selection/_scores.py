@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from labelsure._typing import Floats
 from labelsure.errors import InputError
-from labelsure.labelsets import refuse_masked
-from labelsure.metrics import align_values, check_accuracies
+from labelsure.labelsets import index_of, refuse_masked
+from labelsure.metrics import check_accuracies
+from labelsure.named_rows import align_values
 
 
 def check_score(score: Any) -> Floats:
@@ -28,7 +29,7 @@ def check_score(score: Any) -> Floats:
 
 def check_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
     """Return scores and as many accuracies in [0, 1], or say what is wrong."""
-    accuracy = align_values(accuracy, score, name="accuracy", beside="`score`")
+    accuracy = align_values(accuracy, index_of(score), name="accuracy", beside="`score`")
     scores = check_score(score)
     if np.shape(accuracy) != scores.shape:
         raise InputError(
@@ -38,9 +39,11 @@ def check_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
     return scores, check_accuracies(accuracy, "accuracy")
 
 
-def check_groups(groups: Any, score: Any, n_samples: int) -> NDArray[np.str_]:
-    """Return the group of each instance as a name, or say what is wrong."""
-    names = np.asarray(align_values(groups, score, name="groups", beside="`score`"))
+def check_groups(
+    groups: Any, index: Any, n_samples: int, beside: str = "`score`"
+) -> NDArray[np.str_]:
+    """Return the group of each instance by name, in the order of an index, or refuse them."""
+    names = np.asarray(align_values(groups, index, name="groups", beside=beside))
     if names.shape != (n_samples,):
         raise InputError(
             f"`groups` must have one entry for each of the {n_samples} instances, got shape "

@@ -105,7 +105,7 @@ class ClassSpec:
             raise InputError(
                 f"The class of {self.where}, {self.path!r}, is in a module outside of the "
                 "installed packages, and importing a module runs it. If you know what it does, "
-                "pass `trust_imports=True` (`--trust-imports` at the command line)."
+                "pass `trust_imports`."
             )
 
     def build(self, **more: Any) -> Any:

@@ -24,6 +24,9 @@ UNIT_ROWS = 2048
 the same wherever they are computed. So many rows of a thousand features are 16 MiB, and scoring
 them takes from a tenth of a second to some seconds, far longer than to hand a unit to a worker."""
 
+MAX_UNIT_ROWS = 2**31
+"""No file that fits into memory has more, and machine integers hold it."""
+
 KINDS: dict[str, FileKind] = {
     ".csv": CsvFile(),
     ".tsv": CsvFile("\t"),
@@ -63,6 +66,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
     """
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise InputError(f"`rows` must be a whole number of rows, at least 1, got {rows!r}.")
+    rows = min(rows, MAX_UNIT_ROWS)
     paths = _find_files(inputs)
     _check_same_columns(paths)
     found = [unit for path in paths for unit in kind_of(path.file).cut(path, rows)]
