@@ -3,6 +3,7 @@
 from labelsure._storage import name_classes_publicly
 from labelsure.saving._file_format import damaged
 from labelsure.saving._fitted_attributes import (
+    are_alike,
     are_counted,
     expect,
     is_array,
@@ -13,6 +14,7 @@ from labelsure.saving._savable import Savable, load, read_description
 
 __all__ = [
     "Savable",
+    "are_alike",
     "are_counted",
     "damaged",
     "expect",

@@ -79,3 +79,21 @@ def is_number(value: Any, least: float = -np.inf, largest: float = np.inf) -> bo
     """
     real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     return real and bool(np.isfinite(value)) and bool(least <= value <= largest)
+
+
+def are_alike(one: Any, other: Any) -> bool:
+    """Whether two values are the same: numbers up to rounding, NaN like NaN, arrays by entry.
+
+    Parameters
+    ----------
+    one, other
+        Numbers, texts, None, arrays or lists of numbers, or dicts of such.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(are_alike(one[k], other[k]) for k in one)
+    if any(value is None or isinstance(value, (str, dict)) for value in (one, other)):
+        return type(one) is type(other) and bool(one == other)
+    left, right = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if left.shape != right.shape:
+        return False
+    return bool(np.allclose(left, right, rtol=1e-9, atol=1e-12, equal_nan=True))
