@@ -7,7 +7,6 @@ mean accuracy of what a policy accepts, rests on one of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -27,7 +26,6 @@ STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of 
 N_TARGETS = 1000  # of a lower bound: it is a multiple of 0.001
 SPARSE_STEP, N_SPARSE_STAKES = 3.0, 8  # stakes from the largest down to its 2,187th part
 PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
-MOST_NEEDED = 10**9  # instances: beyond this, "about how many" is no help
 
 
 class MeanTest(ABC):
@@ -55,13 +53,6 @@ class MeanTest(ABC):
     def lower_bound(self, outcomes: Floats, error: float) -> float:
         """Return what the true mean exceeds, but for a chance of `error`."""
 
-    @abstractmethod
-    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return about how many outcomes like these would give a p-value of `error`.
-
-        It is infinite where their mean is not above the target.
-        """
-
 
 class ExactBinomial(MeanTest):
     """For outcomes that are 0 or 1: the binomial tail itself."""
@@ -85,13 +76,6 @@ class ExactBinomial(MeanTest):
         if n_ones == 0:
             return 0.0
         return float(beta.ppf(error, n_ones, len(outcomes) - n_ones + 1))
-
-    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return about how many would do, their share of ones being what it is."""
-        loss = 1 - float(outcomes.mean())
-        if not loss < 1 - target:
-            return np.inf
-        return _find_first(lambda n: _binomial_tail(np.floor(n * loss), n, target) <= error)
 
 
 class Betting(MeanTest):
@@ -139,15 +123,6 @@ class Betting(MeanTest):
             outcomes, n_all, N_TARGETS, log_needed, CAP, log_goal, stakes, STAKE_STEP
         )
         return float(n_shown / N_TARGETS)
-
-    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return for how many the chances are about even, mean and variance being what they are."""
-        above = float(outcomes.mean()) - target
-        if above <= 0:
-            return np.inf
-        for_chance = float(outcomes.var()) * (norm.isf(error) / above) ** 2
-        for_capped_stakes = -np.log(error) / np.log1p(CAP / target * above)
-        return float(np.ceil(max(for_chance, for_capped_stakes)))
 
 
 def sparse_lower_bound(
@@ -203,20 +178,6 @@ def _optimal_stakes() -> Floats:
 def _binomial_tail(n_zeros: float, n: int, target: float) -> float:
     """Return the chance of at most so many zeros among n if the mean is the target."""
     return float(bdtr(n_zeros, n, 1 - target))
-
-
-def _find_first(suffices: Callable[[int], bool]) -> float:
-    """Return about the smallest number that suffices, if larger ones do, too."""
-    high = 1
-    while not suffices(high):
-        high *= 2
-        if high > MOST_NEEDED:
-            return np.inf
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return float(high)
 
 
 MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial()}

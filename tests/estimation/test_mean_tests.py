@@ -139,32 +139,6 @@ def test_betting_shows_what_bounds_of_the_range_alone_cannot(draw, target, n):
     assert shown > by_range + 0.3
 
 
-@pytest.mark.jit_only
-@pytest.mark.parametrize("error", [0.05, 0.0125])
-@pytest.mark.parametrize(
-    ("test", "draw", "target"),
-    [
-        (BETTING, lambda rng, size: rng.beta(93, 7, size), 0.91),
-        (BETTING, lambda rng, size: rng.beta(1.7, 0.3, size), 0.8),
-        (BETTING, lambda rng, size: rng.beta(95, 5, size), 0.9),  # stakes are capped
-        (BINOMIAL, lambda rng, size: (rng.random(size) < 0.85).astype(float), 0.8),
-    ],
-)
-def test_with_as_many_as_needed_the_chances_are_about_even(test, draw, target, error):
-    rng = np.random.default_rng(0)
-    n = int(test.n_needed(draw(rng, 100_000), target, error))
-    shown = [test.p_value(sample, target, error) <= error for sample in draw(rng, (400, n))]
-    assert 0.25 < np.mean(shown) < 0.75
-
-
-@pytest.mark.parametrize("test", [BETTING, BINOMIAL])
-def test_no_number_shows_what_is_not_so(test):
-    outcomes = np.repeat([0.0, 1.0], 10)
-    assert test.n_needed(outcomes, 0.5, 0.05) == np.inf
-    assert test.n_needed(outcomes, 0.6, 0.05) == np.inf
-    assert test.n_needed(outcomes, 0.4, 0.05) < np.inf
-
-
 def test_the_binomial_takes_zeros_and_ones_alone():
     BETTING.check(np.array([0.5]))
     BINOMIAL.check(np.array([0.0, 1.0]))

@@ -17,6 +17,7 @@ from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.labelset_rows import differing_rows
 from labelsure.metrics import Metric, MetricLike, get_metric
+from labelsure.named_rows import read_groups
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.saving import expect
 from labelsure.score_columns import DECISION_RULE, PARTIAL
@@ -317,7 +318,7 @@ def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArr
                 f"table, got {groups!r}, which is no column."
             )
         groups = dist[groups]
-    names = np.asarray(groups).astype(str)
+    names = read_groups(groups, argument)
     if names.shape != (n_samples,):
         raise InputError(
             f"`{argument}` must have one group for each of the {n_samples} instances, got shape "

@@ -19,7 +19,7 @@ from labelsure.labelsets import OPEN
 from labelsure.mean_tests import MEAN_TESTS
 from labelsure.metrics import check_accuracies
 from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.saving import Savable, expect, is_array
+from labelsure.saving import Savable, are_alike, expect, is_array
 from labelsure.selection._choices import (
     Choice,
     LabelledScores,
@@ -91,12 +91,9 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         or what a coverage allows to say; missing if no threshold passes.
     message_
         What was found, in a sentence.
-    n_needed_
-        About how many labelled instances it would take; as many as there were if it passes,
-        infinite if the target is out of reach.
     policies_
-        The policy of each group, if it was fitted with groups, else None. Then `threshold_`,
-        `bound_` and `n_needed_` are dicts with one entry for each group.
+        The policy of each group, if it was fitted with groups, else None. Then `threshold_` and
+        `bound_` are dicts with one entry for each group.
 
     Examples
     --------
@@ -153,13 +150,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         scores, values = check_scored(score, accuracy)
         MEAN_TESTS[self.outcome].check(values)
         labelled = LabelledScores(scores, values)
-        order = np.random.default_rng(self.random_state).permutation(len(scores))
         self.policies_: dict[str, AcceptPolicy] | None = None
         if groups is None:
-            self._fit_shuffled(labelled[order])
+            self._fit_shuffled(self._shuffle(labelled))
         else:
             names = check_groups(groups, score, len(scores))
-            self._fit_groups(labelled[order], names[order])
+            self._fit_groups(labelled, names)
         if not self.reached_:
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
         return self
@@ -250,8 +246,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         -------
         pandas.DataFrame
             With the columns `target` (if the policy has one), `threshold`, `coverage`, `accuracy`
-            (mean over the accepted of those fitted to; missing if there are none), `bound` and
-            `n_needed`; and before them `group`, if there are groups.
+            (mean over the accepted of those fitted to; missing if there are none) and `bound`; and
+            before them `group`, if there are groups.
         """
         import pandas as pd
 
@@ -275,7 +271,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
                     "coverage": found.coverage,
                     "accuracy": accepted.mean() if accepted.size else np.nan,
                     "bound": found.bound,
-                    "n_needed": found.n_needed,
                 }
             )
         return pd.DataFrame(rows)
@@ -299,7 +294,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             raise unknown_name("family", self.family, FAMILIES)
 
     def _check_loaded(self) -> None:
-        """Fit again to what is kept, and compare: the rest follows from it."""
+        """Fit again to what is kept, and compare: the rest follows from it.
+
+        Sentences are not compared: another version may say the same in other words.
+        """
         self.check_parameters()
         again = clone(self)
         again.policies_ = None
@@ -314,12 +312,18 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             for name, policy in self.policies_.items():
                 is_part = isinstance(name, str) and isinstance(policy, AcceptPolicy)
                 expect(is_part, "`policies_` must hold a policy for the name of each group")
-                same = policy.policies_ is None and policy.get_params() == self.get_params()
+                is_alone = policy.policies_ is None
+                same = is_alone and are_alike(policy.get_params(), self.get_params())
                 expect(same, f"the policy of group {name!r} must have the parameters of all")
             again._join_groups(self.policies_)
-        for name in ("n_samples_", "threshold_", "coverage_", "bound_", "n_needed_", "message_"):
-            same = repr(getattr(self, name)) == repr(getattr(again, name))  # NaN is like NaN
+        for name in ("n_samples_", "threshold_", "coverage_", "bound_"):
+            same = are_alike(getattr(self, name), getattr(again, name))
             expect(same, f"`{name}` must be what follows from scores and accuracies")
+        expect(isinstance(self.message_, str), "`message_` must be a sentence")
+
+    def _shuffle(self, labelled: LabelledScores) -> LabelledScores:
+        """Put instances in random order, which depends on nothing but their number."""
+        return labelled[np.random.default_rng(self.random_state).permutation(len(labelled))]
 
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""
@@ -330,7 +334,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.threshold_: Any = chosen.threshold
         self.coverage_ = chosen.coverage
         self.bound_: Any = chosen.bound
-        self.n_needed_: Any = chosen.n_needed
         self.message_ = chosen.message
 
     def _fit_groups(self, labelled: LabelledScores, names: NDArray[np.str_]) -> None:
@@ -338,7 +341,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         for name in np.unique(names).tolist():
             policies[name] = clone(self)
             policies[name].policies_ = None
-            policies[name]._fit_shuffled(labelled[names == name])
+            policies[name]._fit_shuffled(self._shuffle(labelled[names == name]))
         self._join_groups(policies)
 
     def _join_groups(self, policies: dict[str, AcceptPolicy]) -> None:
@@ -348,7 +351,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.n_samples_ = sum(policy.n_samples_ for _, policy in parts)
         self.threshold_ = {name: policy.threshold_ for name, policy in parts}
         self.bound_ = {name: policy.bound_ for name, policy in parts}
-        self.n_needed_ = {name: policy.n_needed_ for name, policy in parts}
         n_accepted = sum(policy.coverage_ * policy.n_samples_ for _, policy in parts)
         self.coverage_ = n_accepted / max(self.n_samples_, 1)
         self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)

@@ -11,6 +11,7 @@ from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.labelsets import refuse_masked
 from labelsure.metrics import align_values, check_accuracies
+from labelsure.named_rows import read_groups
 
 
 def check_score(score: Any) -> Floats:
@@ -46,7 +47,7 @@ def check_groups(groups: Any, score: Any, n_samples: int) -> NDArray[np.str_]:
             f"`groups` must have one entry for each of the {n_samples} instances, got shape "
             f"{names.shape}."
         )
-    return names.astype(str)
+    return read_groups(names, "groups")
 
 
 def check_share(name: str, value: Any, *, one: bool = False) -> None:
