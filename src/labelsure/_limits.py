@@ -79,7 +79,8 @@ FRONTIER_BYTES = 2**30
 """What one thread may take for the states of a trellis: 9 bytes for each label and each state."""
 
 UNIFORM_NUMBERS = 2**22
-"""Uniform random numbers drawn at a time, 32 MiB: the draws made of them take an eighth."""
+"""Uniform random numbers that `sample` draws at a time, 32 MiB: the labelsets made of them take an
+eighth, and what a kind needs beside them up to twice as much again."""
 
 MAX_FILE_BYTES = 2**30
 """The largest file of data that is read, and the most that a compressed one may become: a file of

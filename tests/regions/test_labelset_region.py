@@ -347,3 +347,12 @@ def test_flips_of_one_labelset_show_that_all_labels_are_open(monkeypatch):
             )
             assert found[i] == expected
     assert not _find_open(ls.IndependentLabels([[0.5]]), np.array([-50.0])).any()
+
+
+@pytest.mark.parametrize("score", ["probability", "mass"])
+def test_a_region_without_a_seed(score):
+    rng = np.random.default_rng(0)
+    dist = ls.IndependentLabels(rng.random((80, 3)))
+    Y = dist.sample(1, random_state=1)[:, 0]
+    region = ls.LabelsetRegion(coverage=0.8, score=score, random_state=None).fit(dist, Y)
+    assert region.predict(dist).values.shape == (80, 3)

@@ -377,5 +377,5 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             return found
         test = compare_views(sample.view, view)
         if test is not None and test.found:
-            warn_of_shift(test)
+            warn_of_shift(test, float(sample.accuracy.mean()))
         return replace(found, shift=test)

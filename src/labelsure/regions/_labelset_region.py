@@ -177,7 +177,8 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         return self._predict_found(source, thresholds, self._for_each(self.certain_from_, names))
 
     def _predict_covered(self, source: Source, quantiles: Floats) -> RegionLabelsets:
-        generator = np.random.default_rng([self.random_state, 1])
+        seed = None if self.random_state is None else [self.random_state, 1]
+        generator = np.random.default_rng(seed)
         logs = SCORES[self.score].log_thresholds(source, quantiles, generator)
         logs[np.isinf(quantiles)] = -np.inf
         values, is_empty = mark_labels(source, logs)
