@@ -125,6 +125,7 @@ def test_a_model_and_instances_that_are_held_out(case):
     assert_same(model, X, dist, *parts)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_cross_fitted(case):
     y = truth_for(case)
     # How often labelsets occurred in the training part of each fold has its own tests.
