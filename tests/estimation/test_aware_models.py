@@ -3,6 +3,7 @@
 The models are those of the table in the documentation.
 """
 
+import inspect
 import pickle
 import warnings
 
@@ -668,6 +669,21 @@ def test_the_summary_says_what_is_guaranteed():
 def test_calibrated_scores():
     model = aware(MultiOutputClassifier(CalibratedClassifierCV(LinearSVC(), cv=2)), cv=0.4)
     assert model.fit(X, Y).score(X, Y) > 0.6
+
+
+@pytest.mark.parametrize("wrap", [aware, ls.DependenceLayer])
+def test_a_label_that_is_missing_in_a_fold_is_named(wrap):
+    rare = pd.DataFrame(Y, columns=[f"label {j}" for j in range(Y.shape[1])])
+    rare["label 1"] = (np.arange(len(Y)) == 7).astype(int)
+    model = MultiOutputClassifier(LogisticRegression())
+    message = "`MultiOutputClassifier` must be fitted to both values .* but 'label 1' has a single"
+    with pytest.raises(ls.InputError, match=message):
+        wrap(model).fit(X, rare)
+
+
+@pytest.mark.xfail(strict=True, reason='issue "One house": `__module__` of public classes')
+def test_the_source_of_a_public_class_can_be_shown():
+    inspect.getsource(ls.AccuracyAwareClassifier)
 
 
 def test_a_chain_of_labels_does_not_take_a_vector():

@@ -202,13 +202,6 @@ def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, mon
     assert cell_key(cell, plan, data, "1") == before
 
 
-def test_checksums_are_those_of_earlier_versions():
-    """Cells of this format that were computed before are still good."""
-    data = StudyData(ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]]))
-    found = cell_key(Cell("dependent", "ECC", 0), load_plan("quick"), data, "0.1.0")
-    assert found == "d1f0faf7621331c95c3c1cfbdb7dde597fb9bd79bccfb567c93c7e4985ea1396"
-
-
 def test_features_describe_the_training_part(quick):
     plan, sets, tables = quick
     features = feature_rows(plan, sets).set_index("dataset")

@@ -22,6 +22,7 @@ from labelsure.report.figures import (
     profile_of,
 )
 from labelsure.report.study_tables import (
+    clustered_table,
     correlation_table,
     effects_table,
     interval_tables,
@@ -103,6 +104,8 @@ def test_errors_stand_beside_estimates_or_below():
     at = [row[0] for row in below].index("CT")
     assert (below[at][3], below[at + 1][3]) == (estimate, error)
     assert estimate == "0.015"
+    note = clustered_table(found, "kendall").note
+    assert "6 data sets and 4 features of the data leave 1 degree of freedom." in note
 
 
 def test_interval_tables_print_bold_underlined_and_missing():
@@ -177,6 +180,9 @@ def test_every_table_is_there_and_says_its_settings(analyses):
         "optimal_decisions",
     ]  # fmt: skip
     (clustered,) = [table for table in tables if table.name == "kendall_robustness_clustered"]
+    assert clustered.note.startswith(
+        "Clustered by data set: 3 data sets and 2 features of the data leave 0 degrees of freedom."
+    )
     headings = list(dict.fromkeys(clustered.frame.index))
     assert headings == ["HP", "TG", "SE", "CE"]  # in the paper's order
     for table in tables:

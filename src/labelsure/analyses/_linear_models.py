@@ -283,6 +283,7 @@ def _with_notes(
     # Records and not a frame: pandas compares the attrs of frames that it puts together.
     frame.attrs["fit"] = fits
     frame.attrs["baselines"] = baselines
+    frame.attrs["n_datasets"] = cells["dataset"].nunique()
     frame.attrs["factors"] = {
         level: factor for factor in baselines for level in levels(cells[factor], factor)
     }

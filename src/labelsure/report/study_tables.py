@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from labelsure._notebook import count
 from labelsure.analyses import (
     Analyses,
     describe_datasets,
@@ -225,9 +226,14 @@ def clustered_table(robustness: pd.DataFrame, association: str) -> PrintedTable:
             ]
             rows.append((str(candidate), cells))
     columns = ["", "estimate", "s.e.", "clustered s.e.", "p", "clustered p", "variance inflation"]
+    known = robustness[robustness["estimate"].notna()]["term"].unique()
+    n_features = sum(robustness.attrs["factors"].get(term, FEATURE) == FEATURE for term in known)
+    n_datasets = robustness.attrs["n_datasets"]
+    left = max(n_datasets - n_features - 1, 0)
     note = (
-        "Clustered by data set: six data sets leave one degree of freedom beside four features of "
-        "the data, so that only large and stable gradients mean anything."
+        f"Clustered by data set: {count(n_datasets, 'data set')} and "
+        f"{count(n_features, 'feature')} of the data leave {count(left, 'degree')} of freedom. The "
+        "fewer there are, the larger and more stable a gradient must be to mean anything."
     )
     title = f"Robustness of {ASSOCIATIONS[association]}, standard errors clustered by data set"
     frame = in_sections(rows, columns)

@@ -19,6 +19,7 @@ from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_datas
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import show_names
+from labelsure.study._code_digest import PACKAGE
 
 CLASSIFIERS = {
     name: f"labelsure.classifiers.{name}"
@@ -97,6 +98,15 @@ class ClassSpec:
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `read` reads."""
         return {"class": self.path, **self.parameters}
+
+    @property
+    def own_module(self) -> str:
+        """The module of a class of this package or of the user; empty for other packages."""
+        module_name, name = self._split_path()
+        package = module_name.partition(".")[0]
+        if module_name == PACKAGE:
+            return f"{PACKAGE}.{import_module(PACKAGE)._HOME_OF.get(name, 'classifiers')}"
+        return module_name if package == PACKAGE or not is_installed(module_name) else ""
 
     def check_trust(self) -> None:
         """Refuse a class outside of the installed packages, before its module is imported."""
@@ -188,7 +198,7 @@ def is_installed(module_name: str) -> bool:
         With the packages that it is in.
     """
     package = module_name.partition(".")[0]
-    if package == __name__.partition(".")[0]:
+    if package == PACKAGE:
         return True
     try:
         found = find_spec(package)
@@ -245,9 +255,8 @@ class StudyData:
         """SHA-256 of the source together with which labels are taken from it."""
         names = "\n".join(show_names(self.data.label_names, self.data.n_labels))
         shape = f"{self.data.n_samples} {self.data.n_features}"
-        parts = [self.data.checksum, shape, names]
-        if self.columns:  # only where there are any, so that cells of earlier versions stay valid
-            parts.append(json.dumps(dict(self.columns), sort_keys=True, default=repr))
+        columns = json.dumps(dict(self.columns), sort_keys=True, default=repr)
+        parts = [self.data.checksum, shape, names, columns]
         return sha256("\n".join(parts).encode()).hexdigest()
 
 
