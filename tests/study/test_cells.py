@@ -170,7 +170,7 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
     other = [
         plan_with(seed=1),
         plan_with(empty=0.0),
-        plan_with(engine="dense"),
+        plan_with(engine="certified"),
         plan_with(test_share=0.5),
         plan_with(best_labels=2),
         plan_with(metrics=["f1"]),  # with the true expected F1
@@ -225,8 +225,9 @@ def test_beyond_the_limit_chains_decide_by_their_likely_labelsets(quick):
     for metric in ("hamming", "jaccard", "f1"):
         gap = scores[f"best_{metric}_gap"]
         assert gap.between(0, 2e-3).all()  # all but the tolerance's mass was seen
-        assert gap.any()
+        assert gap.any() or metric == "hamming"  # bounds of marginals decide every label
         same = scores[f"best_{metric}_decision"] == tables[cell][f"best_{metric}_decision"]
+        assert same[gap == 0].all()
         assert same.mean() > 0.95
 
 
