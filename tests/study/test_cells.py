@@ -116,6 +116,29 @@ def test_rows_against_brute_force(quick, classifier):
             assert getattr(row, f"best_{name}_gap") == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "settings"),
+    [
+        ("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 7}),
+        ("sklearn.multioutput.MultiOutputClassifier", {}),
+        ("sklearn.neighbors.KNeighborsClassifier", {"n_neighbors": 9}),
+    ],
+)
+def test_any_model_with_predict_proba_is_a_classifier(quick, path, settings):
+    _, sets, _ = quick
+    plan = plan_with(classifiers={"Any": {"class": path, **settings}})
+    plan.check_classes()
+    cell, data = Cell("dependent", "Any", 0), sets["dependent"].data
+    scores = score_cell(cell, plan, sets["dependent"])
+    test = scores["instance"].to_numpy()
+    train = np.setdiff1d(np.arange(len(data)), test)
+    model = plan.classifier("Any", seed_of(plan.seed, cell.name))
+    model.fit(data.X.iloc[train], data.Y[train])
+    dist = ls.as_distribution(model, data.X.iloc[test])
+    np.testing.assert_allclose(scores["top"], np.exp(dist.profile().log_top))
+    assert scores["decision"].tolist() == ["".join(map(str, y)) for y in dist.mode().tolist()]
+
+
 def test_both_conventions_of_empty_come_from_the_table(quick):
     _, scores, _, dist = fit_again(quick, Cell("independent", "ECC", 0))
     nothing = (scores["tp"] + scores["fp"] == 0).to_numpy()
