@@ -392,14 +392,15 @@ def test_a_model_of_arrays():
 
 
 def test_a_model_of_precomputed_probabilities():
-    for kind, settings in (("marginal", {}), ("logit", {})):
+    logits = SCORES.assign(**{name: 6 * SCORES[name] - 3 for name in NAMES})
+    for kind, scores in (("marginal", SCORES), ("logit", logits)):
         made = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(kind), cv=2, random_state=0)
-        made.fit(SCORES[NAMES], TRUTH[NAMES])
-        X, _ = InputTable(made, **settings).read(SCORES[["calm", "id", "wet", "cold"]].astype(str))
+        made.fit(scores[NAMES], TRUTH[NAMES])
+        X, _ = InputTable(made).read(scores[["calm", "id", "wet", "cold"]].astype(str))
         np.testing.assert_array_equal(
-            made.predict_accuracy(X), made.predict_accuracy(SCORES[NAMES])
+            made.predict_accuracy(X), made.predict_accuracy(scores[NAMES])
         )
-        two = SCORES.assign(cold=2.0)
+        two = scores.assign(cold=2.0)
         if kind == "marginal":
             with pytest.raises(ls.RowsError, match="must lie in"):
                 InputTable(made).read(two)
