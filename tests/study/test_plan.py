@@ -140,8 +140,9 @@ TABLES = [
         r"Unknown parameter of \[classifiers.X\] \(BinaryRelevance\) 'n_job'. Did you mean 'n_j",
     ),
     (
-        '[classifiers.X]\nclass = "sklearn.multioutput.ClassifierChain"',
-        r"\[classifiers.X\] must be an estimator class with `fit`, `get_params`, `predict_dis",
+        '[classifiers.X]\nclass = "sklearn.svm.LinearSVC"',
+        r"\[classifiers.X\] must be an estimator class with `fit`, `get_params`, "
+        r"`predict_distribution` or `predict_proba`, which LinearSVC is not",
     ),
     (
         '[scaler]\nclass = "sklearn.svm.SVC"',

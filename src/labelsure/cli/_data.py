@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelsure.cli._console import make_console
-from labelsure.labelset_rows import show_names
 
 if TYPE_CHECKING:
     from labelsure.datasets import Dataset
@@ -75,6 +74,8 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
 
 
 def _describe(data: Dataset, as_json: bool) -> None:
+    from labelsure.labelset_rows import show_names
+
     described: dict[str, Any] = {
         "name": data.name,
         "source": data.source,

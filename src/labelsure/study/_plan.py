@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import resources
@@ -26,6 +27,9 @@ MAX_WHOLE = 2**63 - 1
 MAX_SEED = 2**31 - 1
 """Of a plan: the size of whole numbers (which is what TOML promises), and its seed (what
 scikit-learn takes, with room for the number of a replicate)."""
+
+PREDICTIONS = ("predict_distribution", "predict_proba")
+"""What a classifier of a plan must have, one or the other."""
 
 REQUIRED = ("datasets", "classifiers", "base")
 RENAMED_KEYS = {"repeats": "n_repeats", "replicates": "n_replicates"}
@@ -242,7 +246,8 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
     plan
         The name of a shipped plan, or the path of a TOML file.
     trust_imports
-        Import modules outside of the installed packages too, such as a file of your own.
+        Import modules outside of the installed packages too, such as a file of your own. It is
+        found beside the plan, too.
 
     Examples
     --------
@@ -263,6 +268,8 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
             )
         raise unknown_name("plan", str(plan), shipped)
     path = path.resolve()
+    if trust_imports and str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # behind all others: no installed module is hidden
     return _read_plan(read_plan_text(path), path.stem, path.parent, trust_imports)
 
 
@@ -287,7 +294,7 @@ def _read_datasets(tables: Any, folder: Path | None) -> tuple[DataSource, ...]:
 def _read_classifiers(tables: Any) -> dict[str, ClassSpec]:
     _check_tables("classifiers", tables)
     return {
-        name: ClassSpec.read(table, f"[classifiers.{name}]", "predict_distribution", CLASSIFIERS)
+        name: ClassSpec.read(table, f"[classifiers.{name}]", *PREDICTIONS, known=CLASSIFIERS)
         for name, table in tables.items()
     }
 
