@@ -32,6 +32,7 @@ from labelsure.labelset_rows import (
     index_of,
     is_sparse,
     names_in,
+    not_zero_or_one,
     read_numbers,
     read_zeros_and_ones,
     refuse_masked,
@@ -135,10 +136,7 @@ def check_sparse_labelsets(
     if bad.size:
         at = int(bad[0])
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
-        raise InputError(
-            f"`{name}` must contain only 0 and 1, got {rows.data[at]} in row {row}, column "
-            f"{rows.indices[at]}. Binarise it first, e.g. `({name} > 0).astype(int)`."
-        )
+        raise not_zero_or_one(rows.data[at], name, f"row {row}, column {rows.indices[at]}")
     return make_sparse(rows)
 
 

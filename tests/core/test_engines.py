@@ -407,6 +407,7 @@ SAMPLED_CASES = {
 
 @pytest.mark.parametrize("case", SAMPLED_CASES)
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_intervals_of_pure_sampling_cover(case):
     """At least 93% of 1,000 repeats, of level 95% from 1,000 draws."""
     chains = repeated(linear_chains(11, *SAMPLED_CASES[case], n_samples=1), 1000)
@@ -448,6 +449,7 @@ def assert_unbiased(values, truth):
 @pytest.mark.parametrize("n_chains", [1, 3])
 @pytest.mark.parametrize("spread", [0.5, 1.5])
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_entropy_and_collision_are_unbiased(engine, n_chains, spread, monkeypatch):
     """Averages of many small samples, alone and beside what was enumerated."""
     monkeypatch.setattr(_limits, "FIRST_SEARCH", 3)

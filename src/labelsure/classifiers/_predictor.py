@@ -323,6 +323,8 @@ def order_like(y: Any, X: Any) -> Any:
     """Return y as a table or an array, with its rows in the order of X where both have an index."""
     order = align_rows(index_of(y), index_of(X), name="y", beside="`X`")
     y = as_table(y)
+    if hasattr(y, "__array__") and not hasattr(y, "index"):
+        y = np.asarray(y)  # of any library that is like NumPy
     return y if order is None else _safe_indexing(y, order)
 
 
@@ -367,8 +369,6 @@ def read_truth(
             "target y is None. Probabilities without a truth are for `as_distribution`."
         )
     y = order_like(y, X)
-    if hasattr(y, "__array__") and not hasattr(y, "index"):
-        y = np.asarray(y)  # of any library that is like NumPy
     if is_vector(y):
         targets = read_targets(_check_y(y))
         return replace(targets, label_names=read_label_names(y, 1))

@@ -192,11 +192,6 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
         """The column that names the rows, or None."""
         return next(iter(self._names_of(ID)), None)
 
-    @property
-    def columns_read(self) -> list[str]:
-        """The columns that a table must have."""
-        return self._names_of(*FEATURES)
-
     def describe_columns(self) -> list[dict[str, str]]:
         """Return what was done to each column, as plain values."""
         return [role.to_dict() for role in self.roles_]
