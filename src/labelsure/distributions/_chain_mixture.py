@@ -311,10 +311,10 @@ class ChainMixture(LabelsetDistribution):
         for rows, view in self._answering(lambda views: views.ask_top(k)):
             best = view.top(k)
             labelsets[rows], logs[rows], log_high[rows] = best.labelsets, best.logs, best.log_high
-        # What no search finds, or what is too small for a number, can be evaluated all the same.
-        unseen, ranks = np.nonzero(np.isneginf(logs))
-        if unseen.size and not self._is_dense:
-            logs[unseen, ranks] = self._take(unseen)._log_prob(labelsets[unseen, ranks])
+        # Where nothing was found, what stands for the mode can be evaluated all the same.
+        unseen = np.flatnonzero(np.isneginf(logs[:, 0]))
+        if unseen.size:
+            logs[unseen, 0] = self._take(unseen)._log_prob(labelsets[unseen, 0])
             log_high = np.maximum(log_high, logs)
         return TopLabelsets(labelsets, logs, log_high)
 
