@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from labelsure import _limits
 from labelsure.errors import TooLargeError
 
 SECONDS_BETWEEN_LOOKS = 0.2
+SECONDS_TO_END = 5.0
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,15 @@ def watched_workers() -> Iterator[None]:
 def leave_with(owner: int) -> None:
     """End this process soon after its parent, which may be killed without notice.
 
+    A terminal sends Ctrl-C to the parent and to its workers; the parent answers it for all.
+
     Parameters
     ----------
     owner
         The parent; nothing happens in the owner itself.
     """
     if os.getpid() != owner:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=_watch, args=(owner,), daemon=True).start()
 
 
@@ -90,3 +96,16 @@ def _watch(owner: int) -> None:
     while os.getppid() == owner:
         time.sleep(SECONDS_BETWEEN_LOOKS)
     os._exit(1)
+
+
+def end_workers() -> None:
+    """End the worker processes that joblib keeps for the next call, and free their semaphores."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    executor = None if loky is None else loky._executor
+    if executor is not None:
+        # In a thread: a pool that was interrupted while it was made may never answer.
+        ending = threading.Thread(
+            target=executor.shutdown, kwargs={"kill_workers": True}, daemon=True
+        )
+        ending.start()
+        ending.join(SECONDS_TO_END)

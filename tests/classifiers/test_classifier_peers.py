@@ -22,11 +22,12 @@ def problem(request):
 def test_scikit_multilearn_ng(problem):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its import
-        from skmultilearn.problem_transform import ProbabilisticClassifierChain
+        reason = "scikit-multilearn-ng is not installed"
+        transforms = pytest.importorskip("skmultilearn.problem_transform", reason=reason)
 
     X, model = problem
     # It puts the earlier labels behind the features, as ours does, but only in natural order.
-    peer = ProbabilisticClassifierChain(model.estimators_[0], require_dense=[True, True])
+    peer = transforms.ProbabilisticClassifierChain(model.estimators_[0], require_dense=[True, True])
     peer.classifiers_, peer._label_count = model.estimators_, N_LABELS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the old matrix classes that it uses
@@ -48,10 +49,10 @@ class FittedLearner:
 
 
 def test_river(problem):
-    from river.multioutput import ProbabilisticClassifierChain
+    multioutput = pytest.importorskip("river.multioutput", reason="river is not installed")
 
     X, model = problem
-    peer = ProbabilisticClassifierChain(None)
+    peer = multioutput.ProbabilisticClassifierChain(None)
     peer.order = [f"label {j}" for j in range(N_LABELS)]
     for name, learner in zip(peer.order, model.estimators_, strict=True):
         peer[name] = FittedLearner(learner)

@@ -25,13 +25,14 @@ import labelsure as ls
 from labelsure import _limits
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_form
 
+CROSS_VALIDATED = LogisticRegressionCV(Cs=2, cv=2, scoring="accuracy")
+if "use_legacy_attributes" in CROSS_VALIDATED.get_params():  # scikit-learn 1.8 and later
+    CROSS_VALIDATED.set_params(l1_ratios=(0,), use_legacy_attributes=False)
 LINEAR = [
     LogisticRegression(),
     LogisticRegression(fit_intercept=False),
     LogisticRegression(class_weight="balanced", solver="liblinear"),
-    LogisticRegressionCV(
-        Cs=2, cv=2, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False
-    ),
+    CROSS_VALIDATED,
     SGDClassifier(loss="log_loss", random_state=0),
     LinearDiscriminantAnalysis(),
     DummyClassifier(strategy="prior"),

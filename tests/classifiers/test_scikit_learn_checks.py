@@ -38,6 +38,7 @@ MODE = (
 )
 ROWS = "A bootstrap draws other rows when rows are repeated than when they are weighted."
 FOLDS = "Folds hold other rows when rows are repeated than when they are weighted."
+SPLITS = "The check passes a list of splits as `cv`, and the layer takes a number of folds."
 EQUIVALENCES = (
     check_sample_weight_equivalence_on_dense_data,
     check_sample_weight_equivalence_on_sparse_data,
@@ -45,12 +46,15 @@ EQUIVALENCES = (
 
 
 def expected_failures(estimator):
-    failures = {"check_classifier_multioutput": MODE}
+    # In the data of the check, the others' modes are the rounded marginals.
+    is_ensemble = isinstance(estimator, ls.EnsembleOfClassifierChains)
+    failures = {"check_classifier_multioutput": MODE} if is_ensemble else {}
     if getattr(estimator, "bootstrap", False):
         failures |= {check.__name__: ROWS for check in EQUIVALENCES}
-    has_folds = isinstance(estimator, (ls.DependenceLayer, ls.ConditionalBernoulliMixture))
-    if has_folds or getattr(estimator, "share", 0.1) is None:
+    if isinstance(estimator, (ls.LabelPowerset, ls.ConditionalBernoulliMixture)):
         failures |= {check.__name__: FOLDS for check in EQUIVALENCES}
+    if isinstance(estimator, ls.DependenceLayer):
+        failures |= {check.__name__: SPLITS for check in EQUIVALENCES}
     return failures
 
 
@@ -59,10 +63,15 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-# Not strict: by chance the mode may be the rounded marginals of all instances.
-@parametrize_with_checks(MIXTURES, expected_failed_checks=expected_failures, xfail_strict=False)
+@parametrize_with_checks(MIXTURES)
 def test_scikit_learn_check_of_mixtures(estimator, check):
-    check(estimator)
+    reason = expected_failures(estimator).get(check.func.__name__)
+    try:
+        check(estimator)
+    except (AssertionError, ls.InputError):
+        if reason is None:  # other checks must pass; these may: draws are random
+            raise
+        pytest.xfail(reason)
 
 
 @pytest.mark.parametrize("check", EQUIVALENCES)

@@ -1,6 +1,7 @@
 """Outputs of commands are no inputs and whole before they replace anything; devices and pipes."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -50,7 +51,6 @@ def contents(folder):
         "score m in.csv --out ./link.csv --overwrite",
         "score m in.csv --out hard.csv --overwrite",
         "score m tf --out tf/out.csv",
-        "score m in.csv --out m.csv --bad-rows bad.csv",
         "report m in.csv --out in.csv",
         "report m in.csv --out m",
         "report m in.csv --truth truth.csv --out truth.csv",
@@ -70,7 +70,7 @@ def test_no_output_is_an_input(folder, words, capsys):
     os.link(folder / "in.csv", folder / "hard.csv")
     before = contents(folder)
     assert main(words.split()) == 2
-    assert capsys.readouterr().err.startswith("labelsure: ")
+    assert re.match("labelsure: (The|Each) (output|run folder)", capsys.readouterr().err)
     assert contents(folder) == before
 
 

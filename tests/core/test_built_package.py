@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -97,6 +98,9 @@ def test_archives_have_the_version_of_the_package(built):
     assert built[1].name == f"labelsure-{labelsure.__version__}.tar.gz"
 
 
-def test_this_python_is_supported():
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert f"Programming Language :: Python :: {running}" in PROJECT["classifiers"]
+def test_continuous_integration_runs_every_supported_python():
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    (required,) = re.findall(r"^ +python: \[(.*)\]$", workflow, re.MULTILINE)
+    prefix = "Programming Language :: Python :: 3."
+    stated = [name for name in PROJECT["classifiers"] if name.startswith(prefix)]
+    assert stated == [f"{prefix}{version[3:-1]}" for version in required.split(", ")]

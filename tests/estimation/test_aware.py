@@ -176,11 +176,15 @@ def test_names_of_labels_reach_the_distribution(data):
     assert model.predict_distribution(X[:1]).label_names == ("sad", "calm", "angry")
 
 
-@parametrize_with_checks(
-    [
-        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", random_state=0),
-        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", cv=0.4, random_state=0),
-    ]
-)
+HELD_OUT = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", cv=0.4, random_state=0)
+
+
+@parametrize_with_checks([HELD_OUT])
 def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([clone(HELD_OUT).set_params(cv=5)])
+def test_scikit_learn_check_with_cross_fitting(estimator, check):
     check(estimator)

@@ -126,8 +126,8 @@ def test_by_rates_it_predicts_the_ratio_of_rates(table):
 
 
 def test_the_penalty_has_the_least_held_out_deviance(table):
-    path = AccuracyEstimator("exact", "mix").fit(table).model_.path
-    chosen = AccuracyEstimator("exact", "mix").fit(table).penalty_
+    estimator = AccuracyEstimator("exact", "mix", penalty="paper").fit(table)
+    path, chosen = estimator.model_.path, estimator.penalty_
     assert len(path["penalty"]) == 20
     assert chosen == path["penalty"][np.argmin(path["deviance"])]
     assert (np.diff(path["penalty"]) < 0).all()
@@ -135,7 +135,7 @@ def test_the_penalty_has_the_least_held_out_deviance(table):
 
 def test_held_out_deviance_is_that_of_scikit_learn_folds(table):
     # One fold of the path redone by a peer: the deviance must be about the same for each fold.
-    estimator = AccuracyEstimator("exact", ("HP", "SE")).fit(table)
+    estimator = AccuracyEstimator("exact", ("HP", "SE"), penalty="paper").fit(table)
     folds = estimator._make_folds(300)
     targets = targets_of(estimator, table)
     X = standardised(written_out(estimator, table), targets)
@@ -242,3 +242,30 @@ def test_a_curvature_that_does_not_fit_is_given_up(table, monkeypatch):
     again = estimator.fit(table).model_.path["deviance"]
     assert sum(given_up) > 5
     np.testing.assert_allclose(again, usual, rtol=3e-5)
+
+
+def test_estimates_do_not_leave_the_range_of_the_accuracies_fitted_to():
+    """Few instances of high accuracy, then a batch of which the classifier knows nothing."""
+    rng = np.random.default_rng(0)
+    easy = ls.IndependentLabels(rng.beta(0.15, 1.5, size=(80, 40)))
+    Y = easy.sample(1, random_state=1)[:, 0]
+    values = ls.accuracy(Y, easy.mode(), "hamming")
+    hard = ls.IndependentLabels(rng.uniform(0.2, 0.8, size=(200, 40)))
+    for settings in ({}, {"features": "mix"}, {"penalty": 1e-3}):
+        estimates = AccuracyEstimator("hamming", **settings).fit(easy, Y).predict(hard)
+        assert estimates.min() >= values.min() > 0.8
+        assert estimates.max() <= values.max()
+    paper = AccuracyEstimator("hamming", penalty="paper").fit(easy, Y)
+    assert paper.predict(hard).min() < 0.5
+
+
+def test_a_chosen_penalty_is_not_below_the_floor(table):
+    # Features that explain everything ask for no penalty at all.
+    is_right = (table["entropy"] < table["entropy"].median()).astype(int)
+    right = table.assign(tp=is_right, fp=0, fn=1 - is_right, tn=0)
+    plain = AccuracyEstimator("exact", "mix").fit(right)
+    paper = AccuracyEstimator("exact", "mix", penalty="paper").fit(right)
+    assert plain.penalty_ >= 3e-4 > paper.penalty_
+    assert len(paper.model_.path["penalty"]) == 20
+    kept = plain.model_.path["penalty"]
+    np.testing.assert_allclose(kept, paper.model_.path["penalty"][: len(kept)])

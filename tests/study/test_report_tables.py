@@ -22,6 +22,7 @@ from labelsure.report.figures import (
     profile_of,
 )
 from labelsure.report.study_tables import (
+    clustered_table,
     correlation_table,
     effects_table,
     interval_tables,
@@ -73,11 +74,25 @@ def test_the_papers_effects_print_row_for_row():
     ]  # fmt: skip
     assert [row[0] for row in rows[6:]] == [
         "*Data Bias (Baseline: Emotions)*", "Scene", "Yeast", "Stare", "Enron", "Slashdot",
-        "*Classifier Bias (Baseline: ECC)*", "Independent", "CT",
+        "*Classifier Bias (Baseline: ECC)*", "CT", "Independent",
         "*Fit*", "R2", "Adj. R2", "Num. obs.", "RMSE",
     ]  # fmt: skip
     assert rows[-1] == ["RMSE", "0.051", "0.053", "0.039"]
     assert rows[-2] == ["Num. obs.", "72", "72", "72"]
+
+
+def test_sets_and_classifiers_stand_in_the_order_of_the_plan(analyses):
+    scores = analyses.scores.iloc[::-1].reset_index(drop=True)
+    settings = AnalysisSettings(n_replicates=1, metrics=("exact",))
+    turned = run_analyses(scores, analyses.features.iloc[::-1], settings)
+    tables = {table.name: table for table in make_study_tables(turned, {})}
+    sets = ["Yeast", "Scene", "Emotions"]
+    assert tables["datasets"].frame[""].tolist() == sets
+    assert list(dict.fromkeys(tables["kendall_exact"].frame.index)) == sets
+    methods = tables["kendall_exact"].frame["Method"].tolist()
+    assert methods == list(dict.fromkeys(scores["classifier"])) * 3
+    terms = tables["kendall_effects"].frame[""].tolist()
+    assert terms.index("Yeast") < terms.index("Scene")
 
 
 def test_names_with_capitals_of_their_own_keep_them():
@@ -103,6 +118,8 @@ def test_errors_stand_beside_estimates_or_below():
     at = [row[0] for row in below].index("CT")
     assert (below[at][3], below[at + 1][3]) == (estimate, error)
     assert estimate == "0.015"
+    note = clustered_table(found, "kendall").note
+    assert "6 data sets and 4 features of the data leave 1 degree of freedom." in note
 
 
 def test_interval_tables_print_bold_underlined_and_missing():
@@ -177,6 +194,9 @@ def test_every_table_is_there_and_says_its_settings(analyses):
         "optimal_decisions",
     ]  # fmt: skip
     (clustered,) = [table for table in tables if table.name == "kendall_robustness_clustered"]
+    assert clustered.note.startswith(
+        "Clustered by data set: 3 data sets and 2 features of the data leave 0 degrees of freedom."
+    )
     headings = list(dict.fromkeys(clustered.frame.index))
     assert headings == ["HP", "TG", "SE", "CE"]  # in the paper's order
     for table in tables:

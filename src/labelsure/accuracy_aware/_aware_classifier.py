@@ -25,6 +25,7 @@ from labelsure.accuracy_aware._model_card import (
 from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
 from labelsure.accuracy_aware._region_fit import fit_region
+from labelsure.accuracy_aware._seen_rows import is_fitted_elsewhere
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     innermost,
@@ -358,7 +359,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def summary_(self) -> str:
         """What the policy accepts, and whether that is guaranteed, in words."""
         check_is_fitted(self, "accuracy_estimator_")
-        return describe_policy(self.policy_, self.guaranteed_)
+        elsewhere = is_fitted_elsewhere(self.estimator_)
+        return describe_policy(self.policy_, self.guaranteed_, elsewhere)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""

@@ -159,6 +159,7 @@ def mixture_replicates(
             features=models[task.model],
             empty=empty,
             response="rates" if by_rates else "value",
+            penalty="paper",
             random_state=random_state + task.replicate,
         )
         return _replicate(pooled, task, estimator, empty)

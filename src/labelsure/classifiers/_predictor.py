@@ -20,7 +20,7 @@ from labelsure.classifiers._base_learners import (
     check_learner,
     check_takes_weights,
 )
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelset_rows import (
     MAX_WRITTEN_NAMES,
@@ -154,9 +154,12 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         Returns
         -------
         numpy.ndarray of shape (n, L); where y was a vector in `fit`, the probabilities of its two
-        classes, (n, 2)
+        classes, (n, 2). Of very many labels the listed ones, sparse
         """
-        marginals = self.predict_distribution(X).marginals()
+        dist = self.predict_distribution(X)
+        if isinstance(dist, SparseIndependentLabels):
+            return dist.listed_marginals()
+        marginals = dist.marginals()
         if isinstance(self.classes_, list):
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])

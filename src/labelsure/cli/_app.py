@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app
 from labelsure.cli._demo import demo
 from labelsure.cli._estimate import estimate
+from labelsure.cli._interrupts import Interrupts
 from labelsure.cli._model_commands import calibrate, info, train
 from labelsure.cli._report import report
 from labelsure.cli._score import score
@@ -51,8 +50,6 @@ OPTIONS = {
 }
 """Arguments that messages of the library name, and what they are on the command line."""
 
-ENDINGS = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-
 app = typer.Typer(
     name="labelsure",
     help="How sure can you be of a predicted labelset?",
@@ -82,17 +79,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         What follows the name of the program; None takes them from the process.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    with _printable_output():
+    with _printable_output(), Interrupts(main, is_program=arguments is None) as interrupts:
+        failure = None
         try:
-            with _endings_as_interrupts():
-                code = _run([word for word in words if word != DEBUG])
+            code = _run([word for word in words if word != DEBUG])
         except (KeyboardInterrupt, typer.Abort):
+            code = INTERRUPTED
+        except Exception as error:
+            code, failure = BROKEN, error
+        # Whatever was raised: a library that is interrupted in the middle of its work may fail.
+        if interrupts.finish() or code == INTERRUPTED:
             print("Interrupted. What is finished is kept.", file=sys.stderr)
             return INTERRUPTED
-        except Exception as error:
+        if failure is not None:
             if DEBUG in words:
-                traceback.print_exc()
-            code, sentence = _explain(error)
+                traceback.print_exception(failure)
+            code, sentence = _explain(failure)
             print(f"labelsure: {on_one_line(sentence)}", file=sys.stderr)
     return code
 
@@ -150,24 +152,6 @@ def _printable_output() -> Iterator[None]:
     finally:
         for stream, errors in zip(streams, kept, strict=True):
             stream.reconfigure(errors=errors)
-
-
-@contextmanager
-def _endings_as_interrupts() -> Iterator[None]:
-    """Treat the signals by which systems and terminals end a program like the user's own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [getattr(signal, name) for name in ENDINGS if hasattr(signal, name)]
-    # One that is ignored stays so: `nohup` asks for that.
-    kept = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) == signal.SIG_DFL}
-    try:
-        for number in kept:
-            signal.signal(number, signal.default_int_handler)
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
 
 
 def _help_of(error: Exception) -> str:

@@ -317,14 +317,17 @@ def choose_response(metric: Metric, kind: str) -> Response:
     return _BY_RATES[metric]
 
 
+AS_PAPER = "paper"
+
+
 def check_penalty(penalty: Any) -> float | None:
-    """Return the penalty of the ridge, None where it shall be chosen, or refuse it."""
-    if penalty is None:
+    """Return the penalty of the ridge, None where it is to be chosen, or refuse it."""
+    if penalty is None or (isinstance(penalty, str) and penalty == AS_PAPER):
         return None
     if not isinstance(penalty, (int, float, np.number)) or not penalty > 0:
         raise InputError(
-            f"`penalty` must be a number greater than 0, or None to choose it by "
-            f"cross-validation, got {penalty!r}."
+            f"`penalty` must be a number greater than 0, None to choose it by cross-validation, "
+            f"or {AS_PAPER!r} to choose it as the paper does, got {penalty!r}."
         )
     return float(penalty)
 

@@ -138,7 +138,8 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             The truth of some instances, and their positions in the batch. The index of a DataFrame
             names the rows by itself, if `dist` has one.
         inclusion
-            With which probability each of these rows was drawn; None means that all had the same.
+            With which probability each of these rows was drawn, or each row of the batch, which is
+            needed where their accuracies scatter little; None means that all had the same.
         population
             With `Y_true`: whether the mean accuracy of what the batch was drawn from is wanted,
             instead of that of the batch itself.
@@ -158,14 +159,33 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if Y_true is None and rows is None:
             view = None if shift == "ignore" else view_batch(dist, table, by_label=by_label)
             return self.estimate_sums(sums, level=level, shift=shift, view=view)
-        from labelsure.estimation._few_labels import few_labels_interval, read_few_labels
+        from labelsure.estimation._few_labels import (
+            check_inclusion,
+            few_labels_interval,
+            read_few_labels,
+        )
 
         known = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*known.counts, empty=check_empty(self.empty))
         inclusion = align_values(inclusion, known.index, name="inclusion", beside="`Y_true`")
         return few_labels_interval(
-            sums, accuracy, estimated[known.rows], inclusion, population=population, level=level
+            sums,
+            accuracy,
+            estimated[known.rows],
+            check_inclusion(inclusion, known.rows, sums.n_samples),
+            share=self.share_of_estimates,
+            population=population,
+            level=level,
         )
+
+    @property
+    def share_of_estimates(self) -> float:
+        """How far estimates count beside labels of a batch, by the instances of `fit`.
+
+        It is a half where none are kept, as with groups and where nothing was fitted.
+        """
+        sample = getattr(self, "calibration_sample_", None)
+        return 0.5 if sample is None else float(sample.share)
 
     def sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
         """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
@@ -377,5 +397,5 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             return found
         test = compare_views(sample.view, view)
         if test is not None and test.found:
-            warn_of_shift(test)
+            warn_of_shift(test, float(sample.accuracy.mean()))
         return replace(found, shift=test)

@@ -17,7 +17,7 @@ from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.labelset_rows import differing_rows, index_of, show_names
 from labelsure.metrics import COUNTS, Metric, MetricLike, check_metrics
-from labelsure.named_rows import align_values
+from labelsure.named_rows import align_values, read_groups
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.score_columns import DECISION_RULE, PARTIAL
 from labelsure.score_table import ScoreTable
@@ -370,7 +370,7 @@ def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArr
                 f"table, got {groups!r}, which is no column."
             )
         groups = dist[groups]
-    names = np.asarray(align_values(groups, index_of(dist), name=argument)).astype(str)
+    names = read_groups(align_values(groups, index_of(dist), name=argument), argument)
     if names.shape != (n_samples,):
         raise InputError(
             f"`{argument}` must have one group for each of the {n_samples} instances, got shape "

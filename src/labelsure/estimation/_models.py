@@ -33,6 +33,10 @@ EXPECTED = "expected"
 """The feature that is the expected accuracy of the decision itself."""
 
 
+PENALTY_FLOOR = 3e-4
+"""Below it collinear features get coefficients that extrapolate (`docs/calibration.md`)."""
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """What a model is fitted to.
@@ -63,6 +67,9 @@ class FitSettings:
         Of the ridge; None chooses it by cross-validation.
     folds
         (n,) the fold of each instance.
+    extrapolates
+        Whether any penalty may be chosen, and estimates may leave the range of the accuracies that
+        the model was fitted to.
     """
 
     response: Response
@@ -70,6 +77,7 @@ class FitSettings:
     n_offset_groups: int
     penalty: float | None
     folds: Indices
+    extrapolates: bool
 
 
 class Model(ABC):
@@ -136,6 +144,10 @@ class RidgeModel(Model):
             start = self._choose_penalty(problem, settings)
             self.coefficients = minimise(problem, start, everything, self.penalty)[0]
             self.covariance = covariance(problem, self.coefficients, self.penalty)
+        values = outcomes.values
+        self.range = (0.0, 1.0)
+        if not settings.extrapolates:
+            self.range = (float(values.min()), float(values.max()))
         return self
 
     def _choose_penalty(self, problem: Problem, settings: FitSettings) -> Floats:
@@ -143,7 +155,10 @@ class RidgeModel(Model):
         if settings.penalty is not None:
             self.penalty = settings.penalty
             return problem.start(1)
-        fit = fit_path(problem, penalty_path(problem), settings.folds)
+        penalties = penalty_path(problem)
+        if not settings.extrapolates:
+            penalties = penalties[: max(1, int((penalties >= PENALTY_FLOOR).sum()))]
+        fit = fit_path(problem, penalties, settings.folds)
         self.path = {"penalty": fit.penalties, "deviance": fit.deviances}
         self.penalty = float(fit.penalties[fit.best])
         return fit.coefficients[[fit.best]]
@@ -153,7 +168,7 @@ class RidgeModel(Model):
         estimates = np.empty(len(inputs))
         for block, rates in self._rates(inputs):
             estimates[block.rows] = RESPONSES[self.response].accuracy(rates)
-        return estimates
+        return np.clip(estimates, *self.range)
 
     def sum_slopes(self, inputs: Inputs) -> Floats:
         """Return the derivatives of the estimates by the coefficients, summed over instances."""

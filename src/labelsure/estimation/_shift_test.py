@@ -41,6 +41,8 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/shift.md` has what they were chosen by). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
+NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on
+
 LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
 
 CANDIDATE_COLUMNS: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
@@ -300,12 +302,18 @@ def _largest_gap(left: Floats, right: Floats) -> float:
     return float(np.abs(below_left - below_right).max())
 
 
-def warn_of_shift(test: ShiftTest) -> None:
-    """Warn that a batch is not like the labelled instances, naming what moved."""
+def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
+    """Warn that a batch is not like the labelled instances, whose mean accuracy is given."""
+    question = ""
+    if accuracy >= NEARLY_PERFECT:
+        question = (
+            f" Their mean accuracy of {accuracy:.3f} is nearly perfect: was the model trained on "
+            "some of them? Then new instances look different, and the estimate is too high."
+        )
     warn(
         "The batch is not like the instances that the estimator was fitted to: a classifier tells "
         f"them apart with an AUC of {test.auc:.2f}. Moved most: {test.name_moved()}. The estimate "
         "and its interval are about instances like those; see shift='weighted' and "
-        "shift='labels', or label some rows drawn at random.",
+        f"shift='labels', or label some rows drawn at random.{question}",
         ShiftWarning,
     )

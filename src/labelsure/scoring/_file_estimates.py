@@ -65,11 +65,17 @@ class FileSums:
         from labelsure.estimation import few_labels_interval
 
         chosen = self.model.level if level is None else level
+        estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
             return few_labels_interval(
-                self.sums, self.accuracy, self.estimated, None, population=population, level=chosen
+                self.sums,
+                self.accuracy,
+                self.estimated,
+                None,
+                share=estimator.share_of_estimates,
+                population=population,
+                level=chosen,
             )
-        estimator = self.model.accuracy_estimator_
         return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 

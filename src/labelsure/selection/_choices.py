@@ -28,8 +28,6 @@ class Choice:
     bound
         What the mean accuracy of the accepted exceeds, but for the error; missing if no threshold
         passes.
-    n_needed
-        About how many labelled instances it would take.
     message
         All of it in a sentence.
     """
@@ -37,7 +35,6 @@ class Choice:
     threshold: float
     coverage: float
     bound: float
-    n_needed: float
     message: str
 
 
@@ -68,10 +65,13 @@ class LabelledScores:
 def choose_for_coverage(
     labelled: LabelledScores, coverage: float, level: float, test: MeanTest
 ) -> Choice:
-    """Return the highest threshold that accepts at least this share.
+    """Return the highest threshold that accepts at least this share, ties apart.
 
-    The threshold is the score of one instance, and the others at or above it are a sample of what
-    it will accept. That instance is no part of the sample: it was chosen for its score.
+    The threshold is the score of one instance, and the others above it are a sample of what it will
+    accept. That instance is no part of the sample: it was chosen for its score. Where others have
+    the same score, which of them come to be accepted would depend on how many are above, and the
+    sample would not be one of what is accepted: only scores strictly above are. Of scores that are
+    tied at the very top all are accepted.
 
     Parameters
     ----------
@@ -89,15 +89,23 @@ def choose_for_coverage(
     n_accepted = math.ceil(coverage * len(labelled))
     last = int(np.argsort(-labelled.scores, kind="stable")[n_accepted - 1])
     threshold = float(labelled.scores[last])
-    is_sample = labelled.scores >= threshold
-    share = float(is_sample.mean())
-    is_sample[last] = False
+    is_tied, is_above = labelled.scores == threshold, labelled.scores > threshold
+    referred = ""
+    if is_tied.sum() > 1 and is_above.any():
+        referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
+        threshold = float(np.nextafter(threshold, np.inf))
+        is_sample = is_above
+        share = float(is_above.mean())
+    else:
+        is_sample = is_tied | is_above
+        share = float(is_sample.mean())
+        is_sample[last] = False
     bound = test.lower_bound(labelled.accuracies[is_sample], 1 - level)
     message = (
         f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
-        f"their mean accuracy is at least {bound:.3f} with probability {level:g}."
+        f"their mean accuracy is at least {bound:.3f} with probability {level:g}.{referred}"
     )
-    return Choice(threshold, share, bound, len(labelled), message)
+    return Choice(threshold, share, bound, message)
 
 
 def choose_for_target(
@@ -139,30 +147,25 @@ def choose_for_target(
             f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {coverage:.1%} "
             "of the predictions."
         )
-        return Choice(threshold, coverage, target, len(labelled), message)
+        return Choice(threshold, coverage, target, message)
     parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
     parts = [part for part in parts if len(part) >= ENOUGH]
-    needed = math.inf
-    for part in parts:
-        share = len(part) / len(labelled)
-        needed = min(needed, test.n_needed(part, target, single) / share)
-    needed = max(np.ceil(needed), len(labelled) + 1.0)
-    why = _say_why_not(labelled, target, goal, parts, needed)
-    return Choice(math.inf, 0.0, math.nan, needed, why)
+    return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, goal, parts))
 
 
-def _say_why_not(
-    labelled: LabelledScores, target: float, goal: str, parts: list[Floats], n_needed: float
-) -> str:
+def _say_why_not(labelled: LabelledScores, target: float, goal: str, parts: list[Floats]) -> str:
     said = f"Cannot show {goal} from {len(labelled)} labelled instances"
-    if math.isfinite(n_needed):
-        return f"{said}. About {n_needed:.0f} would do if accuracies stay as they are."
     if not parts:
         return (
             f"{said}: fewer than {ENOUGH} of them have scores near {target:g} or above. Label "
             "more, lower the target, or use sharper scores."
         )
     highest = max(float(part.mean()) for part in parts)
+    if highest > target:
+        return (
+            f"{said}: where the tests begin the accepted have a mean accuracy of {highest:.3f}, "
+            "too close to the target for so few. Label more, or lower the target."
+        )
     return (
         f"{said}, and more would not help: where the tests begin the accepted have a mean accuracy "
         f"of at most {highest:.3f}. Lower the target, or improve the classifier or its scores."

@@ -12,23 +12,21 @@ from scipy import sparse
 
 from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
+from labelsure.classifiers import as_distribution
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import RULES, decide
 from labelsure.distributions import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.metrics import METRICS
 from labelsure.score_table import ScoreTable
+from labelsure.study._code_digest import digest_code
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
 
-CELL_FORMAT = 5
-"""Raised when cells of an older version must be computed again."""
-
-EXPECTED_METRICS = ("exact", "hamming", "jaccard", "f1")
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
-"""The metrics in every table: with the mode's expected accuracy, with its true expected accuracy,
-and with a best decision, found by a rule of its own, that need not be the mode."""
+"""The metrics in every table: with the mode's true expected accuracy, and with a best decision,
+found by a rule of its own, that need not be the mode."""
 
 LEAST_INSTANCES = 2
 """A split leaves at least one instance on either side."""
@@ -92,19 +90,23 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData, version: str) -> str:
     version
         Of labelsure.
     """
+    specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
+    modules = {__name__, *(spec.own_module for spec in specs if spec is not None)} - {""}
     relevant: dict[str, Any] = {
-        "format": CELL_FORMAT,
         "labelsure": version,
+        "code": digest_code(*sorted(modules)),
         "cell": cell.name,
         "data": data.checksum,
         "classifier": plan.classifiers[cell.classifier].to_dict(),
         "base": plan.base.to_dict(),
         "scaler": None if plan.scaler is None else plan.scaler.to_dict(),
         "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
+        "metrics": [
+            sorted(METRICS),
+            _true_metrics(plan),
+            _best_metrics(plan, data.data.n_labels),
+        ],
     }
-    # Only where there are any, so that cells of earlier versions stay valid.
-    if more := _more_metrics(plan, data.data.n_labels):
-        relevant["metrics"] = more
     return sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
 
 
@@ -116,20 +118,6 @@ def _best_metrics(plan: Plan, n_labels: int) -> list[str]:
     with_rule = {metric.name for metric in RULES}
     others = [metric for metric in plan.metrics if metric not in with_rule]
     return [*BEST_METRICS, *(others if n_labels <= _limits.ALL_PAIRS_LABELS else ())]
-
-
-def _more_metrics(plan: Plan, n_labels: int) -> dict[str, list[str]]:
-    """Return the metrics that this table has columns for, and not every table."""
-    columns = {
-        "expected": (METRICS, EXPECTED_METRICS),
-        "true": (_true_metrics(plan), TRUE_METRICS),
-        "best": (_best_metrics(plan, n_labels), BEST_METRICS),
-    }
-    more = {
-        name: [metric for metric in here if metric not in everywhere]
-        for name, (here, everywhere) in columns.items()
-    }
-    return {name: metrics for name, metrics in more.items() if metrics}
 
 
 def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
@@ -153,7 +141,7 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
         X_train, X_test = _features(plan, data.data.take(train).X, data.data.take(test).X)
         model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
         model.fit(X_train, data.data.Y[train])
-        dist = model.predict_distribution(X_test)
+        dist = as_distribution(model, X_test)
         scores = _score(plan, dist, data, test).to_frame()
     identity = {
         "dataset": cell.dataset,

@@ -19,6 +19,7 @@ from labelsure._processes import watched_workers
 from labelsure._task_pools import check_jobs
 from labelsure._typing import AnyPath
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
+from labelsure.study._code_digest import digest_code
 from labelsure.study._kept_frames import fingerprint_rows, read_kept, write_frame
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
@@ -129,7 +130,8 @@ class StudyRun:
 
 def _analyses_key(scores: pd.DataFrame, settings: AnalysisSettings) -> str:
     """Return a checksum of all that the mixture's fits depend on."""
-    made_from = json.dumps(asdict(settings), sort_keys=True).encode()
+    code = digest_code("labelsure.analyses._mixture_intervals")
+    made_from = json.dumps([asdict(settings), code], sort_keys=True).encode()
     return hashlib.sha256(made_from + fingerprint_rows(scores)).hexdigest()
 
 
@@ -144,7 +146,8 @@ def run_study(
 ) -> StudyRun:
     """Run a study, or what is left of it.
 
-    Finished cells are kept where their settings and data are the same. The result does not depend
+    Finished cells are kept where their settings, their data and the code that made them are the
+    same. The result does not depend
     on the number of jobs, nor on how often a run was interrupted.
 
     Parameters

@@ -1,0 +1,169 @@
+"""Whatever a signal hits, the command ends as an interrupted one does."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from joblib import Parallel, delayed
+
+from labelsure._processes import watched_workers
+from labelsure.cli import _interrupts, main
+
+SENTENCE = "Interrupted. What is finished is kept.\n"
+NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    """Let a command do something else; return its exit code and what it says on stderr."""
+    monkeypatch.setattr(_interrupts, "SECONDS_UNTIL_REPEATED", 0.02)
+    monkeypatch.setattr(_interrupts, "SECONDS_UNTIL_RETRIED", 0.01)
+
+    def run(function):
+        monkeypatch.setattr("labelsure.study.run_study", lambda *_, **__: function())
+        code = main(["study", "quick", "--out", str(tmp_path / "run")])
+        return code, capsys.readouterr().err
+
+    return run
+
+
+def wait_in_vain(seconds=20):
+    """Do something that an interrupt ends at once."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_signals_interrupt(run, number):
+    before = signal.getsignal(number)
+    signal.signal(number, signal.SIG_DFL)
+    try:
+        assert run(lambda: signal.raise_signal(number)) == (130, SENTENCE)
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_signal_that_is_ignored_stays_so(run):
+    seen = []
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    try:
+        run(lambda: seen.append(signal.getsignal(signal.SIGHUP)) or signal.raise_signal(2))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert seen == [signal.SIG_IGN]
+
+
+def test_another_thread_sets_no_handlers(run):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(run, interrupt).result() == (130, SENTENCE)
+
+
+class Finalizer:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_an_interrupt_that_python_drops_is_raised_again(run):
+    """As in callbacks of compiled code, which numba has."""
+    hook = sys.unraisablehook
+
+    def lose_it():
+        Finalizer()
+        wait_in_vain()
+
+    assert run(lose_it) == (130, SENTENCE)
+    assert sys.unraisablehook is hook
+
+
+def test_what_else_is_dropped_is_printed(run, monkeypatch):
+    class Broken:
+        def __del__(self):
+            raise ValueError("in a finalizer")
+
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda dropped: said.append(str(dropped.exc_value)))
+    assert run(lambda: (Broken(), signal.raise_signal(2))) == (130, SENTENCE)
+    assert said == ["in a finalizer"]
+
+
+def test_a_library_that_raises_something_else(run):
+    """As joblib does where the same signal has ended its workers."""
+
+    def replace():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise RuntimeError("A worker was ended.") from None
+
+    assert run(replace) == (130, SENTENCE)
+
+
+def test_a_library_that_goes_on(run):
+    def ignore():
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        wait_in_vain()
+
+    assert run(ignore) == (130, SENTENCE)
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [("joblib.externals.loky.process_executor", "submit"), ("joblib.parallel", "_abort")],
+)
+def test_a_pool_is_made_and_ended_first(run, module, function):
+    code = f"def {function}():\n raise_signal(15)\n sleep(0.05)\n finished.append(1)"
+    names = {"__name__": module, "raise_signal": signal.raise_signal, "sleep": time.sleep}
+    finished = names["finished"] = []
+    exec(code, names)
+
+    def work():
+        names[function]()
+        wait_in_vain()
+
+    assert run(work) == (130, SENTENCE)
+    assert finished == [1]
+
+
+def test_a_pool_that_never_ends_is_interrupted_all_the_same(run, monkeypatch):
+    monkeypatch.setattr(_interrupts, "MAX_RETRIES", 3)
+    names = {"__name__": "joblib.externals.loky", "wait": wait_in_vain}
+    names["raise_signal"] = signal.raise_signal
+    exec("def submit():\n raise_signal(15)\n wait()", names)
+    assert run(names["submit"]) == (130, SENTENCE)
+
+
+PROGRAM = """
+import atexit, os, sys, time
+from joblib import Parallel, delayed
+from labelsure.cli import main
+atexit.register(lambda: (os.kill(os.getpid(), {number}), time.sleep(20)))
+Parallel(2)(delayed(abs)(i) for i in range(4))
+sys.argv = ["labelsure", "--version"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_output(number):
+    """While Python ends: with a pool that the command has left, and without a trace of it."""
+    program = [sys.executable, "-c", PROGRAM.format(number=int(number))]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    assert done.stdout.startswith("labelsure ")
+
+
+def test_workers_leave_interrupts_to_their_owner():
+    with watched_workers():
+        found = Parallel(2)(delayed(signal.getsignal)(signal.SIGINT) for _ in range(2))
+    assert found == [signal.SIG_IGN] * 2
+    assert signal.getsignal(signal.SIGINT) != signal.SIG_IGN
