@@ -362,13 +362,13 @@ def test_labels_are_those_of_the_frozen_model(inner):
             model.predict_accuracy(NAMED_X), expected.predict_accuracy(NAMED_X)
         )
         assert model.score(NAMED_X, SHUFFLED) == pytest.approx(expected.score(NAMED_X, Y))
-    with pytest.raises(ls.InputError, match=r"labels of what predicts them.*unknown are 'snow'"):
+    with pytest.raises(ls.InputError, match=r"labels of the model.*unknown are 'snow'"):
         aware(frozen).fit(NAMED_X, FRAME.rename(columns={"sky": "snow"}))
 
 
 def test_names_for_a_frozen_model_that_has_none():
     named = [[NAMES[j] for j in np.flatnonzero(row)] for row in Y]
-    with pytest.raises(ls.InputError, match="`y` lists names, and what predicts them has none"):
+    with pytest.raises(ls.InputError, match="`y` lists names, and the model has none"):
         aware(FrozenEstimator(clone(TREE).fit(X, Y))).fit(X, named)
     model = aware(FrozenEstimator(clone(TREE).fit(X, Y))).fit(X, FRAME)
     assert model.label_names_ == tuple(NAMES)

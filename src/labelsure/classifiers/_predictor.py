@@ -377,7 +377,7 @@ def read_truth(
     if frozen or given.sets is not None:
         names = label_names or names
         names = names if settled or given.sets is None else given.listed_names
-    rows = given.to_rows(names, beside="what predicts them", sparse=sparse)
+    rows = given.to_rows(names, beside="the model", sparse=sparse)
     kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
     dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
     make_classes = classes_of_sparse if sparse else _classes_of_labelsets
