@@ -96,10 +96,6 @@ million. One number in such a file stands for names and counts of all of them.""
 MAX_PLAN_BYTES = 2**20
 """Of a plan, which people write: a larger file is something else."""
 
-MAX_KEY_DOTS = 200
-"""In one key of a plan: Python's reader takes time and memory by the square of it, and no plan
-needs more than three."""
-
 MAX_REPEATS = 10_000
 """Splits of a data set, and replicates of an analysis: a mean over so many is known to a hundredth
 of the spread between them. Each is a file, or a fit, of its own."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from labelsure import _limits
 from labelsure._typing import Floats, LabelNames, Labelsets
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
 from labelsure.labelset_rows import count_labels
 
 __all__ = ["LabelOutcomes", "calibration_marginals", "largest_marginals"]
@@ -83,7 +82,8 @@ def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floa
     -------
     The names of the columns, and (n, number of columns)
     """
-    listed: Any = dist.marginals()
+    assert isinstance(dist, SparseIndependentLabels)
+    listed = dist.listed_marginals()
     n_listed = count_labels(listed)
     instance = np.repeat(np.arange(len(dist)), n_listed)
     order = np.lexsort((-listed.data, instance))

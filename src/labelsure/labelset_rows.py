@@ -226,7 +226,7 @@ def not_zero_or_one(value: Any, name: str, where: str) -> InputError:
     elif 0 < value < 1:
         fix = (
             "This looks like probabilities, which belong into a distribution "
-            f"(`as_distribution`): pass the true labels as `{name}`."
+            f"(`as_distribution`): pass labels of 0 and 1 as `{name}`."
         )
     else:
         fix = "Write 1 for a label that is present and 0 for one that is not."

@@ -214,11 +214,12 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
 
 
 def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path, plan_file):
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     text = "from sklearn.linear_model import LogisticRegression as Learner"
+    plan = plan_file(base={"class": "learner_beside_me.Learner"})
     (tmp_path / "learner_beside_me.py").write_text(text)
-    arguments = ["study", plan_file(base={"class": "learner_beside_me.Learner"})]
-    arguments += ["--out", str(tmp_path / "run"), "--jobs", "1"]
+    # Two jobs: the processes that compute cells find the module as well.
+    arguments = ["study", plan, "--out", str(tmp_path / "run"), "--jobs", "2"]
     assert "'learner_beside_me.Learner', is in a module outside" in refused(capsys, *arguments)
     assert not (tmp_path / "run").exists()
     assert main([*arguments, "--trust-imports"]) == 0

@@ -108,7 +108,8 @@ def test_a_frozen_model_and_probabilities_alone_give_the_same_table():
 
 @pytest.mark.parametrize("cv", [3, 0.5])
 def test_rows_of_both_sides_have_names_where_nothing_is_frozen(cv):
-    P = pd.DataFrame(np.clip(Y.to_numpy() * 0.6 + 0.2, 0, 1), INDEX, NAMES)
+    noise = np.random.default_rng(0).random(Y.shape)
+    P = pd.DataFrame(np.clip(Y.to_numpy() * 0.4 + 0.6 * noise, 0, 1), INDEX, NAMES)
     shuffled = Y.sample(frac=1, random_state=0)
     model = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), cv=cv, random_state=0)
     by_position = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), cv=cv, random_state=0)

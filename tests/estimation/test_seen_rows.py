@@ -1,5 +1,7 @@
 """Models that may have been trained on the instances that they are calibrated with."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,8 +36,8 @@ def test_held_out_rows_that_are_training_rows(form, cv):
 
 
 def test_texts():
-    texts = [f"word{i % 50} of {i % 100}" for i in range(200)]
-    truth = np.array([[i % 2, i % 100 < 30] for i in range(200)], dtype=int)
+    texts = [f"word{i % 50} of {i % 150}" for i in range(600)]
+    truth = np.array([[i % 2, i % 150 < 30] for i in range(600)], dtype=int)
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.multioutput import MultiOutputClassifier
@@ -44,6 +46,15 @@ def test_texts():
     model = make_pipeline(CountVectorizer(), MultiOutputClassifier(LogisticRegression()))
     with pytest.warns(UserWarning, match="identical to training instances"):
         ls.AccuracyAwareClassifier(model, cv=0.4, random_state=0).fit(texts, truth)
+
+
+def test_instances_of_few_categories_are_no_copies():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (600, 3))
+    truth = (rng.random((600, 2)) < 0.5).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.4, random_state=0).fit(X, truth)
 
 
 def test_a_model_that_was_trained_on_the_calibration_set():

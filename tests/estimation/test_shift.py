@@ -471,7 +471,7 @@ def test_at_most_2000_instances_and_64_labels_are_kept():
     rng = np.random.default_rng(17)
     P = rng.uniform(0.05, 0.2, size=(2300, 70))
     P[:, 3] = 0.01
-    dist = ls.IndependentLabels(P)
+    dist = ls.IndependentLabels(P, label_names=[f"y{j}" for j in range(70)])
     truth = (rng.uniform(size=P.shape) < P).astype(int)
     sample = ls.AccuracyEstimator("hamming", penalty=0.01).fit(dist, truth).calibration_sample_
     assert len(sample) == 2000

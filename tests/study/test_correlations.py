@@ -1,9 +1,12 @@
+from statistics import NormalDist
+
 import numpy as np
+import pandas as pd
 import pytest
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.analyses import kendall, pearson
+from labelsure.analyses import kendall, over_repeats, pearson
 from labelsure.candidates import CANDIDATES
 
 SCORES = make_scores()
@@ -126,3 +129,34 @@ def test_messages():
         kendall(SCORES, metrics=[])
     with pytest.raises(ls.InputError, match="`empty` must be a number"):
         kendall(SCORES, empty=2)
+
+
+@pytest.mark.parametrize("association", [kendall, pearson])
+def test_tests_over_repeats_against_loops(association):
+    frame = association(SCORES)
+    found = over_repeats(frame)
+    keys = ["metric", "dataset", "classifier", "candidate"]
+    assert len(found) == len(frame) / 2
+    for row in found.itertuples():
+        parts = frame[(frame[keys] == [getattr(row, key) for key in keys]).all(axis=1)]
+        assert row.correlation == pytest.approx(parts["correlation"].mean())
+        if row.candidate == "HP":
+            assert row.arrows == ""
+            assert np.isnan(row.p_value)
+            continue
+        gap = sum(parts["difference"]) / 2
+        error = (sum(e**2 for e in parts["standard_error"]) / 2) ** 0.5
+        p = 2 * NormalDist().cdf(-abs(gap) / error)
+        assert (row.difference, row.p_value) == pytest.approx((gap, p))
+        assert row.arrows == ("+" if gap > 0 else "-") * sum(p < x for x in (0.1, 0.05, 0.01))
+        assert row.p_value_holm >= row.p_value
+
+
+def test_repeats_that_agree_are_as_sure_as_one_and_no_surer():
+    one = kendall(SCORES).query("repeat == 0")
+    assert over_repeats(one).equals(one)
+    twice = over_repeats(pd.concat([one, one.assign(repeat=1)]))
+    np.testing.assert_allclose(twice["p_value"], one["p_value"])
+    assert twice["arrows"].tolist() == one["arrows"].tolist()
+    opposite = one.assign(repeat=1, difference=-one["difference"])
+    assert set(over_repeats(pd.concat([one, opposite]))["arrows"]) == {""}

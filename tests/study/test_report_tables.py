@@ -74,11 +74,25 @@ def test_the_papers_effects_print_row_for_row():
     ]  # fmt: skip
     assert [row[0] for row in rows[6:]] == [
         "*Data Bias (Baseline: Emotions)*", "Scene", "Yeast", "Stare", "Enron", "Slashdot",
-        "*Classifier Bias (Baseline: ECC)*", "Independent", "CT",
+        "*Classifier Bias (Baseline: ECC)*", "CT", "Independent",
         "*Fit*", "R2", "Adj. R2", "Num. obs.", "RMSE",
     ]  # fmt: skip
     assert rows[-1] == ["RMSE", "0.051", "0.053", "0.039"]
     assert rows[-2] == ["Num. obs.", "72", "72", "72"]
+
+
+def test_sets_and_classifiers_stand_in_the_order_of_the_plan(analyses):
+    scores = analyses.scores.iloc[::-1].reset_index(drop=True)
+    settings = AnalysisSettings(n_replicates=1, metrics=("exact",))
+    turned = run_analyses(scores, analyses.features.iloc[::-1], settings)
+    tables = {table.name: table for table in make_study_tables(turned, {})}
+    sets = ["Yeast", "Scene", "Emotions"]
+    assert tables["datasets"].frame[""].tolist() == sets
+    assert list(dict.fromkeys(tables["kendall_exact"].frame.index)) == sets
+    methods = tables["kendall_exact"].frame["Method"].tolist()
+    assert methods == list(dict.fromkeys(scores["classifier"])) * 3
+    terms = tables["kendall_effects"].frame[""].tolist()
+    assert terms.index("Yeast") < terms.index("Scene")
 
 
 def test_names_with_capitals_of_their_own_keep_them():

@@ -9,7 +9,7 @@ from labelsure.analyses._all_analyses import (
     run_analyses,
 )
 from labelsure.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
-from labelsure.analyses._correlations import kendall, pearson
+from labelsure.analyses._correlations import kendall, over_repeats, pearson
 from labelsure.analyses._linear_models import effects, fit_statistics, levels, robustness
 from labelsure.analyses._mixture_intervals import (
     interval_table,
@@ -32,6 +32,7 @@ __all__ = [
     "mixture",
     "mixture_replicates",
     "optimal_decisions",
+    "over_repeats",
     "pearson",
     "robustness",
     "run_analyses",

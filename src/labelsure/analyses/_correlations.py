@@ -87,6 +87,35 @@ def pearson(
     return _correlations("pearson", ScoreTable.candidate, scores, metrics, candidates, empty)
 
 
+def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each metric, dataset, classifier and candidate: means and their tests.
+
+    Repeats split the same instances, so their differences from HP depend on each other. The
+    standard error of a mean difference is the quadratic mean of those of the repeats: right if all
+    repeats agree, and too large otherwise.
+
+    Parameters
+    ----------
+    correlations
+        Of `kendall` or `pearson`; of one repeat it is returned as it is.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of `kendall`, with `repeat` 0; `p_value_holm` allows for all rows.
+    """
+    if correlations["repeat"].nunique() == 1:
+        return correlations
+    keys = ["metric", "dataset", "classifier", "candidate"]
+    squared = correlations.assign(variance=correlations["standard_error"] ** 2)
+    values = ["n", "correlation", "difference", "variance"]
+    means = squared.groupby(keys, sort=False)[values].mean().reset_index()
+    errors = np.sqrt(means["variance"])
+    p_values = [_p_value(*pair) for pair in zip(means["difference"], errors, strict=True)]
+    marks = [arrows(*pair) for pair in zip(means["difference"], p_values, strict=True)]
+    return _with_holm(means.assign(repeat=0, standard_error=errors, p_value=p_values, arrows=marks))
+
+
 def arrows(gap: float, p_value: float) -> str:
     """Return "+" or "-", once for each level that the p-value is below.
 
@@ -251,9 +280,14 @@ def difference(of: Association, to: Association) -> Difference:
     value = of.value - to.value
     spread = np.std(of.influence - to.influence, ddof=1)
     error = float(spread / np.sqrt(len(of.influence)))
+    return Difference(value, error, _p_value(value, error))
+
+
+def _p_value(value: float, error: float) -> float:
+    """Return the two-sided p-value of a difference that is normal around 0."""
     if error < 1e-14:  # every instance adds the same to both: equal, or apart beyond doubt
-        return Difference(value, error, 1.0 if abs(value) < 1e-12 else 0.0)
-    return Difference(value, error, float(2 * norm.sf(abs(value) / error)))
+        return 1.0 if abs(value) < 1e-12 else 0.0
+    return float(2 * norm.sf(abs(value) / error))
 
 
 def _undefined(n: int) -> Association:

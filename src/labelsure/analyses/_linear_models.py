@@ -133,7 +133,8 @@ def fit_statistics(models: pd.DataFrame) -> pd.DataFrame:
     """Return r_squared, adjusted_r_squared, n, rmse and intercept of each fit.
 
     They are kept in `models.attrs["fit"]`, beside `attrs["baselines"]`, what the terms are compared
-    with, and `attrs["factors"]`, which of candidate, dataset, classifier and metric a term is of.
+    with, and `attrs["factors"]`, which of candidate, dataset, classifier and metric a term is of,
+    in the order of the correlations.
 
     Parameters
     ----------
@@ -285,6 +286,6 @@ def _with_notes(
     frame.attrs["baselines"] = baselines
     frame.attrs["n_datasets"] = cells["dataset"].nunique()
     frame.attrs["factors"] = {
-        level: factor for factor in baselines for level in levels(cells[factor], factor)
+        level: factor for factor in baselines for level in dict.fromkeys(cells[factor])
     }
     return frame

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from labelsure._processes import end_workers
 from labelsure.cli._console import INTERRUPTED
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
@@ -79,7 +78,9 @@ class Interrupts:
         self._is_finished = True
         if self._repeat is not None:
             self._repeat.cancel()
-        if self._is_program:
+        if self._is_program and "joblib" in sys.modules:
+            from labelsure._processes import end_workers  # which loads numpy
+
             end_workers()
         return self._is_requested
 

@@ -154,7 +154,7 @@ class IndependentLabels(LabelsetDistribution):
             fill_with_lowest(best[np.newaxis], np.array([len(codes)]))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
                 logs[i, rows] = _sum_logs(log_one[i], log_zero[i], best[rows])
-        return TopLabelsets(labelsets, np.exp(logs))
+        return TopLabelsets(labelsets, logs)
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         uniforms = generator.random((len(self), size, self.n_labels))

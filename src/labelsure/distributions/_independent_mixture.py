@@ -207,13 +207,13 @@ class IndependentMixture(LabelsetDistribution):
     def _top(self, k: int) -> TopLabelsets:
         # Sums over components that are equal may differ by rounding: of such the lowest code first.
         found = _sort_ties(self._chains._top(min(k + 1, 2**self.n_labels)))
-        P, last = found.probabilities[:, :k], found.probabilities[:, -1]
-        best = TopLabelsets(found.labelsets[:, :k], P, found.high[:, :k])
+        logs, last = found.logs[:, :k], found.logs[:, -1]
+        best = TopLabelsets(found.labelsets[:, :k], logs, found.log_high[:, :k])
         if k < min(2**self.n_labels, MAX_TIED):
-            rows = np.flatnonzero((last > 0) & (P[:, -1] * (1 - TIE) <= last))
+            rows = np.flatnonzero((last > -np.inf) & (logs[:, -1] - TIE <= last))
             if rows.size:  # more of these may have a lower code
                 more = self._take(rows)._top(min(4 * k, 2**self.n_labels, MAX_TIED))
-                best.labelsets[rows], P[rows] = more.labelsets[:, :k], more.probabilities[:, :k]
+                best.labelsets[rows], logs[rows] = more.labelsets[:, :k], more.logs[:, :k]
         return best
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
@@ -233,11 +233,11 @@ class IndependentMixture(LabelsetDistribution):
 
 def _sort_ties(found: TopLabelsets) -> TopLabelsets:
     """Return the same labelsets, those that are equally probable in the order of their codes."""
-    P, n_labels = found.probabilities, found.labelsets.shape[2]
-    group = np.zeros(P.shape, dtype=np.intp)
-    group[:, 1:] = np.cumsum(P[:, :-1] * (1 - TIE) > P[:, 1:], axis=1)
-    keys = code_keys(found.labelsets.reshape(-1, n_labels)).reshape(P.shape)
+    logs, n_labels = found.logs, found.labelsets.shape[2]
+    group = np.zeros(logs.shape, dtype=np.intp)
+    group[:, 1:] = np.cumsum(logs[:, :-1] - TIE > logs[:, 1:], axis=1)
+    keys = code_keys(found.labelsets.reshape(-1, n_labels)).reshape(logs.shape)
     order = np.array([np.lexsort(one) for one in zip(keys, group, strict=True)], dtype=np.intp)
-    order = order.reshape(P.shape)
+    order = order.reshape(logs.shape)
     labelsets = np.take_along_axis(found.labelsets, order[:, :, np.newaxis], axis=1)
-    return TopLabelsets(labelsets, np.take_along_axis(P, order, axis=1), found.high)
+    return TopLabelsets(labelsets, np.take_along_axis(logs, order, axis=1), found.log_high)

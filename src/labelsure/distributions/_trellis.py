@@ -236,7 +236,7 @@ class TrellisDistribution(LabelsetDistribution):
         labelsets = self._by_label(labelsets)
         fill_with_lowest(labelsets, np.isfinite(logs).sum(axis=1))
         # Equally probable ones, in the order of their codes, must not seem to rise by rounding.
-        return TopLabelsets(labelsets, np.exp(np.minimum.accumulate(logs, axis=1)))
+        return TopLabelsets(labelsets, np.minimum.accumulate(logs, axis=1))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         draws = np.empty((len(self), size, self.n_labels), dtype=np.int8)

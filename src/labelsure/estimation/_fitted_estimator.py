@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -41,6 +42,7 @@ from labelsure.estimation._shift_test import (
     warn_of_shift,
 )
 from labelsure.label_metrics import check_label_metric
+from labelsure.labelset_rows import index_of
 from labelsure.metrics import MetricLike, check_empty, get_metric
 from labelsure.named_rows import align_values
 from labelsure.saving import Savable
@@ -184,7 +186,10 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
         known = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*known.counts, empty=check_empty(self.empty))
-        inclusion = align_values(inclusion, known.index, name="inclusion", beside="`Y_true`")
+        if np.size(inclusion) == len(known.rows):
+            inclusion = align_values(inclusion, known.index, name="inclusion", beside="`Y_true`")
+        else:  # of the whole batch
+            inclusion = align_values(inclusion, index_of(dist), name="inclusion")
         return few_labels_interval(
             sums,
             accuracy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from labelsure.analyses import (
     Analyses,
     describe_datasets,
     fit_statistics,
-    levels,
+    over_repeats,
     spread,
 )
 from labelsure.candidates import CANDIDATES, group_by_rank
@@ -53,14 +53,17 @@ ROBUSTNESS_SECTIONS = {
 }
 STARS = "*** p < 0.01, ** p < 0.05, * p < 0.1"
 ARROWS = (
-    "Mean over repeats. Arrows: different from HP at 0.1 (one), 0.05 (two) and 0.01 (three) in the "
-    "first repeat, by the influence-function test."
+    "Mean over repeats. Arrows: the mean differs from that of HP at 0.1 (one), 0.05 (two) and 0.01 "
+    "(three), by the influence-function test with the repeats' standard error."
 )
 Row = tuple[str, list[str]]
 """The heading that a row stands below, and its texts."""
 
-PRINTED_ORDER = {"metric": ("exact", "jaccard", "hamming"), "classifier": ("ECC", "CT", "Indep")}
-"""The order in which the paper prints them, which is not that of its regressions."""
+PRINTED_METRICS = ("exact", "jaccard", "hamming")
+"""The order in which the paper prints them; others follow."""
+
+PLANNED = ("dataset", "classifier")
+"""Factors whose levels are printed in the order of the plan."""
 
 
 def make_study_tables(
@@ -160,7 +163,7 @@ def datasets_table(analyses: Analyses) -> PrintedTable:
             print_number(row["cardinality"], 2),
             str(domains.get(name, "")),
         ]
-        for name, row in described.loc[_ordered(described.index, "dataset")].iterrows()
+        for name, row in described.iterrows()
     ]
     note = "LC: mean number of labels of an instance, in the training parts."
     frame = pd.DataFrame(rows, columns=["", "N", "L", "M", "LC", "Type"])
@@ -169,24 +172,18 @@ def datasets_table(analyses: Analyses) -> PrintedTable:
 
 def correlation_table(correlations: pd.DataFrame, metric: str, association: str) -> PrintedTable:
     """Return the correlations of a metric by data set and classifier, with arrows."""
-    part = correlations[correlations["metric"] == metric]
+    part = over_repeats(correlations[correlations["metric"] == metric])
     candidates = list(dict.fromkeys(part["candidate"]))
-    first = part[part["repeat"] == part["repeat"].min()]
-    keys = ["dataset", "classifier", "candidate"]
-    means = part.groupby(keys)["correlation"].mean()
-    marks = first.set_index(keys)["arrows"]
     rows: list[Row] = []
-    for dataset in _ordered(part["dataset"], "dataset"):
-        of_dataset = part[part["dataset"] == dataset]
-        for classifier in _ordered(of_dataset["classifier"], "classifier"):
-            cells = [
-                _with_arrows(
-                    print_number(means.get((dataset, classifier, name), np.nan), 4),
-                    str(marks.get((dataset, classifier, name), "")),
-                )
-                for name in candidates
-            ]
-            rows.append((dataset.capitalize(), [classifier, *cells]))
+    for (dataset, classifier), cell in part.groupby(["dataset", "classifier"], sort=False):
+        found = cell.set_index("candidate")[["correlation", "arrows"]].to_dict("index")
+        texts = [
+            _with_arrows(print_number(found[name]["correlation"], 4), found[name]["arrows"])
+            if name in found
+            else MISSING
+            for name in candidates
+        ]
+        rows.append((str(dataset).capitalize(), [str(classifier), *texts]))
     title_of = _rank_title if association == "kendall" else str
     columns = ["Method", *map(title_of, candidates)]
     title = f"{ASSOCIATIONS[association]} with {get_metric(metric).title} accuracy"
@@ -195,7 +192,7 @@ def correlation_table(correlations: pd.DataFrame, metric: str, association: str)
 
 def effects_table(effects: pd.DataFrame, association: str, *, spelled: bool) -> PrintedTable:
     """Return Analysis 1 or 3: a column for each metric, candidates spelled out or not."""
-    metrics = _ordered(effects["metric"], "metric")
+    metrics = sorted(dict.fromkeys(effects["metric"]), key=_printed_place)
     names: dict[str, Callable[[str], str]] = {} if spelled else {"candidate": str}
     rows = _model_rows(effects, "metric", metrics, EFFECT_SECTIONS, names)
     frame = in_sections(rows, ["", *map(_term_title, metrics)])
@@ -285,9 +282,9 @@ def spread_table(correlations: pd.DataFrame) -> PrintedTable:
 
 
 def holm_table(correlations: pd.DataFrame) -> PrintedTable:
-    """Return the tests behind the arrows of the first repeat, corrected for their number."""
-    first = correlations[correlations["repeat"] == correlations["repeat"].min()]
-    tested = first[first["p_value"].notna()]
+    """Return the tests behind the arrows, corrected for their number."""
+    pooled = over_repeats(correlations)
+    tested = pooled[pooled["p_value"].notna()]
     rows = [
         [
             f"{row.metric} / {row.dataset} / {row.classifier} / {row.candidate}",
@@ -317,7 +314,9 @@ def _model_rows(
     found = models.set_index(["term", key]).to_dict("index")
     rows: list[Row] = []
     for factor, heading in sections.items():
-        terms = [t for t in dict.fromkeys(models["term"]) if factors.get(t, FEATURE) == factor]
+        order = dict.fromkeys(factors if factor in PLANNED else models["term"])
+        known = set(models["term"])
+        terms = [t for t in order if t in known and factors.get(t, FEATURE) == factor]
         section = heading.format(_term_title(baselines.get(factor, "")))
         for term in terms:
             title = names.get(factor, _term_title)(term)
@@ -368,7 +367,6 @@ def _rank_title(candidate: str) -> str:
     return ", ".join(group_by_rank([candidate, *others])[candidate])
 
 
-def _ordered(names: Iterable[str], factor: str) -> list[str]:
-    """Return distinct names, the paper's first and in the order in which it prints them."""
-    ranked = {name: rank for rank, name in enumerate(PRINTED_ORDER.get(factor, ()))}
-    return sorted(levels(names, factor), key=lambda name: ranked.get(name, len(ranked)))
+def _printed_place(metric: str) -> int:
+    known = metric in PRINTED_METRICS
+    return PRINTED_METRICS.index(metric) if known else len(PRINTED_METRICS)

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
+from labelsure.classifiers import as_distribution
 from labelsure.datasets import Dataset, split_rows
 from labelsure.decisions import RULES, decide
 from labelsure.distributions import LabelsetDistribution
@@ -140,7 +141,7 @@ def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
         X_train, X_test = _features(plan, data.data.take(train).X, data.data.take(test).X)
         model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
         model.fit(X_train, data.data.Y[train])
-        dist = model.predict_distribution(X_test)
+        dist = as_distribution(model, X_test)
         scores = _score(plan, dist, data, test).to_frame()
     identity = {
         "dataset": cell.dataset,

@@ -56,18 +56,19 @@ class ClassSpec:
         Of its constructor.
     where
         The part of the plan that it stands in, for messages.
-    method
-        What it is wanted for, such as ``"predict_proba"``. A class without it is never called.
+    methods
+        What it is wanted for, such as ``"predict_proba"``; one of them is enough. A class without
+        any is never called.
     """
 
     path: str
     parameters: Mapping[str, Any]
     where: str = field(compare=False)
-    method: str = field(compare=False)
+    methods: tuple[str, ...] = field(compare=False)
 
     @classmethod
     def read(
-        cls, table: Any, where: str, method: str, known: Mapping[str, str] | None = None
+        cls, table: Any, where: str, *methods: str, known: Mapping[str, str] | None = None
     ) -> ClassSpec:
         """Read a table of a plan: ``class``, and all other keys as parameters.
 
@@ -77,8 +78,8 @@ class ClassSpec:
             What the plan has there.
         where
             Its name in messages.
-        method
-            The method that the class must have.
+        *methods
+            Of which the class must have one.
         known
             Short names of classes.
         """
@@ -93,7 +94,7 @@ class ClassSpec:
                 raise unknown_name(f"class of {where}", path, known)
             path = known[path]
         parameters = {key: value for key, value in table.items() if key != "class"}
-        return cls(path, parameters, where, method)
+        return cls(path, parameters, where, methods)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `read` reads."""
@@ -140,10 +141,10 @@ class ClassSpec:
                 f"{self.where} must give parameters that {cls.__name__} takes, but it says: "
                 f"{first_line(error)}."
             ) from error
-        if not hasattr(built, self.method):
+        if not any(hasattr(built, method) for method in self.methods):
             raise InputError(
-                f"{self.where} must have `{self.method}`, which {cls.__name__} has not with these "
-                "parameters. Set the option that turns it on, or take another class."
+                f"{self.where} must have `{'` or `'.join(self.methods)}`, which {cls.__name__} has "
+                "not with these parameters. Set the option that turns it on, or take another class."
             )
         return built
 
@@ -170,10 +171,18 @@ class ClassSpec:
                 f"The class of {self.where} must be a class, got the {type(cls).__name__} "
                 f"{self.path!r}."
             )
-        methods = (*ESTIMATOR_METHODS, self.method)
-        if not all(callable(getattr(cls, method, None)) for method in methods):
+        has = {
+            name: callable(getattr(cls, name, None)) for name in (*ESTIMATOR_METHODS, *self.methods)
+        }
+        if not (
+            all(has[name] for name in ESTIMATOR_METHODS) and any(has[name] for name in self.methods)
+        ):
+            wanted = [
+                *(f"`{name}`" for name in ESTIMATOR_METHODS),
+                f"`{'` or `'.join(self.methods)}`",
+            ]
             raise InputError(
-                f"{self.where} must be an estimator class with `{'`, `'.join(methods)}`, which "
+                f"{self.where} must be an estimator class with {', '.join(wanted)}, which "
                 f"{cls.__name__} is not. Take another class, or one that wraps it."
             )
         return cls
