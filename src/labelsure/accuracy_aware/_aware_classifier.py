@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,7 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import unknown_name
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelset_rows import as_table
 from labelsure.labelsets import (
@@ -281,8 +282,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.accuracy_estimator_.predict(*self.predict_all(X))
 
     def accept(self, X: Any) -> Mask:
-        """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
-        return require_policy(self).accept(self.predict_accuracy(X))
+        """Return which predictions the policy accepts, (n,); needs a target or a coverage.
+
+        It warns (`ShiftWarning`) of instances that are not like the calibration set.
+        """
+        policy, judge = require_policy(self), self.accuracy_estimator_
+        found = assess_predictions(*self.predict_all(X), judge, policy)
+        return cast(Mask, found.accepted)
 
     def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
         """Return the mean accuracy of a batch; settings as of `AccuracyEstimator.estimate`."""
@@ -302,15 +308,26 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         level = self.level if level is None else level
         return self.accuracy_estimator_.estimate_labels(*self.predict_all(X), level=level)
 
-    def assess(self, X: Any, *, k: int = 0) -> Assessment:
+    def assess(self, X: Any, *, k: int = 0, shift: str = "test") -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
 
-        `to_frame` of what it returns is a table with the index of X. With k >= 1, what that shows
-        of k labelsets and of each label is found in the same sweep.
+        `to_frame` of what it returns is a table with the index of X.
+
+        Parameters
+        ----------
+        X
+            Instances.
+        k
+            What `to_frame` shows of k labelsets and of each label is found in the same sweep.
+        shift
+            "test" compares X with the calibration set, and warns (`ShiftWarning`) if it is not
+            alike; "ignore" does not, e.g. for one of many parts of a batch.
         """
+        if shift not in ("test", "ignore"):
+            raise unknown_name("shift", shift, ("test", "ignore"))
         dist, decisions = self.predict_all(X)
         judges = self.accuracy_estimator_, self.policy_, self.region_
-        return assess_predictions(dist, decisions, *judges, k)
+        return assess_predictions(dist, decisions, *judges, k, tests_shift=shift == "test")
 
     def report(
         self,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from labelsure._typing import Floats
+from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import (
     BatchSums,
@@ -34,7 +34,13 @@ from labelsure.estimation._inputs import (
     view_batch,
 )
 from labelsure.estimation._models import ACCURACY_MODELS, Model
-from labelsure.estimation._shift_test import View, compare_views, warn_of_shift
+from labelsure.estimation._shift_test import (
+    MIN_ROWS,
+    ShiftTest,
+    View,
+    compare_views,
+    warn_of_shift,
+)
 from labelsure.label_metrics import check_label_metric
 from labelsure.labelset_rows import index_of
 from labelsure.metrics import MetricLike, check_empty, get_metric
@@ -51,6 +57,14 @@ if TYPE_CHECKING:
 
 DECISIONS = ("mode", "best")
 SHIFTS = ("test", "ignore", "weighted", "labels")
+
+TOO_FEW = f"fewer than {MIN_ROWS} instances"
+NO_SAMPLE = "the estimator keeps no calibration set (it has groups, or was not fitted)"
+CROSS_FITTED = (
+    "the model is cross-fitted, so that its calibration set was predicted by other models than the "
+    "one that predicts; hold instances out, e.g. by cv=0.4"
+)
+"""Why a batch is not compared with the calibration set."""
 
 
 class BatchSettings(TypedDict, total=False):
@@ -128,7 +142,8 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         shift
             What to do about a batch that may not be like the labelled instances (`docs/shift.md`):
 
-            - "test": compare them, and warn (`ShiftWarning`) if it is not;
+            - "test": compare them, and warn (`ShiftWarning`) if it is not; `untested` of the
+              estimate says why where they cannot be compared, as after cross-fitting;
             - "ignore": nothing;
             - "weighted": weigh labelled instances as often as such occur in the batch. Assumes that
               what can be seen of an instance says how accurate its prediction is, as before;
@@ -151,8 +166,10 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if metric is not None:
             self._check_measure(metric, (slope_groups, offset_groups), shift, Y_true)
             labels = self._read_labels(dist, Y_pred)
-            view = self.view(dist, Y_pred) if shift == "test" else None
-            return self._warn_of_shift(labels.estimate_average(metric, level), view)
+            found = labels.estimate_average(metric, level)
+            if shift == "ignore":
+                return found
+            return self._with_shift(found, self.view(dist, Y_pred) if self.can_compare else None)
         by_label = Y_true is None and self._compares_labels(shift)
         dist = keep_marginals(dist) if by_label else dist
         table, inputs = self._read_batch(dist, Y_pred, slope_groups, offset_groups)
@@ -246,7 +263,7 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         slopes = sums.slopes / sums.n_samples
         fit_variance = model.mean_variance(slopes) if model.learns else None
         found = mean_interval(sums, dispersion, fit_variance, gain, level)
-        return self._warn_of_shift(found, view if shift == "test" else None)
+        return self._with_shift(found, view) if shift == "test" else found
 
     def estimate_labels(
         self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
@@ -391,16 +408,47 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _sum_inputs(self, inputs: Inputs, estimated: Floats) -> BatchSums:
         return BatchSums.of(estimated, self._fitted_model().sum_slopes(inputs))
 
-    def _warn_of_shift(self, found: Estimate, view: View | None) -> Estimate:
-        """Return the estimate with the test of its batch, and warn where that finds something.
+    def _with_shift(self, found: Estimate, view: View | None) -> Estimate:
+        """Return the estimate with the test of its batch, or why there is none."""
+        test, untested = self.compare_with_calibration(view)
+        return replace(found, shift=test, untested=untested)
+
+    def compare_with_calibration(self, view: View | None) -> tuple[ShiftTest | None, str]:
+        """Test whether a batch is like the instances of `fit`; warn if not, say why if it cannot.
 
         Predictions of several models, as of cross-fitting, are no reference: the model that
         predicts in the end differs from each of them, and trees do so by much.
+
+        Parameters
+        ----------
+        view
+            What is compared of the batch; None where there is nothing.
         """
-        sample = getattr(self, "calibration_sample_", None)
-        if view is None or sample is None or not sample.of_one_model:
-            return found
-        test = compare_views(sample.view, view)
-        if test is not None and test.found:
+        if not self.can_compare:
+            sample = getattr(self, "calibration_sample_", None)
+            return None, NO_SAMPLE if sample is None else CROSS_FITTED
+        sample = self.labelled_sample()
+        test = None if view is None else compare_views(sample.view, view)
+        if test is None:
+            return None, TOO_FEW
+        if test.found:
             warn_of_shift(test, float(sample.accuracy.mean()))
-        return replace(found, shift=test)
+        return test, ""
+
+    @property
+    def can_compare(self) -> bool:
+        """Whether one model made the predictions that it was fitted to, and they are kept."""
+        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
+        return sample is not None and sample.of_one_model
+
+    def view_table(self, dist: Any, table: ScoreTable, rows: Indices | None = None) -> View:
+        """Return what is compared of a batch whose score table is made.
+
+        Parameters
+        ----------
+        dist, table
+            The batch, and its table.
+        rows
+            Which of its instances; None draws at most 2,000.
+        """
+        return view_batch(dist, table, by_label=self._compares_labels("test"), rows=rows)

@@ -180,7 +180,9 @@ def keep_marginals(source: Any) -> Any:
     return source
 
 
-def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View:
+def view_batch(
+    source: Any, table: ScoreTable, *, by_label: bool = True, rows: Indices | None = None
+) -> View:
     """Return what is compared of a batch with others, of at most 2,000 instances.
 
     Parameters
@@ -191,8 +193,10 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
         What became of it.
     by_label
         Whether each label's probability is compared, if it is known.
+    rows
+        Which instances; None draws them.
     """
-    rows = sample_rows(len(table))
+    rows = sample_rows(len(table)) if rows is None else rows
     if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
         return View.of_table(table, rows, decisions=not isinstance(source, Profile))
     from labelsure.label_outcomes import calibration_marginals, largest_marginals
