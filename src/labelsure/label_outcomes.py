@@ -55,13 +55,15 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     """Return P(y_j = 1), (n, L), to be calibrated: by draws where exact ones would take long.
 
     A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
-    wait for all 2**L labelsets of chains.
+    wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
 
     Parameters
     ----------
     dist
         A batch of n distributions.
     """
+    if isinstance(dist, SparseIndependentLabels):
+        return dist.listed_marginals()
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
     return dist.marginals()

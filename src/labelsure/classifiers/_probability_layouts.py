@@ -279,7 +279,7 @@ def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence
         Labels that had a single class in training; of these one row is enough to warn.
     """
     constant = set(single_class)
-    if len(dist) > 1:
+    if len(dist) > 1 and not dist.sparse_rows:
         # Two rows clear nearly every label and every matrix; only the others are read as a whole.
         head = dist[:2].marginals()
         is_certain = np.isin(clip_certain(head[0]), clip_certain(np.array([0.0, 1.0])))
