@@ -35,7 +35,7 @@ SPARSE = ls.SparseIndependentLabels.from_top(
 def fit_sparse(**settings):
     estimator = ls.PrecomputedProbabilities()
     model = ls.AccuracyAwareClassifier(estimator, "f1", cv=0.5, random_state=0, **settings)
-    return model.fit(SPARSE.marginals(), SPARSE.sample(1, random_state=5)[:, 0])
+    return model.fit(SPARSE.listed_marginals(), SPARSE.sample(1, random_state=5)[:, 0])
 
 
 def fit_estimator(model, groups=None, **settings):
