@@ -164,7 +164,7 @@ def answers(model):
         table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE
         return [model.predict(table), model.predict_accuracy(table)]
     if model.n_labels_ == N_SPARSE:
-        listed = SPARSE.marginals()
+        listed = SPARSE.listed_marginals()
         return [model.predict(listed).indices, model.predict_accuracy(listed)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X
     found = [model.predict(features), model.predict_proba(features)]
