@@ -29,7 +29,6 @@ unit: .venv/develop.stamp
 # What `make test` leaves out: kills of runs and clusters, long statistical repeats.
 test-slow: .venv/develop.stamp
 	$(BIN)/pytest -n 2 -m slow tests
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "slow and not jit_only" tests/core
 
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp

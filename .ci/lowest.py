@@ -10,10 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 
-INDIRECT = {  # scikit-learn 1.7's own floors, where pyproject.toml leaves them to scikit-learn
-    "joblib": "1.2.0",
-    "threadpoolctl": "3.1.0",
-}
+INDIRECT = {"joblib": "1.2.0"}  # scikit-learn 1.7's floor, where pyproject.toml leaves it to that
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)(?:,<[\w.]+)?")
 
 

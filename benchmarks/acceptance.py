@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import beta, norm
+from scipy.stats import norm
 from sklearn.utils import _safe_indexing
 
 import labelsure as ls
-from labelsure.mean_tests import MEAN_TESTS
 from labelsure.metrics import get_metric
 
 CHOSEN_ON = ("scene", "yeast", "slashdot")
@@ -115,35 +114,6 @@ def summarise(rows: pd.DataFrame, by: list[str]) -> str:
     return "\n".join(lines)
 
 
-def count_needed() -> str:
-    """Return a Markdown table of the labelled instances that a target takes."""
-    kinds = {
-        "0 or 1 (exact match)": (lambda mean: (np.arange(1000) < 1000 * mean) * 1.0, "binary"),
-        "spread 0.25 (Jaccard)": (lambda mean: spread_out(mean, 0.25), "bounded"),
-        "spread 0.07 (Hamming)": (lambda mean: spread_out(mean, 0.07), "bounded"),
-    }
-    gaps = (0.01, 0.02, 0.05)
-    lines = [
-        "| accuracies | target | " + " | ".join(f"mean {gap:g} above" for gap in gaps) + " |",
-        "|---|---|---|---|---|",
-    ]
-    for kind, (make, outcome) in kinds.items():
-        test = MEAN_TESTS[outcome]
-        for target in (0.7, 0.8, 0.9):
-            numbers = [test.n_needed(make(target + gap), target, (1 - LEVEL) / 2) for gap in gaps]
-            shown = " | ".join(f"{number:,.0f}" for number in numbers)
-            lines.append(f"| {kind} | {target} | {shown} |")
-    return "\n".join(lines)
-
-
-def spread_out(mean: float, spread: float) -> NDArray[np.float64]:
-    """Return accuracies with this mean and standard deviation, or the most that it allows."""
-    spread = min(spread, 0.95 * (mean * (1 - mean)) ** 0.5)
-    size = mean * (1 - mean) / spread**2 - 1
-    places = (np.arange(10_000) + 0.5) / 10_000
-    return beta.ppf(places, mean * size, (1 - mean) * size)
-
-
 PAGE = """# How much a policy accepts
 
 Made by `python -m benchmarks.acceptance docs/acceptance_power.md`, not by hand; the script says
@@ -160,14 +130,6 @@ labelled instances for the policy.
 ## On other sets: {confirmed}
 
 {confirmed_table}
-
-## How many labelled instances a target takes
-
-About how many *accepted* labelled instances give an even chance to show a target, if their mean
-accuracy is above it by so much. What is rejected has to be labelled, too: divide by the share
-accepted.
-
-{needed_table}
 """
 
 
@@ -186,7 +148,6 @@ def main(page: str) -> None:
         sizes=" or ".join(map(str, SIZES)),
         chosen=", ".join(CHOSEN_ON),
         confirmed=", ".join(CONFIRMED_ON),
-        needed_table=count_needed(),
         **tables,
     )
     Path(page).write_text(text, encoding="utf-8")

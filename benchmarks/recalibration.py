@@ -102,7 +102,7 @@ def cells(name: str, folder: Path) -> Iterator[dict[str, object]]:
                     **where,
                     "kind": kind,
                     "temperature": getattr(fitted, "temperature_", np.nan),
-                    "kept": float(fitted.gain_low_ > 0),
+                    "kept": float(fitted._passes()),
                     **measure(fitted.transform(new), data.Y[test]),
                 }
 

@@ -96,8 +96,11 @@ def normal_quantile(p):
     return (low + high) / 2
 
 
-def largest_capital(outcomes, target, error, cap=0.98, beyond=1.01):
-    """The largest capital on the way when 1 is staked on outcomes being above the target."""
+def largest_capital(outcomes, target, error, n_all=None, cap=0.98, beyond=1.01):
+    """The largest capital on the way when 1 is staked on outcomes being above the target.
+
+    With `n_all` they are drawn without replacement from so many, whose mean would be the target.
+    """
     n, capital, largest = len(outcomes), 1.0, 1.0
     seen = []
     for i, x in enumerate(outcomes):
@@ -112,11 +115,31 @@ def largest_capital(outcomes, target, error, cap=0.98, beyond=1.01):
         variance = squares / (len(seen) + 1)
         z = normal_quantile(p)
         density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        stake = min(density / p / math.sqrt((n - i) * variance), cap / target)
-        capital *= 1 + stake * (x - target)
-        largest = max(largest, capital)
+        left, mean_left = n - i, target
+        if n_all is not None:
+            left *= (n_all - i) / (n_all - n + 1)
+            mean_left = (n_all * target - sum(seen)) / (n_all - i)
         seen.append(x)
+        if mean_left <= 0:
+            return math.inf
+        if mean_left >= 1:
+            continue
+        stake = min(density / p / math.sqrt(left * variance), cap / mean_left)
+        capital *= 1 + stake * (x - mean_left)
+        largest = max(largest, capital)
     return largest
+
+
+def average_capital(values, n_all, target, least, most, cap=0.98, step=3.0, n_stakes=8):
+    """The mean over stakes of what 1 grows to on `values` and on as many zeros as are missing."""
+    total = 0.0
+    for k in range(n_stakes):
+        stake = cap / (most - least) / step**k
+        capital = 1.0
+        for x in [*values, *[0.0] * (n_all - len(values))]:
+            capital *= 1 + stake * (x - target)
+        total += capital / n_stakes
+    return total
 
 
 def binomial_bound(n_ones, n, error):

@@ -42,6 +42,27 @@ def temper_links(P, order, temperature):
     return tempered
 
 
+def sigmoid_losses(logits, truth, weights, slopes, intercepts, pooled, slope_penalty, penalty):
+    """What Platt scaling of each label minimises: cross-entropy, and the distance from the pooled.
+
+    Rows are instances, columns labels. `slope_penalty` is in units of the logit's variance.
+    """
+    losses, n_rows = [], math.fsum(weights)
+    for j in range(len(slopes)):
+        ones = math.fsum(w for row, w in zip(truth, weights, strict=True) if row[j])
+        pairs = [(row[j], w) for row, w in zip(logits, weights, strict=True)]
+        mean = math.fsum(w * z for z, w in pairs) / n_rows
+        variance = math.fsum(w * (z - mean) ** 2 for z, w in pairs) / n_rows
+        total = 0.5 * slope_penalty * variance * (slopes[j] - pooled[0]) ** 2
+        total += 0.5 * penalty * (intercepts[j] - pooled[1]) ** 2
+        for row, (z, w) in zip(truth, pairs, strict=True):
+            target = (ones + 1) / (ones + 2) if row[j] else 1 / (n_rows - ones + 2)
+            p = 1 / (1 + math.exp(-(slopes[j] * z + intercepts[j])))
+            total -= w * (target * math.log(p) + (1 - target) * math.log(1 - p))
+        losses.append(total)
+    return losses
+
+
 def mean_log_likelihood(Ps, codes):
     return math.fsum(math.log(P[code]) for P, code in zip(Ps, codes, strict=True)) / len(Ps)
 

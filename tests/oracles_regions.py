@@ -51,27 +51,19 @@ def conformal_quantile(scores, coverage):
     return float("inf")
 
 
-def mass_score(P, code, uniform):
-    """The mass above a labelset, and a share of the mass of those that are as probable."""
-    above = sum(p for p in P if p > P[code] * (1 + 1e-9))
-    beside = sum(p for p in P if abs(p - P[code]) <= P[code] * 1e-9)
-    return above + uniform * beside
+def mass_score(P, code):
+    """The mass of all labelsets that are more probable."""
+    return sum(p for p in P if p > P[code] * (1 + 1e-9))
 
 
-def mass_region(P, quantile, uniform):
+def mass_region(P, quantile):
     """The codes of all labelsets whose score is at most the quantile."""
-    return [code for code in range(len(P)) if mass_score(P, code, uniform) <= quantile]
+    return [code for code in range(len(P)) if mass_score(P, code) <= quantile]
 
 
-def drawn_mass_region(P, drawn, quantile, uniform):
-    """The same with the shares among draws; the labelset itself counts as one more draw."""
-    inside = []
-    for code in range(len(P)):
-        above = sum(P[other] > P[code] * (1 + 1e-9) for other in drawn)
-        beside = sum(abs(P[other] - P[code]) <= P[code] * 1e-9 for other in drawn)
-        if above + uniform * (beside + 1) <= quantile * (len(drawn) + 1):
-            inside.append(code)
-    return inside
+def drawn_mass_score(P, drawn, code):
+    """The same as a share among draws."""
+    return sum(P[other] > P[code] * (1 + 1e-9) for other in drawn) / len(drawn)
 
 
 def missed_share(values, truth, threshold):

@@ -106,29 +106,31 @@ def _covariance(left, right, divisor):
     return sum((x - a) * (y - b) for x, y in zip(left, right, strict=True)) / divisor
 
 
-def batch_mean(accuracy, estimated, everything):
+def share_of_estimates(accuracy, estimated):
+    """How far estimates count: the slope of accuracies on them, within [0, 1]."""
+    below = _covariance(estimated, estimated, len(estimated))
+    return min(max(_covariance(accuracy, estimated, len(estimated)) / below, 0.0), 1.0)
+
+
+def batch_mean(accuracy, estimated, everything, share):
     """The mean of the batch itself from n of N labels drawn at random, and its standard error."""
     n, N = len(accuracy), len(everything)
-    share = _covariance(accuracy, estimated, n) / _covariance(estimated, estimated, n)
-    share = min(max(share, 0.0), 1.0)
     rest = [a - share * f for a, f in zip(accuracy, estimated, strict=True)]
     variance = (1 / n - 1 / N) * _covariance(rest, rest, n - 1)
     return share * _mean(everything) + _mean(rest), variance**0.5
 
 
-def population_mean(accuracy, estimated, unlabelled):
-    """PPI++ for a mean: the value, its standard error, and the share of the estimates."""
+def population_mean(accuracy, estimated, unlabelled, share):
+    """Prediction-powered inference for a mean: the value and its standard error."""
     n, N = len(accuracy), len(unlabelled)
-    every = [*estimated, *unlabelled]
-    below = _covariance(every, every, len(every) - 1) * (1 + n / N)
-    share = min(max(_covariance(accuracy, estimated, n) / below, 0.0), 1.0)
+    share = share / (1 + n / N)
     rest = [a - share * f for a, f in zip(accuracy, estimated, strict=True)]
     variance = _covariance(rest, rest, n - 1) / n
     variance += share**2 * _covariance(unlabelled, unlabelled, N) / N
-    return share * _mean(unlabelled) + _mean(rest), variance**0.5, share
+    return share * _mean(unlabelled) + _mean(rest), variance**0.5
 
 
-def included_mean(accuracy, estimated, inclusion, everything):
+def included_mean(accuracy, estimated, inclusion, everything, share):
     """The mean of the batch where each row had a probability of its own to be labelled."""
     weights = [1 / p for p in inclusion]
     total = sum(weights)
@@ -136,10 +138,6 @@ def included_mean(accuracy, estimated, inclusion, everything):
     def mean(values):
         return sum(w * x for w, x in zip(weights, values, strict=True)) / total
 
-    f, a = mean(estimated), mean(accuracy)
-    below = mean([(x - f) ** 2 for x in estimated])
-    share = mean([(x - f) * (y - a) for x, y in zip(estimated, accuracy, strict=True)]) / below
-    share = min(max(share, 0.0), 1.0)
     rest = [y - share * x for x, y in zip(estimated, accuracy, strict=True)]
     centre, variance = mean(rest), 0.0
     for w, p, e in zip(weights, inclusion, rest, strict=True):

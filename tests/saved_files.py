@@ -35,7 +35,7 @@ SPARSE = ls.SparseIndependentLabels.from_top(
 def fit_sparse(**settings):
     estimator = ls.PrecomputedProbabilities()
     model = ls.AccuracyAwareClassifier(estimator, "f1", cv=0.5, random_state=0, **settings)
-    return model.fit(SPARSE.marginals(), SPARSE.sample(1, random_state=5)[:, 0])
+    return model.fit(SPARSE.listed_marginals(), SPARSE.sample(1, random_state=5)[:, 0])
 
 
 def fit_estimator(model, groups=None, **settings):
@@ -164,7 +164,7 @@ def answers(model):
         table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE
         return [model.predict(table), model.predict_accuracy(table)]
     if model.n_labels_ == N_SPARSE:
-        listed = SPARSE.marginals()
+        listed = SPARSE.listed_marginals()
         return [model.predict(listed).indices, model.predict_accuracy(listed)]
     features = P if isinstance(model, ls.PrecomputedProbabilities) else X
     found = [model.predict(features), model.predict_proba(features)]

@@ -10,6 +10,8 @@ import oracles_chains
 import oracles_joints
 import oracles_trellis
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import logit
 
 import labelsure as ls
 
@@ -306,6 +308,39 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
     if kind == "table":
         return as_table(P, L, label_names=label_names)
     return ls.DenseDistribution(P.astype(dtype), label_names)
+
+
+TOO_MANY_LABELS = 1500
+"""2**-1500 is no number: probabilities of labelsets are 0, their logarithms are not."""
+
+UNDERFLOWING = ("independent", "sparse", "table", "smoothed", "trellis", "mixture", "components")
+
+
+def beyond_numbers(kind, seed=0, n_samples=2):
+    """A batch of one kind with so many labels in doubt that no probability is a number."""
+    rng = np.random.default_rng(seed)
+    L = TOO_MANY_LABELS
+    p = rng.uniform(0.3, 0.7, (n_samples, L))
+    if kind == "independent":
+        return ls.IndependentLabels(p)
+    if kind == "sparse":
+        return ls.SparseIndependentLabels(sparse.csr_array(p))
+    if kind == "trellis":
+        parents = [(), *((j,) for j in range(L - 1))]
+        tables = [rng.uniform(0.3, 0.7, (n_samples, 2 ** len(some))) for some in parents]
+        return ls.TrellisDistribution(tables, parents, range(L))
+    if kind in ("table", "smoothed"):
+        rows = rng.integers(0, 2, (n_samples, 3, L))
+        table = ls.LabelsetTable(rows, np.tile([0.5, 0.3, 0.2], (n_samples, 1)))
+        # Of the second instance the table says nothing.
+        shares = np.linspace(0.2, 1.0, n_samples)
+        rest = ls.IndependentLabels(p)
+        return table if kind == "table" else ls.SmoothedTable(table, rest, shares)
+    if kind == "components":
+        parts = [ls.IndependentLabels(rng.uniform(0.3, 0.7, (n_samples, L))) for _ in range(2)]
+        return ls.IndependentMixture(parts, weights=[0.3, 0.7], budget=300)
+    chains = [ls.LinearChain(rng.permutation(L), logit(p), 0.1 * np.eye(L, k=-1)) for _ in range(2)]
+    return ls.ChainMixture(chains, budget=300)
 
 
 @st.composite

@@ -79,7 +79,8 @@ FRONTIER_BYTES = 2**30
 """What one thread may take for the states of a trellis: 9 bytes for each label and each state."""
 
 UNIFORM_NUMBERS = 2**22
-"""Uniform random numbers drawn at a time, 32 MiB: the draws made of them take an eighth."""
+"""Uniform random numbers that `sample` draws at a time, 32 MiB: the labelsets made of them take an
+eighth, and what a kind needs beside them up to twice as much again."""
 
 MAX_FILE_BYTES = 2**30
 """The largest file of data that is read, and the most that a compressed one may become: a file of
@@ -94,10 +95,6 @@ million. One number in such a file stands for names and counts of all of them.""
 
 MAX_PLAN_BYTES = 2**20
 """Of a plan, which people write: a larger file is something else."""
-
-MAX_KEY_DOTS = 200
-"""In one key of a plan: Python's reader takes time and memory by the square of it, and no plan
-needs more than three."""
 
 MAX_REPEATS = 10_000
 """Splits of a data set, and replicates of an analysis: a mean over so many is known to a hundredth

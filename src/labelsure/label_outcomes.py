@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from labelsure import _limits
 from labelsure._typing import Floats, LabelNames, Labelsets
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
 from labelsure.labelset_rows import count_labels
 
 __all__ = ["LabelOutcomes", "calibration_marginals", "largest_marginals"]
@@ -56,13 +55,15 @@ def calibration_marginals(dist: LabelsetDistribution) -> Floats:
     """Return P(y_j = 1), (n, L), to be calibrated: by draws where exact ones would take long.
 
     A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
-    wait for all 2**L labelsets of chains.
+    wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
 
     Parameters
     ----------
     dist
         A batch of n distributions.
     """
+    if isinstance(dist, SparseIndependentLabels):
+        return dist.listed_marginals()
     if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
         dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
     return dist.marginals()
@@ -83,7 +84,8 @@ def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floa
     -------
     The names of the columns, and (n, number of columns)
     """
-    listed: Any = dist.marginals()
+    assert isinstance(dist, SparseIndependentLabels)
+    listed = dist.listed_marginals()
     n_listed = count_labels(listed)
     instance = np.repeat(np.arange(len(dist)), n_listed)
     order = np.lexsort((-listed.data, instance))

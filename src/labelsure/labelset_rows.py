@@ -212,11 +212,25 @@ def read_zeros_and_ones(array: NDArray[Any], name: str) -> Labelsets:
         at = tuple(np.argwhere(bad)[0])
         axes = ("row", "column") if array.ndim == 2 else ("row", "guess", "column")
         where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, at, strict=True))
-        raise InputError(
-            f"`{name}` must contain only 0 and 1, got {array[at]} in {where}. Binarise it first, "
-            f"e.g. `({name} > 0).astype(int)`."
-        )
+        raise not_zero_or_one(array[at], name, where)
     return ones.astype(np.int8)
+
+
+def not_zero_or_one(value: Any, name: str, where: str) -> InputError:
+    """Return the error for a value that says neither that a label is present nor that it is not."""
+    if value != value:
+        fix = (
+            "A missing label is not an absent one: fill it in, or drop that row from everything "
+            "that goes with it."
+        )
+    elif 0 < value < 1:
+        fix = (
+            "This looks like probabilities, which belong into a distribution "
+            f"(`as_distribution`): pass labels of 0 and 1 as `{name}`."
+        )
+    else:
+        fix = "Write 1 for a label that is present and 0 for one that is not."
+    return InputError(f"`{name}` must contain only 0 and 1, got {value} in {where}. {fix}")
 
 
 def _all_numbers(array: NDArray[Any]) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labelsure._typing import Indices, Labelsets
+from labelsure._typing import Indices, Integers, Labelsets
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import (
     MAX_INTEGER_LABELS,
@@ -32,6 +32,7 @@ from labelsure.labelset_rows import (
     index_of,
     is_sparse,
     names_in,
+    not_zero_or_one,
     read_numbers,
     read_zeros_and_ones,
     refuse_masked,
@@ -70,16 +71,21 @@ __all__ = [
 OPEN = -1  # the value of a label that an answer leaves open
 
 
-def fill_with_lowest(rows: Labelsets, n_filled: int) -> None:
-    """Fill `rows` from `n_filled` on with the labelsets of lowest code that are not there yet."""
-    if n_filled == len(rows):
-        return
-    n_bits = max(1, (len(rows) - 1).bit_length())  # so many codes leave enough that are not there
-    low = rows[:n_filled][~rows[:n_filled, n_bits:].any(axis=1), :n_bits]
-    codes = np.setdiff1d(np.arange(len(rows)), codes_of(low))[: len(rows) - n_filled]
-    rows[n_filled:, n_bits:] = 0
-    for bit in range(n_bits):
-        rows[n_filled:, bit] = codes >> bit & 1
+def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
+    """Fill (m, k, L) rows, each from its `n_filled` on, with the lowest codes not there yet."""
+    n_rows, n_labels = rows.shape[1:]
+    n_bits = max(1, (n_rows - 1).bit_length())  # so many codes leave enough that are not there
+    bits = np.arange(n_bits)
+    for n_known in np.unique(n_filled[n_filled < n_rows]).tolist():
+        mine = np.flatnonzero(n_filled == n_known)
+        known = rows[mine, :n_known]
+        owner, place = np.nonzero(~known[:, :, n_bits:].any(axis=2))
+        is_known = np.zeros((len(mine), 2**n_bits), dtype=bool)
+        is_known[owner, known[owner, place, :n_bits] @ (1 << bits)] = True
+        codes = np.argsort(is_known, axis=1, kind="stable")[:, : n_rows - n_known]
+        missing = np.zeros((*codes.shape, n_labels), dtype=np.int8)
+        missing[:, :, :n_bits] = codes[:, :, np.newaxis] >> bits & 1
+        rows[mine, n_known:] = missing
 
 
 def to_digits(Y: Labelsets) -> list[str]:
@@ -130,10 +136,7 @@ def check_sparse_labelsets(
     if bad.size:
         at = int(bad[0])
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
-        raise InputError(
-            f"`{name}` must contain only 0 and 1, got {rows.data[at]} in row {row}, column "
-            f"{rows.indices[at]}. Binarise it first, e.g. `({name} > 0).astype(int)`."
-        )
+        raise not_zero_or_one(rows.data[at], name, f"row {row}, column {rows.indices[at]}")
     return make_sparse(rows)
 
 

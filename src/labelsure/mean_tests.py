@@ -7,15 +7,14 @@ mean accuracy of what a policy accepts, rests on one of these.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, ndtri_exp
+from scipy.special import bdtr, logsumexp, ndtri_exp
 from scipy.stats import beta, norm
 
-from labelsure._kernels.capital_growth import largest_log_capital
+from labelsure._kernels.capital_growth import count_shown, largest_log_capital
 from labelsure._typing import Floats
 from labelsure.errors import InputError
 
@@ -24,8 +23,9 @@ CAP = 0.98
 large one; for those that are 0 or 1, where less would be better, there is an exact test."""
 BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
 STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
+N_TARGETS = 1000  # of a lower bound: it is a multiple of 0.001
+SPARSE_STEP, N_SPARSE_STAKES = 3.0, 8  # stakes from the largest down to its 2,187th part
 PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
-MOST_NEEDED = 10**9  # instances: beyond this, "about how many" is no help
 
 
 class MeanTest(ABC):
@@ -53,13 +53,6 @@ class MeanTest(ABC):
     def lower_bound(self, outcomes: Floats, error: float) -> float:
         """Return what the true mean exceeds, but for a chance of `error`."""
 
-    @abstractmethod
-    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return about how many outcomes like these would give a p-value of `error`.
-
-        It is infinite where their mean is not above the target.
-        """
-
 
 class ExactBinomial(MeanTest):
     """For outcomes that are 0 or 1: the binomial tail itself."""
@@ -84,13 +77,6 @@ class ExactBinomial(MeanTest):
             return 0.0
         return float(beta.ppf(error, n_ones, len(outcomes) - n_ones + 1))
 
-    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return about how many would do, their share of ones being what it is."""
-        loss = 1 - float(outcomes.mean())
-        if not loss < 1 - target:
-            return np.inf
-        return _find_first(lambda n: _binomial_tail(np.floor(n * loss), n, target) <= error)
-
 
 class Betting(MeanTest):
     """For outcomes anywhere in [0, 1]: bet on them one after the other.
@@ -108,33 +94,72 @@ class Betting(MeanTest):
     def check(self, outcomes: Floats) -> None:
         """Take all outcomes in [0, 1]."""
 
-    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return 1 over the largest capital on the way."""
-        stakes = _optimal_stakes()
-        log_goal = np.log(BEYOND / error)
-        return float(
-            np.exp(-largest_log_capital(outcomes, target, CAP, log_goal, stakes, STAKE_STEP))
-        )
+    def p_value(self, outcomes: Floats, target: float, error: float, n_all: int = 0) -> float:
+        """Return 1 over the largest capital on the way.
 
-    def lower_bound(self, outcomes: Floats, error: float) -> float:
+        Parameters
+        ----------
+        outcomes, target, error
+            As for every test.
+        n_all
+            Size of the population, whose mean is tested, that outcomes were drawn from without
+            replacement; 0 for independent draws.
+        """
+        log_goal = np.log(BEYOND / error)
+        log_capital = largest_log_capital(
+            outcomes, n_all, target, CAP, log_goal, _optimal_stakes(), STAKE_STEP
+        )
+        return float(np.exp(-log_capital))
+
+    def lower_bound(self, outcomes: Floats, error: float, n_all: int = 0) -> float:
         """Return the highest of 0, 0.001, ..., 0.999 up to which all targets are shown.
 
         If it was above the true mean, then a target from the true mean on was shown, the next one
         of the list, which happens with a chance of at most `error`.
         """
-        for step in range(1, 1000):
-            if self.p_value(outcomes, step / 1000, error) > error:
-                return (step - 1) / 1000
-        return 0.999
+        log_needed, log_goal = -np.log(error), np.log(BEYOND / error)
+        stakes = _optimal_stakes()
+        n_shown = count_shown(
+            outcomes, n_all, N_TARGETS, log_needed, CAP, log_goal, stakes, STAKE_STEP
+        )
+        return float(n_shown / N_TARGETS)
 
-    def n_needed(self, outcomes: Floats, target: float, error: float) -> float:
-        """Return for how many the chances are about even, mean and variance being what they are."""
-        above = float(outcomes.mean()) - target
-        if above <= 0:
-            return np.inf
-        for_chance = float(outcomes.var()) * (norm.isf(error) / above) ** 2
-        for_capped_stakes = -np.log(error) / np.log1p(CAP / target * above)
-        return float(np.ceil(max(for_chance, for_capped_stakes)))
+
+def sparse_lower_bound(
+    values: Floats, n_all: int, least: float, most: float, error: float
+) -> float:
+    """Return what the mean of n_all independent variables exceeds, but for a chance of `error`.
+
+    They may differ in distribution, and all but `values` are 0: outcomes divided by the
+    probabilities with which each was seen, 0 where it was not. A capital with a stake s that does
+    not depend on the outcomes, the product of 1 + s (x - target), has an expectation of at most
+    that with the mean in place of each x (inequality of arithmetic and geometric means), so of at
+    most 1 if the mean is at most the target. Capitals with several stakes are averaged.
+
+    Parameters
+    ----------
+    values
+        (n,) those that are not 0.
+    n_all
+        How many there are with those that are 0.
+    least, most
+        The range of all of them, with 0 in it.
+    error
+        In (0, 1).
+    """
+    stakes = CAP / (most - least) / SPARSE_STEP ** np.arange(N_SPARSE_STAKES)
+
+    def log_capital(target: float) -> float:
+        growth = np.log1p(np.outer(stakes, values - target)).sum(axis=1)
+        growth += (n_all - len(values)) * np.log1p(-stakes * target)
+        return float(logsumexp(growth) - np.log(len(stakes)))
+
+    # It falls as the target rises.
+    low, high = least, most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_capital(middle) >= -np.log(error) else (low, middle)
+    return low
 
 
 @cache
@@ -153,20 +178,6 @@ def _optimal_stakes() -> Floats:
 def _binomial_tail(n_zeros: float, n: int, target: float) -> float:
     """Return the chance of at most so many zeros among n if the mean is the target."""
     return float(bdtr(n_zeros, n, 1 - target))
-
-
-def _find_first(suffices: Callable[[int], bool]) -> float:
-    """Return about the smallest number that suffices, if larger ones do, too."""
-    high = 1
-    while not suffices(high):
-        high *= 2
-        if high > MOST_NEEDED:
-            return np.inf
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return float(high)
 
 
 MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial()}

@@ -44,7 +44,7 @@ COLUMNS = [
 NOT_TESTED, AS_BEFORE = "not tested", "as before"
 CHANGED, NOT_TRUSTED = "inputs have changed", "estimate not to be trusted"
 VERDICTS = {
-    NOT_TESTED: "fewer than 30 instances, or nothing to compare with",
+    NOT_TESTED: "fewer than 30 instances, or a cross-fitted model: nothing to compare with",
     AS_BEFORE: "inputs are like the labelled instances",
     CHANGED: "they are not, but enough labelled ones are like these, and weighted say the same",
     NOT_TRUSTED: "too few labelled instances are like these, or weighted they say something else",
@@ -85,7 +85,7 @@ def monitor(
         month), "W-MON" (Mondays), "QS". For numbers it is a number.
     reference
         What is usual: a batch, or a pair of limits (low, high). None means what the estimator was
-        fitted to.
+        fitted to; a cross-fitted model needs one.
     level
         Of the interval for each chunk's mean accuracy.
     band_level
@@ -177,6 +177,16 @@ def _read_reference(
             raise InputError(
                 "`reference` must be given for an estimator that was not fitted, got None. Pass a "
                 "batch of usual instances, or limits (low, high)."
+            )
+        sample = getattr(
+            getattr(estimator, "accuracy_estimator_", estimator), "calibration_sample_", None
+        )
+        if sample is not None and not sample.of_one_model:
+            raise InputError(
+                "`reference` must be given for a cross-fitted model, got None: the models of the "
+                "folds are not the one that predicts, and a band by them would raise false alarms. "
+                "Pass a batch of usual instances, or limits (low, high), or hold instances out, "
+                "e.g. by cv=0.4."
             )
         return normal
     if isinstance(reference, (tuple, list)) and len(reference) == 2:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelsure._typing import Indices, Rows
 from labelsure.errors import InputError
@@ -14,7 +15,15 @@ from labelsure.labelset_rows import index_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["align_rows", "align_values", "counts_rows", "list_some", "pick_rows", "wrong_index"]
+__all__ = [
+    "align_rows",
+    "align_values",
+    "counts_rows",
+    "list_some",
+    "pick_rows",
+    "read_groups",
+    "wrong_index",
+]
 
 N_LISTED = 5  # names that a message lists before it only counts
 
@@ -143,3 +152,25 @@ def list_some(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:N_LISTED])
     more = len(names) - N_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
+    """Return groups as names, or say which instance has none.
+
+    Parameters
+    ----------
+    groups
+        One for each instance.
+    name
+        What the user calls them.
+    """
+    import pandas as pd
+
+    values = np.asarray(groups)
+    missing = np.flatnonzero(pd.isna(values))
+    if missing.size:
+        raise InputError(
+            f"`{name}` must name the group of each instance, got none in row {missing[0]}. Name "
+            "it, or leave the row out."
+        )
+    return values.astype(str)

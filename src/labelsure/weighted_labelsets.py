@@ -155,8 +155,7 @@ class WeightedLabelsets:
         shown = rank < k
         labelsets[self.instance[shown], rank[shown]] = self.rows[shown]
         weights[self.instance[shown], rank[shown]] = self.weights[shown]
-        for i in np.flatnonzero(self.lengths < k):
-            fill_with_lowest(labelsets[i], int(self.lengths[i]))
+        fill_with_lowest(labelsets, self.lengths)
         return labelsets, weights
 
     def contains(self, draws: Labelsets) -> Mask:

@@ -6,10 +6,15 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from data_for_classifiers import make_problem
-from sklearn.base import BaseEstimator, clone
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
@@ -582,3 +587,49 @@ def test_a_softmax_taken_as_marginals_warns_with_a_remedy_that_works():
         ls.as_distribution(np.full((2, 4), 0.25, dtype=np.float32))
     ls.as_distribution(p[:1])
     ls.as_distribution(p[:, 1:] / p[:, 1:].sum(axis=1, keepdims=True))  # two labels
+
+
+@pytest.mark.parametrize("value", [0, 1])
+@pytest.mark.parametrize("outer", [MultiOutputClassifier, ClassifierChain])
+@pytest.mark.parametrize(
+    "learner",
+    [HistGradientBoostingClassifier(max_iter=5), MLPClassifier(solver="lbfgs", random_state=0)],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::labelsure.ProbabilityWarning")
+def test_a_label_of_one_class_in_two_columns(learner, outer, value):
+    """`classes_` is [1], and the first of two columns belongs to it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    Y = np.column_stack([X[:, 0] > 0, np.full(200, value)]).astype(int)
+    model = outer(learner).fit(X, Y)
+    p = ls.as_distribution(model, X).marginals()[:, 1]
+    assert (p > 0.5).all() if value else (p < 0.5).all()
+    assert (model.predict(X)[:, 1] == value).all()
+    aware = ls.AccuracyAwareClassifier(FrozenEstimator(model), "hamming", decision="mode").fit(X, Y)
+    assert aware.score(X, Y) > 0.9
+
+
+def test_predictions_that_say_the_opposite():
+    class Turned(ClassifierMixin, BaseEstimator):
+        """Its columns of the second label are in the wrong order."""
+
+        classes_ = (np.array([0, 1]), np.array([0, 1]))
+
+        def predict_proba(self, X):
+            p = expit(5 * X[:, :2])
+            return [
+                np.column_stack([1 - p[:, 0], p[:, 0]]),
+                np.column_stack([p[:, 1], 1 - p[:, 1]]),
+            ]
+
+        def predict(self, X):
+            return (X[:, :2] > 0).astype(int)
+
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    with pytest.warns(ls.ProbabilityWarning, match="Turned says the opposite .* of 'y1' in"):
+        ls.as_distribution(Turned(), X)
+    tuned = Turned()
+    tuned.predict_proba = lambda X: [np.column_stack([1 - p, p]) for p in expit(X[:, :2]).T]
+    tuned.predict = lambda X: (expit(X[:, :2]) > 0.1).astype(int)  # a threshold of its own
+    ls.as_distribution(tuned, X)

@@ -80,7 +80,7 @@ def test_not_an_estimator(classifier, estimator):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (Y * 2, r"`y` must contain only 0 and 1, got 2 in row \d+, column \d+\. Binarise"),
+        (Y * 2, r"`y` must contain only 0 and 1, got 2 in row \d+, column \d+\. Write 1 for"),
         (Y * 0.5, r"`y` must contain only 0 and 1, got 0.5"),
         (Y.sum(axis=1), "Unknown label type: multiclass. Only binary classification is supported"),
         (X[:, 0], "Unknown label type: continuous"),

@@ -36,6 +36,19 @@ def test_an_ensemble_of_one_chain_without_bootstrap_is_the_chain(learner):
     np.testing.assert_array_equal(joint(ensemble, X), joint(chain, X))
 
 
+@pytest.mark.parametrize("learner", [LogisticRegression(), SEEDED_TREE])
+@pytest.mark.parametrize("Classifier", ALL)
+def test_weights_of_one_are_as_none(Classifier, learner):
+    X, Y = make_problem()
+    without, weighted = (
+        Classifier(learner, **({} if Classifier is ls.BinaryRelevance else {"random_state": 0}))
+        for _ in range(2)
+    )
+    without.fit(X, Y)
+    weighted.fit(X, Y, sample_weight=np.ones(len(X)))
+    np.testing.assert_allclose(joint(weighted, X), joint(without, X), rtol=1e-9, atol=1e-12)
+
+
 def test_an_ensemble_is_the_mean_of_its_chains():
     X, Y = make_problem()
     model = ls.EnsembleOfClassifierChains(n_chains=4, random_state=0).fit(X, Y)

@@ -236,7 +236,7 @@ def test_the_estimator_works_on_it():
             "marginal",
             P,
             [["sea"], ["sky", "sun"]] * 20,
-            "lists names, and what predicts them has none",
+            "lists names, and the model has none",
         ),
         (
             "marginal",

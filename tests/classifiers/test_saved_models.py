@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from data_for_classifiers import make_problem
 from sklearn.base import clone
+from sklearn.exceptions import InconsistentVersionWarning
 from skops.io import dumps, get_untrusted_types, loads
 
 import labelsure as ls
@@ -123,3 +124,23 @@ def test_only_our_own_public_classes_are_renamed():
     assert ls.classifiers.LabelsetClassifier.__module__ == "labelsure.classifiers"
     assert ls.BinaryRelevance.__module__ == "labelsure"
     assert ls.as_distribution.__module__ == "labelsure.classifiers._adapters"
+
+
+def test_a_pickle_warns_of_another_scikit_learn(monkeypatch):
+    data = pickle.dumps(fit_policy())
+    pickle.loads(data)  # without a warning, which would be an error here
+    monkeypatch.setattr("labelsure.saving._savable.sklearn.__version__", "0.1")
+    with pytest.warns(InconsistentVersionWarning, match="unpickle estimator AcceptPolicy from"):
+        pickle.loads(data)
+
+
+def test_a_model_whose_messages_are_worded_differently_is_loaded(tmp_path):
+    """As a later version words them: what holds is compared, not how it is said."""
+    model = ls.AccuracyAwareClassifier(
+        ls.BinaryRelevance(), "hamming", 0.3, cv=0.5, region=0.8, random_state=0
+    ).fit(X, Y)
+    model.policy_.message_ = model.region_.message_ = "In other words."
+    model.save(tmp_path / "model.labelsure")
+    loaded = ls.load(tmp_path / "model.labelsure")
+    assert loaded.card_ == model.card_
+    assert loaded.summary_.startswith("In other words.")

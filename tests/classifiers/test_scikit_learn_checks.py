@@ -46,9 +46,7 @@ EQUIVALENCES = (
 
 
 def expected_failures(estimator):
-    # In the data of the check, the others' modes are the rounded marginals.
-    is_ensemble = isinstance(estimator, ls.EnsembleOfClassifierChains)
-    failures = {"check_classifier_multioutput": MODE} if is_ensemble else {}
+    failures = {"check_classifier_multioutput": MODE}
     if getattr(estimator, "bootstrap", False):
         failures |= {check.__name__: ROWS for check in EQUIVALENCES}
     if isinstance(estimator, (ls.LabelPowerset, ls.ConditionalBernoulliMixture)):

@@ -46,6 +46,7 @@ def test_a_summary_of_what_was_scored(run, tmp_path):
     assert out.splitlines() == [
         f"50 predictions, mean estimated accuracy {mean:.3f}; {n_accepted} accepted, "
         f"{50 - n_accepted} to refer.",
+        str(make_model().estimate(make_rows(N_ROWS).drop(columns="id")).shift),
         "7 rows were chosen by chance: only their labels say something about all rows, those of "
         "doubtful ones do not.",
         "Predictions out.csv",
@@ -133,10 +134,8 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     code, out, err = run("estimate", "far.csv", "--shift", "weighted")
     assert (code, out) == (2, "")
     assert err.startswith("labelsure: The accuracy of this batch is not estimable")
-    assert (
-        "Not compared with the labelled instances: the rows are too few"
-        in run("estimate", "few.csv")[1]
-    )
+    out = run("estimate", "few.csv")[1]
+    assert "Not tested for shift: fewer than 30 instances." in out.splitlines()[0]
     code, _, err = run("estimate", "few.csv", "--shift", "weihted")
     assert code == 2
     assert "Did you mean 'weighted'?" in err

@@ -1,5 +1,7 @@
 """What every kind of distribution answers, against loops over all 2**L probabilities."""
 
+import tracemalloc
+
 import numpy as np
 import oracles
 import pandas as pd
@@ -10,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import KINDS, batches, many, n_labels, predictions
 
 import labelsure as ls
+from labelsure import _limits
 
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 METRICS = tuple(oracles.METRICS)
@@ -332,3 +335,21 @@ def test_sampling_accepts_every_usual_random_state(kind, data):
     legacy = [dist.sample(9, random_state=np.random.RandomState(3)) for _ in range(2)]
     assert_array_equal(*legacy)
     assert dist.sample(9).shape == dist.sample(9, random_state=None).shape
+
+
+@for_each_kind
+@pytest.mark.parametrize(("n_samples", "size"), [(40, 500), (1, 20_000)], ids=["rows", "draws"])
+def test_draws_take_little_more_memory_than_they_are(kind, n_samples, size, monkeypatch):
+    """Random numbers are drawn a few at a time, whether instances or draws are many."""
+    monkeypatch.setattr(_limits, "UNIFORM_NUMBERS", 2000)
+    dist = many(kind, n_samples)
+    dist.sample(size, random_state=0)  # what is compiled or kept once is no part of it
+    tracemalloc.start()
+    try:
+        draws = dist.sample(size, random_state=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert draws.shape == (n_samples, size, 5)
+    assert peak < 2.5 * draws.nbytes
+    assert_allclose(draws.mean(axis=(0, 1)), dist.marginals().mean(axis=0), atol=0.03)

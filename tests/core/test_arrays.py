@@ -93,7 +93,8 @@ def test_label_names():
     frame = pd.DataFrame(P, columns=["cat", "dog", 7])
     assert ls.as_distribution(frame).label_names == ("cat", "dog", "7")
     assert ls.as_distribution(frame, kind="logit").label_names == ("cat", "dog", "7")
-    assert ls.as_distribution(frame, label_names=["a", "b", "c"]).label_names == ("a", "b", "c")
+    with pytest.raises(ls.InputError, match="missing are 'a'"):
+        ls.as_distribution(frame, label_names=["a", "b", "c"])
     assert ls.as_distribution(PAIRS, label_names=["a", "b", "c"]).label_names == ("a", "b", "c")
     assert ls.as_distribution(P).label_names is None
 

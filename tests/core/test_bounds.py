@@ -94,33 +94,6 @@ def test_simulated_sizes(sizes):
         make_labelsets(**sizes)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "base" + ".x" * 20_000 + " = 1",
-        "[base" + ".x" * 20_000 + "]\na = 1",
-        "base = {x" + ".x" * 20_000 + " = 1}",
-        'base."x"' + '."x"' * 20_000 + " = 1",
-    ],
-    ids=["key", "header", "inside", "quoted"],
-)
-def test_keys_of_many_dots(line, tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text(line)
-    with pytest.raises(InputError, match="Plan 'mine': a key or a text in it has more than 200 do"):
-        load_plan(path)
-
-
-def test_many_dots_that_are_no_key(tmp_path):
-    path = tmp_path / "mine.toml"
-    text = tomli_w.dumps(QUICK.to_dict())
-    path.write_text("description = '" + "." * 200 + "'\n" + text.replace("description", "#"))
-    assert load_plan(path).description == "." * 200
-    base = {"class": "sklearn.linear_model.LogisticRegression", "class_weight": [0.5] * 300}
-    path.write_text(tomli_w.dumps({**QUICK.to_dict(), "base": base}).replace("\n    ", " "))
-    assert len(load_plan(path).base.parameters["class_weight"]) == 300
-
-
 def test_a_plan_of_many_bytes(tmp_path):
     path = tmp_path / "mine.toml"
     text = tomli_w.dumps(QUICK.to_dict())

@@ -47,6 +47,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_decisions_are_near_the_best_where_that_is_known(case):
     make, n_labels = CASES[case]
     truth, chains = make(n_labels)

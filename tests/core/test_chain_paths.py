@@ -148,15 +148,15 @@ def test_squared_draws_come_from_the_chains_with_squared_odds():
 
 
 def test_streams_belong_to_instances():
-    together, alone = DrawStreams(5, [2, 7]), DrawStreams(5, [7])
+    together, alone = DrawStreams(5, [0, 1], [2, 7]), DrawStreams(5, [3], [7])
     first = together.uniforms((3,))
     assert_array_equal(first[1], alone.uniforms((3,))[0])
     assert (first[0] != first[1]).all()
     later = together.uniforms((3,))
     assert (later != first).all()
     assert_array_equal(together[[1]].uniforms((2,)), alone[[0]].uniforms((5,))[:, 3:])
-    assert (DrawStreams(5, [2]).uniforms((3,), squared=True) != first[0]).all()
-    assert (DrawStreams(6, [2]).uniforms((3,)) != first[0]).all()
+    assert (DrawStreams(5, [0], [2]).uniforms((3,), squared=True) != first[0]).all()
+    assert (DrawStreams(6, [0], [2]).uniforms((3,)) != first[0]).all()
 
 
 def test_controls_take_variance_away_and_leave_the_mean():

@@ -16,6 +16,7 @@ from labelsure import _limits
 from labelsure._kernels import labelset_search as search
 from labelsure.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.distributions import DenseDistribution
+from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.labelsets import to_codes
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
@@ -389,9 +390,12 @@ def test_half_of_the_mass_can_decide_every_label():
 
 
 def repeated(chains, times):
-    """The first instance again and again: as many independent samples in one batch."""
-    rows = np.zeros(times, dtype=int)
-    return [chain.take(rows) for chain in chains]
+    """The first instance again and again: as many independent samples in one batch.
+
+    Equal instances get equal draws, so that these differ by a millionth.
+    """
+    off = 1e-6 * np.random.default_rng(0).normal(size=(times, chains[0].order.size))
+    return [ls.LinearChain(c.order, c.base[:1] + off, c.weights) for c in chains]
 
 
 SAMPLED_CASES = {
@@ -403,11 +407,12 @@ SAMPLED_CASES = {
 
 @pytest.mark.parametrize("case", SAMPLED_CASES)
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_intervals_of_pure_sampling_cover(case):
     """At least 93% of 1,000 repeats, of level 95% from 1,000 draws."""
-    chains = linear_chains(11, *SAMPLED_CASES[case], n_samples=1)
+    chains = repeated(linear_chains(11, *SAMPLED_CASES[case], n_samples=1), 1000)
     truth = truth_of(chains).profile()
-    dist = ls.ChainMixture(repeated(chains, 1000), engine="sampled", budget=1000, random_state=5)
+    dist = ls.ChainMixture(chains, engine="sampled", budget=1000, random_state=5)
     profile = dist.profile()
     assert set(profile.method) == {"sampled"}
     for name in ("entropy", "log_collision"):
@@ -416,7 +421,7 @@ def test_intervals_of_pure_sampling_cover(case):
         assert ((low <= value) & (value <= high)).mean() >= 0.93
     # What no draw can be wrong about.
     assert (profile.low.log_top <= truth.log_top + ROUNDING).all()
-    assert (profile.high.log_top >= truth.log_top).all()
+    assert (profile.high.log_top >= truth.log_top - ROUNDING).all()
 
 
 @pytest.mark.jit_only
@@ -444,6 +449,7 @@ def assert_unbiased(values, truth):
 @pytest.mark.parametrize("n_chains", [1, 3])
 @pytest.mark.parametrize("spread", [0.5, 1.5])
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_entropy_and_collision_are_unbiased(engine, n_chains, spread, monkeypatch):
     """Averages of many small samples, alone and beside what was enumerated."""
     monkeypatch.setattr(_limits, "FIRST_SEARCH", 3)
@@ -515,6 +521,33 @@ def test_few_draws_claim_no_more_than_what_is_certain():
     chains = linear_chains(18, 8, 2, 1.0, n_samples=4)
     truth = truth_of(chains).profile()
     assert_profile_encloses(ls.ChainMixture(chains, engine="sampled", budget=10).profile(), truth)
+
+
+def test_equal_rows_get_equal_answers_wherever_they_stand():
+    """Three equal instances among others; log-odds that differ by rounding are equal."""
+    for kind in KINDS:
+        chains = KINDS[kind](linear_chains(7, 9, 3, 1.0, n_samples=4))
+        rows = np.array([0, 2, 1, 2, 3, 2])
+        for engine in ("auto", "sampled"):
+            dist = ls.ChainMixture(chains, engine=engine, budget=400, max_exact_labels=1)[rows]
+            answers = [
+                dist.profile().entropy,
+                dist.profile().collision,
+                dist.marginals(),
+                ls.expected_accuracy(dist, metric="jaccard"),
+                ls.decide(dist, "f1"),
+                ls.decide(dist, "hamming"),
+            ]
+            for answer in answers:
+                assert_array_equal(answer[1], answer[3])
+                assert_array_equal(answer[1], answer[5])
+            assert len(set(answers[0])) == 4
+            alone = dist[5].profile().entropy
+            assert_array_equal(alone, answers[0][5:])
+    base = np.array([[1.0, 2.0], [1.0, 2.0]]) / 3
+    base[1] = np.nextafter(base[1], 2)
+    keys = WeightedChains([ls.LinearChain([0, 1], base, np.zeros((2, 2)))]).row_keys()
+    assert keys[0] == keys[1]
 
 
 def test_rows_and_seeds_get_draws_of_their_own():

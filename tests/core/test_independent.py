@@ -260,7 +260,9 @@ def test_read_only_marginals():
 def test_a_frame_brings_its_label_names():
     frame = pd.DataFrame({"cat": [0.9], "dog": [0.2]})
     assert ls.IndependentLabels(frame).label_names == ("cat", "dog")
-    assert ls.IndependentLabels(frame, ["a", "b"]).label_names == ("a", "b")
+    assert ls.IndependentLabels(frame, ["dog", "cat"]).marginals().tolist() == [[0.2, 0.9]]
+    with pytest.raises(ls.InputError, match="missing are 'a'"):
+        ls.IndependentLabels(frame, ["a", "b"])
 
 
 def test_rounding_beside_the_unit_interval_is_put_back():

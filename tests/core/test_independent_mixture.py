@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
+from labelsure.labelsets import to_codes
 
 
 def random_mixture(n_labels, n_components=3, n_samples=4, seed=0, **settings):
@@ -114,3 +115,20 @@ def test_components_that_are_none(parts, message):
         ls.IndependentMixture(parts)
     with pytest.raises(ls.InputError, match="engine"):
         ls.IndependentMixture([ls.IndependentLabels([[0.5]])], engine="fast")
+
+
+@pytest.mark.parametrize("engine", ["dense", "certified", "auto"])
+def test_of_ties_by_rounding_the_lowest_code_is_the_mode(engine):
+    """A component and its mirror image: labelsets that swap two labels are equally probable."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        q = rng.integers(1, 10, rng.integers(2, 6)) / 10
+        parts = [ls.IndependentLabels([q]), ls.IndependentLabels([1 - q])]
+        dist = ls.IndependentMixture(parts, engine=engine)
+        P = dist.probabilities()[0]
+        lowest = int(np.flatnonzero(P.max() * (1 - 1e-12) <= P)[0])
+        for mode in (dist.mode(), dist.top(1).labelsets[:, 0], dist.summary().mode):
+            assert to_codes(mode)[0] == lowest
+        best = dist.top(len(P))
+        assert_allclose(best.probabilities[0], np.sort(P)[::-1], rtol=1e-9, atol=1e-15)
+        assert sorted(to_codes(best.labelsets[0])) == list(range(len(P)))

@@ -150,7 +150,7 @@ def test_names_by_default():
 def test_fill_with_the_lowest_that_are_missing():
     rows = np.full((5, 3), -1, dtype=np.int8)
     rows[:2] = [[1, 0, 0], [1, 1, 0]]
-    fill_with_lowest(rows, 2)
+    fill_with_lowest(rows[np.newaxis], np.array([2]))
     assert_array_equal(rows, [[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]])
 
 
@@ -163,7 +163,11 @@ def test_filled_rows_are_those_of_the_loop(drawn):
     for n_rows in {len(codes), min(len(codes) + 3, 2**L), 2**L}:
         rows = np.full((n_rows, L), 1, dtype=np.int8)
         rows[: len(codes)] = np.reshape(given_rows, (-1, L))
-        fill_with_lowest(rows, len(codes))
+        batch = np.stack([rows, np.roll(rows, 1, axis=0), rows])  # the second has more in place
+        fill_with_lowest(batch, np.array([len(codes), n_rows, len(codes)]))
+        assert_array_equal(batch[1], np.roll(rows, 1, axis=0))
+        assert_array_equal(batch[0], batch[2])
+        rows = batch[0]
         expected = oracles.top_of_merged([(y, 1) for y in given_rows], L, n_rows)
         assert_array_equal(rows, np.reshape([y for y, _ in expected], (-1, L)))
 
@@ -171,7 +175,7 @@ def test_filled_rows_are_those_of_the_loop(drawn):
 def test_fill_beyond_integer_codes():
     rows = np.zeros((3, 70), dtype=np.int8)
     rows[0, 69] = 1
-    fill_with_lowest(rows, 1)
+    fill_with_lowest(rows[np.newaxis], np.array([1]))
     assert_array_equal(rows.sum(axis=1), [1, 0, 1])
     assert rows[2, 0] == 1
 

@@ -121,7 +121,7 @@ def test_groups_inclusion_and_masks_of_an_estimate_go_by_index():
         expected.predict(DIST, offset_groups=groups.to_numpy()),
     )
     estimator = ls.AccuracyEstimator("f1").fit(DIST, Y)
-    chances = pd.Series(np.linspace(0.1, 0.9, 40), INDEX[:40])
+    chances = pd.Series(np.linspace(0.1, 0.9, N), INDEX)
     mask = pd.Series(np.arange(N) < 40, INDEX)
     plain = estimator.estimate(
         DIST, Y_true=Y[:40], rows=np.arange(40), inclusion=chances.to_numpy()
@@ -177,9 +177,10 @@ class TestParts:
     @pytest.mark.parametrize("kind", ["marginal", "logit"])
     @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas])
     def test_names_beside_a_frame_order_its_columns(self, kind, convert):
-        frame = convert(PROBABILITIES[["sun", "sea", "sky"]])
+        numbers = PROBABILITIES if kind == "marginal" else 6 * PROBABILITIES - 3
+        frame = convert(numbers[["sun", "sea", "sky"]])
         dist = ls.as_distribution(frame, kind=kind, label_names=NAMES)
-        expected = ls.as_distribution(P, kind=kind)
+        expected = ls.as_distribution(numbers.to_numpy(), kind=kind)
         np.testing.assert_allclose(dist.marginals(), expected.marginals())
         assert dist.label_names == tuple(NAMES)
         if kind == "marginal":

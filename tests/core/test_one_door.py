@@ -197,7 +197,9 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
-    "TemperingQuestions.link_logits": lambda Y, named: dist_of(named).link_logits(Y)[0],
+    "LabelsetDistribution.tempered_log_prob": lambda Y, named: dist_of(named).tempered_log_prob(Y)(
+        0.7
+    ),
     "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).quantile_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)
@@ -234,8 +236,9 @@ BESIDE = {
     "AccuracyAwareClassifier.report": lambda Y, named: [
         row["recall"] for row in report_labels(named, Y)
     ],
+    # What a layer gains depends on the order of labels, and is kept where they are scrambled.
     "DependenceLayer.fit": lambda Y, named: (
-        ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(scores(named), Y).mean_log_prob_
+        ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(scores(named), Y).dependence_.is_kept_
     ),
     "LabelsetPredictor.score": [
         lambda Y, named: (
@@ -277,8 +280,8 @@ ALONE = {
         .fit(features(named), Y)
         .predict_accuracy(features(named))
     ),
-    "DependenceLayer.fit": lambda Y, named: (
-        ls.DependenceLayer(random_state=0).fit(features(named), Y).mean_log_prob_
+    "DependenceLayer.fit": lambda Y, named: fitted_marginals(
+        ls.DependenceLayer(random_state=0).fit(features(named), Y).estimator_, named
     ),
     "Dataset.__init__": lambda Y, named: labelsets_of(ls.Dataset(features(named), Y)),
     "read_labelsets": lambda Y, named: labelsets_of(ls.read_labelsets(Y, NAMES), named),

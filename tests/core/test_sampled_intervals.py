@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import labelsure as ls
 from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._enumeration import enumerate_chains
-from labelsure.distributions._sampling import sample_chains
+from labelsure.distributions._sampling import Sampled
 from labelsure.distributions._weighted_chains import WeightedChains
 
 ROUNDING = 1e-10
@@ -62,6 +62,7 @@ MANY_LABELS = {
 
 @pytest.mark.parametrize("case", MANY_LABELS)
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_collision_of_174_labels_and_ten_chains(case):
     chains = block_chains(1, 58, 3, 10, **MANY_LABELS[case])
     truth = log_collisions(chains, 58, 3)
@@ -83,6 +84,7 @@ FEW_LABELS = {
 @pytest.mark.parametrize("case", FEW_LABELS)
 @pytest.mark.parametrize("engine", ["sampled", "auto"])
 @pytest.mark.jit_only
+@pytest.mark.slow
 def test_entropy_collision_and_expectations_of_twelve_labels(case, engine):
     """Against all 2**12 probabilities; "auto" enumerates first, as dense is out of reach."""
     n_chains, spread, common = FEW_LABELS[case]
@@ -172,7 +174,7 @@ def test_weights_of_squared_draws_sum_to_the_collision():
     for budget in (0, 3):
         found = enumerate_chains(WeightedChains(chains), goals, budget)
         seen = {int(row @ (1 << np.arange(4))) for row in found.seen.rows}
-        sampled = sample_chains(WeightedChains(chains), found, 40_000, DrawStreams(0, [0]))
+        sampled = Sampled(found, WeightedChains(chains), DrawStreams(0, [0], [0])).draw_more(20_000)
         estimate = sampled.squared.estimate()
         expected = oracles.mean_weight(P, Q, seen) + sum(P[code] ** 2 for code in seen)
         assert abs(estimate.value[0] - np.log(expected)) <= 4 * estimate.error[0]
@@ -202,5 +204,5 @@ def test_weights_too_small_for_a_number_have_a_logarithm():
     """2,000 fair labels: their collision is 2**-2000."""
     chain = ls.LinearChain(np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000)))
     found = enumerate_chains(WeightedChains([chain]), np.array([0.0, 2.0, 0.0, 2.0, 0.0]), 0)
-    sampled = sample_chains(WeightedChains([chain]), found, 200, DrawStreams(0, [0]))
+    sampled = Sampled(found, WeightedChains([chain]), DrawStreams(0, [0], [0])).draw_more(200)
     assert_allclose(sampled.squared.estimate().value, -2000 * np.log(2))

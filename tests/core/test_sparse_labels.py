@@ -303,12 +303,12 @@ class TestReading:
     def test_padding_is_not_listed(self):
         dist = ls.SparseIndependentLabels.from_top([[3, -1], [-1, -1]], [[0.6, 0.9], [1, 1]], 5)
         assert dist.n_listed.tolist() == [1, 0]
-        assert dist.marginals().toarray()[0].tolist() == [0, 0, 0, 0.6, 0]
+        assert dist.listed_marginals().toarray()[0].tolist() == [0, 0, 0, 0.6, 0]
 
     def test_logits(self):
         logits = csr_array((np.array([100.0, 0.0]), ([0, 0], [3, 8])), shape=(1, 10))
         dist = ls.SparseIndependentLabels.from_logits(logits)
-        assert dist.marginals().data.tolist() == [1.0, 0.5]
+        assert dist.listed_marginals().data.tolist() == [1.0, 0.5]
         nothing = from_indices([[]], 10)
         assert dist.log_prob(nothing)[0] == pytest.approx(-100 - np.log(2), abs=1e-6)
         same = ls.as_distribution(logits, kind="logit")
@@ -321,16 +321,16 @@ class TestReading:
         rows = csr_array([[0.05, 1.0, 0.1, 0.2]])
         dist = ls.SparseIndependentLabels(rows, floor=0.1)
         assert dist.n_listed.tolist() == [2]
-        assert dist.marginals().data.tolist() == [1 - 2.0**-24, 0.2]
+        assert dist.listed_marginals().data.tolist() == [1 - 2.0**-24, 0.2]
         assert np.isfinite(dist.log_prob(from_indices([[]], 4))).all()
         exact = ls.SparseIndependentLabels(rows, floor=0)
-        assert exact.marginals().data.tolist() == [0.05, 1.0, 0.1, 0.2]
+        assert exact.listed_marginals().data.tolist() == [0.05, 1.0, 0.1, 0.2]
         assert exact.log_prob(from_indices([[]], 4))[0] == -np.inf
 
     def test_what_was_given_is_not_changed(self):
         rows = csr_array([[0.0, 1.0, 0.3]])
         before = rows.data.copy()
-        ls.SparseIndependentLabels(rows, floor=0.2).temper(2).marginals().data[:] = 0
+        ls.SparseIndependentLabels(rows, floor=0.2).temper(2).listed_marginals().data[:] = 0
         assert rows.data.tolist() == before.tolist()
 
     def test_names_and_rows(self):

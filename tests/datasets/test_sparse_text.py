@@ -1,8 +1,7 @@
-"""Text files and folders of the extreme-classification repository."""
+"""Text files of the extreme-classification repository, files of label names, sparse labels."""
 
 import bz2
 import gzip
-import json
 import re
 import tempfile
 import tracemalloc
@@ -16,18 +15,16 @@ from scipy import sparse
 
 import labelsure as ls
 from labelsure import _limits
-from labelsure.cli import main
-from labelsure.datasets import read_extreme_folder, read_label_file
+from labelsure.datasets import read_label_file
 
-DATA = "4 3 5\n4,0 2:0.5 0:-1e2\n 1:2\n3\n\n"
-X = [[-100, 0, 0.5], [0, 2, 0], [0, 0, 0], [0, 0, 0]]
-Y = [[1, 0, 0, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]
+DATA = "3 3 5\n4,0 0:-1e2 2:0.5\n 1:2\n3\n"
+X = [[-100, 0, 0.5], [0, 2, 0], [0, 0, 0]]
+Y = [[1, 0, 0, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
 
 
 def write(folder, **texts):
     for name, text in texts.items():
-        path = folder / f"{name.replace('__', '.')}.txt"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        (folder / f"{name}.txt").write_bytes(text.encode())
     return folder
 
 
@@ -36,7 +33,6 @@ def assert_holds(data, X, Y):
     assert data.Y.dtype == np.int8
     assert data.Y.has_canonical_format
     assert data.Y.data.all()
-    assert data.X.data.all()
     np.testing.assert_array_equal(data.X.toarray(), X)
     np.testing.assert_array_equal(data.Y.toarray(), Y)
 
@@ -54,8 +50,8 @@ def test_a_data_file(tmp_path):
         DATA.replace("\n", "\r\n"),
         DATA + "\n\n",
         DATA.replace(" 1:2", "1:2"),
-        DATA.replace(" 1:2", "\t1:2 0:0"),
-        DATA.replace(" 2:0.5", "\t2:.5 "),
+        DATA.replace(" 1:2", "\t0:0 1:2"),
+        DATA.replace(" 2:0.5", "\t2:.5 # of shoes"),
         "\ufeff" + DATA,
     ],
 )
@@ -68,49 +64,31 @@ def test_compressed_files(tmp_path, compress, suffix):
     path = tmp_path / f"train.txt.{suffix}"
     path.write_bytes(compress(DATA.encode()))
     assert_holds(ls.read_dataset(path), X, Y)
-    assert_holds(read_extreme_folder(tmp_path)["train"], X, Y)
 
+
+HEADER = r"first line of f.txt must say how many instances, features and labels"
+ROWS = r"f.txt must have rows such as `4,7 0:1.5 2:1`, with features in ascending order: "
 
 DAMAGED = {
-    "no header": ("1,2 0:1\n", r"Line 1 of f.txt must say how many instances, features and labels"),
-    "nothing": ("", r"Line 1 of f.txt must say .* 3 whole numbers .* `1000 500 90`, got ''"),
-    "two numbers": ("4 3\n", r"Line 1 of f.txt must say .* got '4 3'"),
-    "a negative number": ("4 -3 2\n", r"Line 1 of f.txt must say .* got '4 -3 2'"),
-    "no labels at all": ("4 3 0\n", r"Line 1 of f.txt must say .* whole numbers from 1 on"),
-    "a long header": ("4 3 " + "9" * 99, r"Line 1 of f.txt must say .*'4 3 9{33}\.\.\.'"),
-    "cut off": (DATA[:-1], r"f.txt must have 4 rows after line 1, which says so, it has 3. Is it"),
-    "rows too many": (DATA + "1 0:1\n", r"f.txt must have 4 rows .* but line 6 is one more"),
-    "a label beyond": (
-        DATA.replace("4,0", "5,0"),
-        r"Line 2 of f.txt must list labels from 0 to 4, of which line 1 speaks, got 5. Mend that",
-    ),
-    "a feature beyond": (
-        DATA.replace("1:2", "3:2"),
-        r"Line 3 of .* from 0 to 2, .* got 3",
-    ),
-    "a negative feature": (
-        DATA.replace("1:2", "-1:2"),
-        r"Line 3 of f.txt must write each feature as index:value, two numbers, got '-1:2'",
-    ),
-    "a label twice": (
-        DATA.replace("4,0", "4,4"),
-        r"Line 2 of .* each label once, 4 is there",
-    ),
-    "a feature twice": (DATA.replace(" 0:-1e2", " 2:1"), r"Line 2 of .* each feature once, 2 is"),
-    "labels with spaces": (DATA.replace("4,0", "4, 0"), r"Line 2 of .* whole numbers .* got '4,'"),
-    "a name of a label": (DATA.replace("\n3\n", "\nred\n"), r"Line 4 of .* whole numbers .*'red'"),
-    "no number": (DATA.replace("1:2", "1:x"), r"Line 3 of .* index:value, two numbers, got '1:x'"),
-    "no value": (DATA.replace("1:2", "1:"), r"Line 3 of .* index:value, two numbers, got '1:'"),
-    "no index": (DATA.replace("1:2", " :2"), r"Line 3 of .* index:value, two numbers, got ':2'"),
-    "no colon": (DATA.replace(" 1:2", " 1:2 7"), r"Line 3 of .* index:value, two numbers, got '7'"),
-    "two colons": (DATA.replace("1:2", "1:2:3"), r"Line 3 of .* two numbers, got '1:2:3'"),
-    "digits with lines": (DATA.replace("1:2", "1:2_0"), r"Line 3 of .* got '1:2_0'"),
-    "a long index": (DATA.replace("1:2", "9" * 5000 + ":2"), r"Line 3 of .* got '9+\.\.\.'"),
-    "not finite": (
-        DATA.replace("1:2", "1:inf"),
-        r"Line 3 of .* finite values, got inf of",
-    ),
-    "missing": (DATA.replace("1:2", "1:nan"), r"Line 3 of .* finite values, got nan of feature 1"),
+    "no header": ("1,2 0:1\n", HEADER),
+    "nothing": ("", rf"{HEADER} .* `1000 500 90`, got ''"),
+    "two numbers": ("4 3\n", rf"{HEADER} .* got '4 3'"),
+    "a negative number": ("4 -3 2\n", rf"{HEADER} .* got '4 -3 2'"),
+    "no labels at all": ("4 3 0\n", rf"{HEADER} .* whole numbers from 1 on"),
+    "cut off": (DATA[:-2], r"f.txt must have 3 rows, as its first line says, got 2; blank rows do"),
+    "a blank row": ("2 1 1\n0 0:1\n\n", r"f.txt must have 2 rows, .* got 1; blank rows do not"),
+    "rows too many": (DATA + "1 0:1\n", r"f.txt must have 3 rows, .* got 4"),
+    "a label beyond": (DATA.replace("4,0", "5,0"), r"f.txt must list labels from 0 to 4, .* got 5"),
+    "a negative label": (DATA.replace("4,0", "4,-1"), r"labels from 0 to 4, .* got -1"),
+    "half a label": (DATA.replace("4,0", "4,.5"), r"labels from 0 to 4, .* got 0.5"),
+    "a label that is missing": (DATA.replace("4,0", "4,nan"), r"labels from 0 to 4, .* got nan"),
+    "a label twice": (DATA.replace("4,0", "4,4"), r"f.txt must list each label of a row once"),
+    "a name of a label": (DATA.replace("\n3\n", "\nred\n"), ROWS + r".*red.* Fix or drop that row"),
+    "a feature beyond": (DATA.replace("1:2", "3:2"), ROWS + "n_features was set to 3"),
+    "a feature twice": (DATA.replace("0:-1e2", "2:1"), ROWS + ".*sorted and unique"),
+    "no number": (DATA.replace("1:2", "1:x"), ROWS),
+    "no colon": (DATA.replace(" 1:2", " 1:2 7"), ROWS),
+    "a long index": (DATA.replace("1:2", "9" * 30 + ":2"), ROWS),
 }
 
 
@@ -148,24 +126,19 @@ def sparse_sets(draw):
 def test_what_was_written_is_read(drawn):
     n_rows, n_features, n_labels, rows = drawn
     X, Y = np.zeros((n_rows, n_features)), np.zeros((n_rows, n_labels), dtype=int)
-    data, features, labels = [], [], []
+    lines = [f"{n_rows} {n_features} {n_labels}"]
     for i, (has, pairs) in enumerate(rows):
         X[i, list(pairs)] = list(pairs.values())
         Y[i, has] = 1
-        features.append(" ".join(f"{j}:{value!r}" for j, value in pairs.items()))
-        labels.append(" ".join(f"{j}:1.0" for j in has))
-        data.append(f"{','.join(map(str, has))} {features[-1]}")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write(folder, all="\n".join([f"{n_rows} {n_features} {n_labels}", *data]) + "\n")
-        assert_holds(read_extreme_folder(folder)["all"], X, Y)
-        (folder / "all.txt").unlink()
-        write(
-            folder,
-            tst_X_Xf="\n".join([f"{n_rows} {n_features}", *features]) + "\n",
-            tst_X_Y="\n".join([f"{n_rows} {n_labels}", *labels]) + "\n",
-        )
-        assert_holds(read_extreme_folder(folder)["test"], X, Y)
+        features = " ".join(f"{j}:{value!r}" for j, value in sorted(pairs.items()))
+        lines.append(f"{','.join(map(str, has))} {features}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder), f="\n".join(lines) + "\n") / "f.txt"
+        if all(line.strip() for line in lines):
+            assert_holds(ls.read_dataset(path), X, Y)
+        else:
+            with pytest.raises(ls.DataError, match="blank rows do not count"):
+                ls.read_dataset(path)
 
 
 PIECES = [
@@ -226,28 +199,6 @@ def test_memory_is_in_what_is_listed(tmp_path):
     np.testing.assert_array_equal(chosen.Y.toarray()[:, 0], labels == labels[7])
 
 
-SPLIT = {"tags": "3 1 2\n0 0:1\n1 0:2\n0,1 0:3\n", "tags_trSplit": "1 3\n3 1\n"}
-
-
-def test_parts_of_a_folder(tmp_path):
-    write(tmp_path, tags_train=DATA, tags_test="1 3 5\n2 1:7\n", readme="Train and test.\n")
-    parts = read_extreme_folder(tmp_path, label_names=["a", "b", "c", "d", "e"])
-    assert list(parts) == ["train", "test"]
-    assert_holds(parts["train"], X, Y)
-    assert_holds(parts["test"], [[0, 7, 0]], [[0, 0, 1, 0, 0]])
-    assert parts["test"].name == f"{tmp_path.name}-test"
-    assert parts["test"].source == "tags_test.txt"
-    assert parts["test"].label_names == ("a", "b", "c", "d", "e")
-
-
-def test_names_of_labels_from_a_file(tmp_path):
-    write(tmp_path, train="1 1 2\n0 0:1\n", names="red shoes\nblue\n")
-    parts = read_extreme_folder(tmp_path, label_names=tmp_path / "names.txt")
-    assert parts["train"].label_names == ("red shoes", "blue")
-    with pytest.raises(ls.InputError, match=r"one name for each of the 2 labels, got 1"):
-        read_extreme_folder(tmp_path, label_names=write(tmp_path, few="red\n") / "few.txt")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -266,103 +217,13 @@ def test_files_of_names(tmp_path):
     assert read_label_file(path) == ["red shoes", "blue"]
 
 
-@pytest.mark.parametrize(("split", "train", "test"), [(1, [1, 3], [2]), (2, [3, 1], [2])])
-def test_split_files(tmp_path, split, train, test):
-    write(tmp_path, **SPLIT, tags_tstSplit="2 2\n")
-    parts = read_extreme_folder(tmp_path, split=split)
-    assert parts["train"].X.toarray().ravel().tolist() == train
-    assert parts["test"].X.toarray().ravel().tolist() == test
-    assert parts["train"].checksum == parts["test"].checksum
-
-
-FOLDERS = {
-    "nothing": ({}, "must have a text file that begins with the numbers of instances"),
-    "only text": ({"train_texts": "some words\n"}, "must have a text file that begins"),
-    "two of a part": ({"a_train": DATA, "b_trn": DATA}, "got 'a_train.txt' and 'b_trn.txt'. Move"),
-    "two of no part": ({"a": DATA, "b": DATA}, "one such file for the part 'all', got 'a.txt'"),
-    "two forms": (
-        {"train": DATA, "trn_X_Xf": "1 1\n\n", "trn_X_Y": "1 1\n\n"},
-        "it has files of features and of labels and data files of parts",
-    ),
-    "parts and all": ({"train": DATA, "all": DATA}, "data files of parts and a data file of all"),
-    "no labels": ({"trn_X_Xf": "1 1\n\n"}, "for the part 'train', it has features and no labels"),
-    "no features": ({"tst_X_Y": "1 1\n\n"}, "for the part 'test', it has labels and no features"),
-    "splits of parts": ({**SPLIT, "tags": "", "train": DATA}, "must have one data file for its"),
-    "other labels": (
-        {"train": DATA, "test": "1 3 6\n0 0:1\n"},
-        "train: 3 features and 5 labels; test: 3 features and 6 labels. Are they of one",
-    ),
-    "other rows": (
-        {"trn_X_Xf": "2 1\n0:1\n\n", "trn_X_Y": "1 1\n\n"},
-        "trn_X_Xf.txt and trn_X_Y.txt must have the same number of rows, got 2 and 1",
-    ),
-    "weights of labels": (
-        {"trn_X_Xf": "1 1\n0:1\n", "trn_X_Y": "1 2\n1:0.5\n"},
-        "Line 2 of trn_X_Y.txt must have 1 as the value of each label, got 0.5 of 1",
-    ),
-    "three numbers": (
-        {"trn_X_Xf": "1 1 1\n0:1\n", "trn_X_Y": "1 2\n1:1\n"},
-        "Line 1 of trn_X_Xf.txt must say how many rows and columns there are",
-    ),
-    "a split from 0": (
-        {**SPLIT, "tags_trSplit": "0\n1\n"},
-        "Line 1 of tags_trSplit.txt must have numbers of rows from 1 to 3, got '0'. Rows count",
-    ),
-    "a split beyond": ({**SPLIT, "tags_trSplit": "1\n4\n"}, "Line 2 of tags_trSplit.* got '4'"),
-    "a word in a split": ({**SPLIT, "tags_trSplit": "one\n"}, "Line 1 of tags_trSplit.* got 'one'"),
-    "a row twice": ({**SPLIT, "tags_trSplit": "1\n\n1\n"}, "row 1 is in lines 1 and 3"),
-    "an empty split": ({**SPLIT, "tags_trSplit": "\n"}, "tags_trSplit.txt must name at least one"),
-    "shared rows": (
-        {**SPLIT, "tags_tstSplit": "3\n"},
-        "must name different rows, row 3 is in",
-    ),
-}
-
-
-@pytest.mark.parametrize(("texts", "message"), FOLDERS.values(), ids=FOLDERS)
-def test_folders_that_are_refused(tmp_path, texts, message):
-    with pytest.raises(ls.DataError, match=message):
-        read_extreme_folder(write(tmp_path, **texts))
-
-
-def test_arguments_of_folders(tmp_path):
-    write(tmp_path, **SPLIT)
-    with pytest.raises(ls.InputError, match=re.escape("column of split files, 1, 2, ..., got 0")):
-        read_extreme_folder(tmp_path, split=0)
-    with pytest.raises(ls.DataError, match=r"must have a number for split 3, it has 2. Choose"):
-        read_extreme_folder(tmp_path, split=3)
-    with pytest.raises(
-        ls.DataError, match=r"`folder` must be a folder of text files, got .*tags.t"
-    ):
-        read_extreme_folder(tmp_path / "tags.txt")
-
-
-def test_a_damaged_archive_in_a_folder(tmp_path):
-    write(tmp_path, train=DATA)
-    (tmp_path / "test.txt.gz").write_bytes(gzip.compress(DATA.encode())[:15])
-    with pytest.raises(ls.DataError, match="damaged or cut off"):
-        read_extreme_folder(tmp_path)
-
-
-@pytest.mark.parametrize("first", ["\n", "2 3\n", "x y z\n"])
-def test_a_part_with_a_damaged_first_line_is_not_dropped(tmp_path, first):
-    write(tmp_path, train=DATA, test=first + DATA)
-    with pytest.raises(ls.DataError, match=r"Line 1 of test\.txt"):
-        read_extreme_folder(tmp_path)
-
-
-def test_a_part_with_a_byte_order_mark_is_read(tmp_path):
-    write(tmp_path, train=DATA, test="\ufeff" + DATA)
-    assert list(read_extreme_folder(tmp_path)) == ["train", "test"]
-
-
 def test_sparse_labels_of_a_data_set():
     given = sparse.coo_matrix(([1.0, 1.0, 0.0], ([0, 1, 1], [2, 0, 1])), shape=(2, 3))
     data = ls.Dataset([[1.0], [2.0]], given, ["a", "b", "c"])
     assert data.Y.toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
     assert isinstance(data.Y, sparse.csr_array)
     assert data.describe()["constant_labels"] == ["b"]
-    with pytest.raises(ls.InputError, match=r"only 0 and 1, got 2.0 in row 0, column 2. Binarise"):
+    with pytest.raises(ls.InputError, match=r"only 0 and 1, got 2.0 in row 0, column 2. Write 1"):
         ls.Dataset([[1.0], [2.0]], given * 2)
     with pytest.raises(ls.InputError, match=r"must have 1 rows, got 2. Pass one labelset"):
         ls.Dataset([[1.0]], given)
@@ -381,30 +242,3 @@ def test_sparse_labels_are_split(monkeypatch):
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 100)
     with pytest.raises(ls.TooLargeError, match=r"Labels as a splitter takes them need 160.0 bytes"):
         ls.split_dataset(data, 0.5, stratified=True)
-
-
-def test_the_command_describes_a_folder(tmp_path, capsys):
-    write(tmp_path, train=DATA, test="1 3 5\n2 1:7\n")
-    assert main(["data", "info", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    train, test = told["parts"]
-    assert train.pop("checksum") != test.pop("checksum")
-    assert train == {
-        "part": "train",
-        "source": "train.txt",
-        "n_samples": 4,
-        "n_features": 3,
-        "n_labels": 5,
-        "labels_that_occur": 3,
-        "labels_per_instance": 3 / 4,
-        "instances_per_label": 1.0,
-        "features_per_instance": 3 / 4,
-    }
-    assert main(["data", "info", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
-    assert re.search(r"labels_that_occur +│ 3 +│ 1 ", shown)
-
-
-def test_the_command_refuses_a_folder_without_data(tmp_path, capsys):
-    assert main(["data", "info", str(tmp_path)]) == 2
-    assert "must have a text file that begins" in " ".join(capsys.readouterr().err.split())

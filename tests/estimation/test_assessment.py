@@ -81,7 +81,7 @@ def test_without_a_target_nothing_is_said_of_acceptance():
     assert table["accept"].isna().all()
     assert table["accept"].dtype == "boolean"
     assert set(table["reason"]) == {"no target or coverage was set"}
-    assert str(found).endswith("; no target or coverage was set.")
+    assert "; no target or coverage was set." in str(found)
     assert repr(found) == "Assessment(n_samples=100, n_accepted=None)"
 
 
@@ -108,7 +108,8 @@ def test_a_frozen_model_and_probabilities_alone_give_the_same_table():
 
 @pytest.mark.parametrize("cv", [3, 0.5])
 def test_rows_of_both_sides_have_names_where_nothing_is_frozen(cv):
-    P = pd.DataFrame(np.clip(Y.to_numpy() * 0.6 + 0.2, 0, 1), INDEX, NAMES)
+    noise = np.random.default_rng(0).random(Y.shape)
+    P = pd.DataFrame(np.clip(Y.to_numpy() * 0.4 + 0.6 * noise, 0, 1), INDEX, NAMES)
     shuffled = Y.sample(frac=1, random_state=0)
     model = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), cv=cv, random_state=0)
     by_position = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), cv=cv, random_state=0)
@@ -138,8 +139,9 @@ def test_an_assessment_prints_as_a_sentence(model):
     n_accepted = int(found.accepted.sum())
     assert 0 < n_accepted < 100
     mean = f"{found.accuracy.mean():.3f}"
-    assert str(found) == (
-        f"100 predictions, mean estimated accuracy {mean}; {n_accepted} accepted."
+    assert str(found).startswith(
+        f"100 predictions, mean estimated accuracy {mean}; {n_accepted} accepted. Not tested for "
+        "shift: the model is cross-fitted"
     )
     assert repr(found) == f"Assessment(n_samples=100, n_accepted={n_accepted})"
 

@@ -96,7 +96,7 @@ def count_covered(n_samples, n_features, n_labels, metric, n_repeats):
         mean = batch.accuracy(metric, 1.0).mean()
         for name in ("without", "with"):
             if name == "with":
-                add_training_gain(estimator, table, halves)
+                add_training_gain(estimator, table, halves, 0.95)
             found = estimator.estimate(batch, shift="ignore")
             covered[name] += found.low <= mean <= found.high
     return covered
@@ -196,7 +196,9 @@ def test_a_learner_that_is_never_twice_the_same_has_a_wider_interval(monkeypatch
                 if not counts:
                     path = "labelsure.accuracy_aware._training_gain.variance_between"
                     patch.setattr(path, lambda *given: 0.0)
-                found = add_training_gain(estimator, table, halves).estimate(batch, shift="ignore")
+                found = add_training_gain(estimator, table, halves, 0.95).estimate(
+                    batch, shift="ignore"
+                )
             covered[counts] += found.low <= mean <= found.high
     assert covered[True] >= binom.ppf(1e-3, 60, 0.93)
     assert covered[False] < binom.ppf(1e-6, 60, 0.93), covered
@@ -229,7 +231,7 @@ def test_the_gain_is_in_all_that_the_estimator_says():
     _, table, estimator, halves = small_case()
     before, estimate = estimator.predict(table), estimator.estimate(table)
     assert estimator.reference_ == estimate
-    add_training_gain(estimator, table, halves)
+    add_training_gain(estimator, table, halves, 0.95)
     gain = estimator.training_gain_
     np.testing.assert_allclose(estimator.predict(table), gain.add_to(before))
     found = estimator.estimate(table)

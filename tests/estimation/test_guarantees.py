@@ -80,6 +80,7 @@ def failures(population, scores, target, make_policy, n_fit):
     [("jaccard", "bounded", 0.75), ("exact", "binary", 0.6), ("hamming", "bounded", 0.87)],
 )
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+@pytest.mark.slow
 def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, target, family):
     population = Population(metric)
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from labelsure.errors import InputError
-from labelsure.mean_tests import MEAN_TESTS
+from labelsure.mean_tests import MEAN_TESTS, sparse_lower_bound
 
 BETTING, BINOMIAL = MEAN_TESTS["bounded"], MEAN_TESTS["binary"]
 TARGETS = st.sampled_from([0.3, 0.5, 0.8, 0.9, 0.99])
@@ -20,6 +20,25 @@ def test_betting_is_that_of_the_loop(outcomes, target, error):
     expected = 1 / oracles.largest_capital(outcomes, target, error)
     # Stakes come from a table, so they are those of the loop only nearly.
     assert BETTING.p_value(outcomes, target, error) == pytest.approx(expected, rel=0.02)
+
+
+@given(OUTCOMES, st.integers(0, 60), TARGETS, st.sampled_from([0.05, 0.3]))
+def test_betting_without_replacement_is_that_of_the_loop(outcomes, n_more, target, error):
+    n_all = len(outcomes) + n_more
+    expected = 1 / oracles.largest_capital(outcomes, target, error, n_all)
+    found = BETTING.p_value(outcomes, target, error, n_all)
+    assert found == pytest.approx(expected, rel=0.02, abs=1e-12)
+
+
+@given(st.lists(st.floats(-2, 4), min_size=1, max_size=12), st.integers(0, 20))
+def test_the_bound_of_weighted_outcomes_is_that_of_the_loop(values, n_more):
+    n_all = len(values) + n_more
+    bound = sparse_lower_bound(np.array(values), n_all, -2.0, 4.0, 0.05)
+    below, above = (
+        oracles.average_capital(values, n_all, bound + step, -2.0, 4.0) for step in (-1e-6, 1e-6)
+    )
+    assert bound == pytest.approx(-2.0) or below >= 20 * (1 - 1e-9)
+    assert above < 20 * (1 + 1e-6)
 
 
 @given(st.integers(1, 60), st.integers(0, 60), TARGETS)
@@ -80,6 +99,20 @@ def test_a_false_mean_is_shown_no_more_often_than_allowed(draw, mean, n):
 
 
 @pytest.mark.jit_only
+def test_a_false_mean_of_a_population_is_shown_no_more_often_than_allowed():
+    rng, n_repeats, error = np.random.default_rng(0), 2000, 0.05
+    for n, n_all in ((30, 60), (55, 60), (20, 400)):
+        everything = rng.choice([0.0, 0.9, 1.0], n_all, p=[0.4, 0.1, 0.5])
+        samples = [rng.choice(everything, n, replace=False) for _ in range(n_repeats)]
+        mean = everything.mean()
+        n_shown = sum(BETTING.p_value(x, mean, error, n_all) <= error for x in samples)
+        assert 0 < n_shown <= binom.ppf(0.999, n_repeats, error)
+        # What has been drawn is no longer in doubt: bounds are higher than for independent draws.
+        bounds = [[BETTING.lower_bound(x, error, m) for x in samples[:100]] for m in (0, n_all)]
+        assert np.mean(bounds[1]) > np.mean(bounds[0]) + 0.01 * (n > 20)
+
+
+@pytest.mark.jit_only
 def test_an_order_that_depends_on_the_outcomes_breaks_betting():
     # Why policies shuffle: the same outcomes, the good ones first.
     rng, error = np.random.default_rng(0), 0.05
@@ -105,32 +138,6 @@ def test_betting_shows_what_bounds_of_the_range_alone_cannot(draw, target, n):
     hoeffding = loss * np.log(loss / allowed) + (1 - loss) * np.log((1 - loss) / target)
     by_range = np.mean(np.exp(-n * hoeffding) <= error)
     assert shown > by_range + 0.3
-
-
-@pytest.mark.jit_only
-@pytest.mark.parametrize("error", [0.05, 0.0125])
-@pytest.mark.parametrize(
-    ("test", "draw", "target"),
-    [
-        (BETTING, lambda rng, size: rng.beta(93, 7, size), 0.91),
-        (BETTING, lambda rng, size: rng.beta(1.7, 0.3, size), 0.8),
-        (BETTING, lambda rng, size: rng.beta(95, 5, size), 0.9),  # stakes are capped
-        (BINOMIAL, lambda rng, size: (rng.random(size) < 0.85).astype(float), 0.8),
-    ],
-)
-def test_with_as_many_as_needed_the_chances_are_about_even(test, draw, target, error):
-    rng = np.random.default_rng(0)
-    n = int(test.n_needed(draw(rng, 100_000), target, error))
-    shown = [test.p_value(sample, target, error) <= error for sample in draw(rng, (400, n))]
-    assert 0.25 < np.mean(shown) < 0.75
-
-
-@pytest.mark.parametrize("test", [BETTING, BINOMIAL])
-def test_no_number_shows_what_is_not_so(test):
-    outcomes = np.repeat([0.0, 1.0], 10)
-    assert test.n_needed(outcomes, 0.5, 0.05) == np.inf
-    assert test.n_needed(outcomes, 0.6, 0.05) == np.inf
-    assert test.n_needed(outcomes, 0.4, 0.05) < np.inf
 
 
 def test_the_binomial_takes_zeros_and_ones_alone():

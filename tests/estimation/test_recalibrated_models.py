@@ -115,7 +115,7 @@ def test_what_halves_of_folds_teach_is_of_recalibrated_distributions(monkeypatch
 
     seen = []
 
-    def note(estimator, table, found):
+    def note(estimator, table, found, level):
         seen.append((table, found))
         return estimator
 

@@ -225,14 +225,14 @@ class TestRefusals:
 
 
 class TestAwareClassifiers:
-    LISTED = DIST.marginals()
+    LISTED = DIST.listed_marginals()
 
     @pytest.mark.parametrize("settings", [{"decision": "best"}, {"cv": 0.5, "coverage": 0.5}])
     def test_around_sparse_scores(self, settings):
         model = ls.AccuracyAwareClassifier(
             ls.PrecomputedProbabilities(), "f1", random_state=0, **settings
         ).fit(self.LISTED, TRUTH)
-        new = NEW.marginals()
+        new = NEW.listed_marginals()
         predicted = model.predict(new)
         assert is_sparse(predicted)
         assert predicted.shape == NEW_TRUTH.shape
@@ -252,8 +252,8 @@ class TestAwareClassifiers:
         ).fit(self.LISTED, TRUTH)
         assert model.recalibration_.is_kept_
         assert model.recalibration_.temperature_ > 1.15  # the system is overconfident
-        assert model.predict(NEW.marginals()).indices.tolist() == NEW.mode().indices.tolist()
-        assert is_sparse(model.predict_proba(NEW.marginals()))
+        assert model.predict(NEW.listed_marginals()).indices.tolist() == NEW.mode().indices.tolist()
+        assert is_sparse(model.predict_proba(NEW.listed_marginals()))
 
     def test_logits_and_wrong_shapes(self):
         logits = self.LISTED.copy()

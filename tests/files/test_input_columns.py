@@ -150,7 +150,6 @@ def test_roles_are_inferred_without_any_and_are_said():
     assert "i: left out (it counts the rows)" in str(columns)
     assert str(ls.TableColumns()) == "TableColumns()"
     assert clone(columns).roles is None
-    assert columns.columns_read == ["x", "c"]
     assert columns.n_features_in_ == 2
     assert columns.id_column is None
     tags = get_tags(columns).input_tags

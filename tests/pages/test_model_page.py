@@ -281,6 +281,7 @@ def test_the_explorer_says_which_labels_are_better_left_open(model, batch):
     assert "open" not in model.report(P).data["explorer"]["instances"][0]
 
 
+@pytest.mark.filterwarnings("ignore::labelsure.ShiftWarning")
 def test_of_many_labels_those_that_are_shown_have_names(monkeypatch):
     names = [f"label {j}" for j in range(30)]
     model, (P, Y) = make_model(target=None, n=100, names=names), draw(40, 1, names)

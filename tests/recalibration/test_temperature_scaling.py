@@ -62,8 +62,8 @@ def test_independent_labels_and_their_dense_copy_have_one_temperature():
     dist, Y = labelled("independent", temperature=2.0)
     dense = ls.DenseDistribution(dist.probabilities())
     found = [ls.TemperatureScaling().fit(d, Y) for d in (dist, dense)]
-    assert_allclose(found[0].found_temperature_, found[1].found_temperature_, rtol=1e-6)
-    assert_allclose(found[0].gain_, found[1].gain_, atol=1e-7)
+    assert_allclose(found[0].found_temperature_, found[1].found_temperature_, rtol=1e-5)
+    assert_allclose(found[0].gain_, found[1].gain_, atol=1e-6)
 
 
 @pytest.mark.parametrize("truth", [0.3, 2.0])

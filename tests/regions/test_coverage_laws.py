@@ -72,13 +72,34 @@ def distance(counts):
     return kstest(spread, "uniform").pvalue, (share - LAW.cdf(values)).max()
 
 
-@pytest.mark.parametrize(
-    ("model", "score"), [(good, "probability"), (bad, "probability"), (bad, "mass")]
-)
-def test_coverage_has_its_law_whatever_the_model(model, score):
+@pytest.mark.parametrize("model", [good, bad])
+def test_coverage_has_its_law_whatever_the_model(model):
     rng, p, Y = population(1)
-    p_value, _ = distance(covered(model(rng, p), Y, score=score))
+    p_value, _ = distance(covered(model(rng, p), Y))
     assert p_value > 0.001
+
+
+@pytest.mark.parametrize("model", [good, bad])
+def test_masses_cover_at_least_as_often(model):
+    """All modes have the score 0 and tie, so that the law is a bound."""
+    rng, p, Y = population(1)
+    counts = covered(model(rng, p), Y, score="mass")
+    assert distance(counts)[1] < 1.95 / np.sqrt(N_SETS)
+    assert counts.mean() / N_NEW < COVERAGE + 0.05
+
+
+@pytest.mark.parametrize("n_labels", [4, 16])
+def test_instances_that_come_one_at_a_time_are_covered_as_often(n_labels):
+    """Nothing is drawn by where an instance stands in its batch: beyond 14 labels masses are."""
+    rng = np.random.default_rng(7)
+    p = rng.beta(0.3, 1.5, size=(900, n_labels))
+    Y = (rng.random(p.shape) < p).astype(np.int8)
+    dist = ls.IndependentLabels(p)
+    region = ls.LabelsetRegion(0.9, score="mass").fit(dist[:300], Y[:300])
+    together = region.predict(dist[300:]).contains(Y[300:])
+    alone = [region.predict(dist[i]).contains(Y[i : i + 1])[0] for i in range(300, 900)]
+    assert together.tolist() == alone
+    assert np.mean(alone) > 0.86
 
 
 def test_the_test_notices_a_rank_that_is_one_off():

@@ -61,21 +61,17 @@ def test_mass_regions_against_loops(kind, data):
     batch = data.draw(batches(kind, least=1, most=2))
     quantile = data.draw(st.sampled_from([0.05, 0.3, 0.8, 0.99]))
     source = MixedVotes(batch.dist, SHARE) if kind == "table" else batch.dist
-    seed = data.draw(st.integers(0, 100))
-    uniforms = np.random.default_rng(seed).random(len(batch))
-    found = MassScore().log_thresholds(
-        source, np.full(len(batch), quantile), np.random.default_rng(seed)
-    )
+    found = MassScore().log_thresholds(source, np.full(len(batch), quantile), 0)
     for i, P in enumerate(meant(batch)):
-        codes = oracles_regions.mass_region(P, quantile, uniforms[i])
+        codes = oracles_regions.mass_region(P, quantile)
         logs = np.log(np.maximum(P, 1e-320))
         assert [c for c in range(len(P)) if P[c] > 0 and logs[c] >= found[i]] == [
             c for c in codes if P[c] > 0
         ]
     Y = data.draw(predictions(batch))
-    scores = MassScore().score(source, Y, np.random.default_rng(seed))
+    scores = MassScore().score(source, Y, 0)
     for i, P in enumerate(meant(batch)):
-        expected = oracles_regions.mass_score(P, oracles.code_of(Y[i]), uniforms[i])
+        expected = oracles_regions.mass_score(P, oracles.code_of(Y[i]))
         assert scores[i] == pytest.approx(expected, abs=1e-9)
 
 
@@ -91,16 +87,15 @@ def test_mass_regions_by_draws_against_loops(seed, quantile, n_draws):
     with monkeypatch.context() as patched:
         patched.setattr(_limits, "CHEAP_DENSE_LABELS", 2)
         score = MassScore(n_draws)
-        found = score.log_thresholds(dist, np.array([quantile]), np.random.default_rng(seed))
-        generator = np.random.default_rng(seed)
-        drawn = [oracles.code_of(y) for y in dist.sample(n_draws, generator)[0].tolist()]
-        codes = oracles_regions.drawn_mass_region(P, drawn, quantile, generator.random())
-        assert np.flatnonzero(np.log(P) >= found[0]).tolist() == codes
+        found = score.log_thresholds(dist, np.array([quantile]), seed)
+        ((_, logs, _),) = score._ranked(dist, seed)
+        drawn = [int(np.argmin(np.abs(np.log(P) - log))) for log in logs[0]]  # or one as probable
         # A labelset is in the region if, with the same draws, its score is at most the quantile.
         for code in range(8):
             y = np.array([oracles.all_labelsets(3)[code]], dtype=np.int8)
-            own = score.score(dist, y, np.random.default_rng(seed))
-            assert (own[0] <= quantile) == (code in codes)
+            expected = oracles_regions.drawn_mass_score(P, drawn, code)
+            assert score.score(dist, y, seed)[0] == pytest.approx(expected)
+            assert (np.log(P[code]) >= found[0]) == (expected <= quantile)
 
 
 @for_each_kind
@@ -200,7 +195,7 @@ def test_recall_and_precision(score):
     right = (certain & new).sum(axis=1)[has] / certain.sum(axis=1)[has]
     assert right.mean() > 0.78
     assert certain.any()
-    assert "80.0% of the certain ones are right" in str(region)
+    assert "at least 80.0% are right, averaged over instances that have any" in str(region)
     marginals = truth[1500:].marginals()
     assert_array_equal(certain, marginals >= region.certain_from_)
     if score == "marginal":
@@ -347,6 +342,15 @@ def test_flips_of_one_labelset_show_that_all_labels_are_open(monkeypatch):
             )
             assert found[i] == expected
     assert not _find_open(ls.IndependentLabels([[0.5]]), np.array([-50.0])).any()
+
+
+@pytest.mark.parametrize("score", ["probability", "mass"])
+def test_a_region_without_a_seed(score):
+    rng = np.random.default_rng(0)
+    dist = ls.IndependentLabels(rng.random((80, 3)))
+    Y = dist.sample(1, random_state=1)[:, 0]
+    region = ls.LabelsetRegion(coverage=0.8, score=score, random_state=None).fit(dist, Y)
+    assert region.predict(dist).values.shape == (80, 3)
 
 
 def test_answers_are_shown_on_one_line():

@@ -430,7 +430,7 @@ def test_a_model_that_changes_during_a_run(new, tmp_path):
 
 
 def test_what_a_model_raises_names_the_rows(model_file, new, tmp_path, monkeypatch):
-    def fail(self, X, k):
+    def fail(self, X, k, shift):
         raise RuntimeError("out of luck")
 
     monkeypatch.setattr(ls.AccuracyAwareClassifier, "assess", fail)

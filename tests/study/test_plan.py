@@ -94,7 +94,22 @@ TOP_LEVEL = [
     ('engine = "dens"', r"Unknown engine 'dens'. Did you mean 'dense'\?"),
     ("name = 3", r"`name` of the plan must be a string, got 3"),
     ("description = 3", r"`description` of the plan must be a string, got 3"),
-    ("datasets = 3 3", r"Plan 'mine': this is not TOML"),
+    ("datasets = 3 3", r"Plan 'mine': this is not TOML that can be read: "),
+    pytest.param(
+        "seed = " + "9" * 5000,
+        r"Plan 'mine': this is not TOML that can be read: .*4300 digits",
+        id="digits",
+    ),
+    pytest.param(
+        "seed = " + "[" * 5000,
+        r"Plan 'mine': this is not TOML that can be read: .*recursion",
+        id="lists",
+    ),
+    pytest.param(
+        "seed" + ".x" * 2000 + " = 1",
+        r"Plan 'mine': its tables are nested too deeply. Flatten it",
+        id="dots",
+    ),
 ]
 
 

@@ -8,27 +8,51 @@ from labelsure._kernels.compiling import kernel
 
 
 @kernel
-def largest_log_capital(outcomes, target, cap, log_goal, stakes, step):
+def largest_log_capital(outcomes, n_all, target, cap, log_goal, stakes, step):
     """Return the logarithm of the largest capital on the way, from 1 at the start.
+
+    `n_all` is 0 for independent draws, and else the size of the population that outcomes were
+    drawn from without replacement. If its mean is the target, the mean of what is left before
+    draw i (from 0) is (n_all * target - sum so far) / (n_all - i): that is what is bet against.
 
     `stakes[k]` is the stake, in standard deviations of what is to come, of a capital that is still
     a factor exp(k * step) away from the goal. At most `cap` of the capital can be lost at once.
     """
     n = outcomes.size
-    log_capital = largest = 0.0
+    log_capital = largest = seen = 0.0
     # Mean and variance of the outcomes so far, begun as by one outcome of a fair coin.
     total, squares, count = 0.5, 0.25, 1.0
     for i in range(n):
         distance = log_goal - log_capital
         if distance <= 0.0:
             break
-        place = min(distance / step, stakes.size - 1.001)
-        k = int(place)
-        stake = stakes[k] + (place - k) * (stakes[k + 1] - stakes[k])
-        stake = min(stake / np.sqrt(max((n - i) * squares / count, 1e-300)), cap / target)
-        log_capital += np.log1p(stake * (outcomes[i] - target))
-        largest = max(largest, log_capital)
+        rest, n_left = target, float(n - i)
+        if n_all > 0:
+            rest = (n_all * target - seen) / (n_all - i)
+            # Of Y_i = (sum - i * target) / (n_all - i), a martingale at the target, in units of
+            # one draw: later draws move it more.
+            n_left *= (n_all - i) / (n_all - n + 1)
+        if rest <= 0.0:
+            return np.inf  # the sum so far is more than a population of this mean has
+        if rest < 1.0:  # else no outcome can win
+            place = min(distance / step, stakes.size - 1.001)
+            k = int(place)
+            stake = stakes[k] + (place - k) * (stakes[k + 1] - stakes[k])
+            stake = min(stake / np.sqrt(max(n_left * squares / count, 1e-300)), cap / rest)
+            log_capital += np.log1p(stake * (outcomes[i] - rest))
+            largest = max(largest, log_capital)
+        seen += outcomes[i]
         total += outcomes[i]
         count += 1.0
         squares += (outcomes[i] - total / count) ** 2
     return largest
+
+
+@kernel
+def count_shown(outcomes, n_all, n_targets, log_needed, cap, log_goal, stakes, step):
+    """Return up to how many of the targets k / n_targets, k = 1, 2, ..., all are shown."""
+    for k in range(1, n_targets):
+        capital = largest_log_capital(outcomes, n_all, k / n_targets, cap, log_goal, stakes, step)
+        if capital < log_needed:
+            return k - 1
+    return n_targets - 1

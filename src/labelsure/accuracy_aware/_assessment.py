@@ -12,7 +12,7 @@ from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution, check_shown, make_table
-from labelsure.estimation import AccuracyEstimator
+from labelsure.estimation import AccuracyEstimator, ShiftTest, keep_marginals, say_shift
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
@@ -42,6 +42,11 @@ class Assessment:
         (n,) why, in a few words.
     region
         Certain and possible labels, where the model has a region.
+    shift
+        The `ShiftTest` of the whole batch, where there was one.
+    untested
+        Why the batch was not compared with the calibration set; empty where it was, and where
+        nobody asked.
     """
 
     distribution: LabelsetDistribution
@@ -51,6 +56,8 @@ class Assessment:
     accepted: Mask | None
     reason: NDArray[Any]
     region: RegionLabelsets | None = None
+    shift: ShiftTest | None = None
+    untested: str = ""
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -131,7 +138,8 @@ class Assessment:
         accepted = "no target or coverage was set"
         if self.accepted is not None:
             accepted = f"{int(self.accepted.sum()):,} accepted"
-        return f"{n_predictions}, mean estimated accuracy {mean:.3f}; {accepted}."
+        said = f"{n_predictions}, mean estimated accuracy {mean:.3f}; {accepted}."
+        return " ".join(filter(None, (said, say_shift(self.shift, self.untested))))
 
     def __repr__(self) -> str:
         n_accepted = None if self.accepted is None else int(self.accepted.sum())
@@ -148,6 +156,8 @@ def assess_predictions(
     policy: AcceptPolicy | None,
     region: LabelsetRegion | None = None,
     k: int = 0,
+    *,
+    tests_shift: bool = True,
 ) -> Assessment:
     """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
 
@@ -164,14 +174,23 @@ def assess_predictions(
     k
         How many of the most probable labelsets `to_frame` will be asked for: they and the
         probability of each label are found in the same sweep. 0 leaves them for later.
+    tests_shift
+        Whether the batch is compared with the calibration set.
     """
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
         dist = dist.keep_top(n_shown)
+    elif tests_shift and estimator.can_compare:
+        dist = keep_marginals(dist)
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )
-    return assess_table(dist, table, estimator, policy, region)
+    found = assess_table(dist, table, estimator, policy, region)
+    if not tests_shift:
+        return found
+    view = estimator.view_table(dist, table) if estimator.can_compare else None
+    test, untested = estimator.compare_with_calibration(view)
+    return replace(found, shift=test, untested=untested)
 
 
 def assess_table(

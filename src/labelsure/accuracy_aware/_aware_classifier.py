@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from labelsure.accuracy_aware._model_card import (
 from labelsure.accuracy_aware._parameters import check_parameters
 from labelsure.accuracy_aware._policy_fit import fit_policy, make_policy, require_policy
 from labelsure.accuracy_aware._region_fit import fit_region
+from labelsure.accuracy_aware._seen_rows import is_fitted_elsewhere
 from labelsure.accuracy_aware._training_data import (
     TrainingData,
     innermost,
@@ -46,6 +47,7 @@ from labelsure.classifiers import (
 )
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution
+from labelsure.errors import unknown_name
 from labelsure.estimation import AccuracyEstimator, BatchSettings, BatchSums, Estimate
 from labelsure.labelset_rows import as_table
 from labelsure.labelsets import (
@@ -280,8 +282,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return self.accuracy_estimator_.predict(*self.predict_all(X))
 
     def accept(self, X: Any) -> Mask:
-        """Return which predictions the policy accepts, (n,); needs a target or a coverage."""
-        return require_policy(self).accept(self.predict_accuracy(X))
+        """Return which predictions the policy accepts, (n,); needs a target or a coverage.
+
+        It warns (`ShiftWarning`) of instances that are not like the calibration set.
+        """
+        policy, judge = require_policy(self), self.accuracy_estimator_
+        found = assess_predictions(*self.predict_all(X), judge, policy)
+        return cast(Mask, found.accepted)
 
     def estimate(self, X: Any, **settings: Unpack[BatchSettings]) -> Estimate:
         """Return the mean accuracy of a batch; settings as of `AccuracyEstimator.estimate`."""
@@ -301,15 +308,26 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         level = self.level if level is None else level
         return self.accuracy_estimator_.estimate_labels(*self.predict_all(X), level=level)
 
-    def assess(self, X: Any, *, k: int = 0) -> Assessment:
+    def assess(self, X: Any, *, k: int = 0, shift: str = "test") -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
 
-        `to_frame` of what it returns is a table with the index of X. With k >= 1, what that shows
-        of k labelsets and of each label is found in the same sweep.
+        `to_frame` of what it returns is a table with the index of X.
+
+        Parameters
+        ----------
+        X
+            Instances.
+        k
+            What `to_frame` shows of k labelsets and of each label is found in the same sweep.
+        shift
+            "test" compares X with the calibration set, and warns (`ShiftWarning`) if it is not
+            alike; "ignore" does not, e.g. for one of many parts of a batch.
         """
+        if shift not in ("test", "ignore"):
+            raise unknown_name("shift", shift, ("test", "ignore"))
         dist, decisions = self.predict_all(X)
         judges = self.accuracy_estimator_, self.policy_, self.region_
-        return assess_predictions(dist, decisions, *judges, k)
+        return assess_predictions(dist, decisions, *judges, k, tests_shift=shift == "test")
 
     def report(
         self,
@@ -358,7 +376,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def summary_(self) -> str:
         """What the policy accepts, and whether that is guaranteed, in words."""
         check_is_fitted(self, "accuracy_estimator_")
-        return describe_policy(self.policy_, self.guaranteed_)
+        elsewhere = is_fitted_elsewhere(self.estimator_)
+        return describe_policy(self.policy_, self.guaranteed_, elsewhere)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where scikit-learn's metadata routing takes what is passed to `fit`."""

@@ -16,9 +16,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from labelsure._typing import Indices, LabelNames, Labelsets
+from labelsure.accuracy_aware._seen_rows import (
+    is_fitted_elsewhere,
+    warn_of_perfection,
+    warn_of_shared_rows,
+)
 from labelsure.accuracy_aware._training_data import TrainingData
 from labelsure.accuracy_aware._training_gain import HalfTrained
-from labelsure.classifiers import LabelsetClassifier
+from labelsure.classifiers import LabelsetClassifier, name_missing_classes
 from labelsure.distributions import LabelsetDistribution, make_random_state
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation import LabelsetFrequencies
@@ -106,7 +111,8 @@ class WrappedModel:
         if isinstance(estimator, LabelsetClassifier) and not data.params:
             return estimator.fit_checked(X, data.Y[rows], self.label_names)
         params = _check_method_params(data.X, data.params, rows)
-        return estimator.fit(X, _safe_indexing(data.y, rows), **params)
+        with name_missing_classes(estimator, data.Y[rows], self.label_names):
+            return estimator.fit(X, _safe_indexing(data.y, rows), **params)
 
     def predict(
         self, fitted: Any, data: TrainingData, rows: Indices, training: Indices
@@ -247,6 +253,8 @@ def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -
     """Score every instance by a model that was fitted to others."""
     # All folds are made first: what a splitter refuses should not cost a fit.
     folds = _make_folds(data, cv, seed)
+    if folds:
+        warn_of_shared_rows(data, *folds[0])
     n_training = data.n_samples
     fitted = model.fit(data, np.arange(n_training))
     predicted = (model.predict(model.fit(data, train), data, test, train) for train, test in folds)
@@ -264,6 +272,7 @@ def _hold_out(
     order = make_random_state(seed).permutation(data.n_samples)
     n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, needs_half)
     training = order[n_held_out:]
+    warn_of_shared_rows(data, training, order[:n_held_out])
     fitted = model.fit(data, training)
     n_first = n_held_out // 2 if needs_half else n_held_out
     predicted = model.predict(fitted, data, order[:n_first], training)
@@ -272,6 +281,8 @@ def _hold_out(
     if needs_half:  # by instances that are new to the recalibration as well
         predicted = model.predict(fitted, data, order[n_first:n_held_out], training)
         second = model.score(predicted, data, recalibration)
+    if is_fitted_elsewhere(fitted):
+        warn_of_perfection(first, data.Y.shape[1])
     seen = model.count_labelsets(data, training)
     return Calibration(fitted, len(training), first, second, True, None, recalibration, seen)
 

@@ -248,7 +248,9 @@ def describe_region(model: Any) -> str | None:
     return None if model.region_ is None else str(model.region_.message_)
 
 
-def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
+def describe_policy(
+    policy: AcceptPolicy | None, guaranteed: bool, fitted_elsewhere: bool = False
+) -> str:
     """Return what a policy accepts, and whether that is guaranteed, in words.
 
     Parameters
@@ -257,6 +259,8 @@ def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
         Fitted, or None.
     guaranteed
         Whether what it says holds with probability `level`.
+    fitted_elsewhere
+        Whether the model was fitted before, to instances that nobody here has seen.
     """
     if policy is None:
         return "There is no target and no coverage, so no prediction is accepted or refused."
@@ -264,7 +268,12 @@ def describe_policy(policy: AcceptPolicy | None, guaranteed: bool) -> str:
     if not policy.reached_:
         return message
     if guaranteed:
-        return f"{message} This is guaranteed: the policy had instances of its own."
+        given = (
+            "if the model was not trained on the policy's instances, which cannot be seen here"
+            if fitted_elsewhere
+            else "the policy had instances of its own"
+        )
+        return f"{message} This is guaranteed{' ' if fitted_elsewhere else ': '}{given}."
     return (
         f"{message} This is to be expected, but not guaranteed: by cross-fitting all instances "
         "serve every purpose. Hold some out for the policy, e.g. by cv=0.4."

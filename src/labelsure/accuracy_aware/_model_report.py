@@ -14,7 +14,14 @@ from labelsure.accuracy_aware._assessment import assess_table
 from labelsure.accuracy_aware._report_explorer import InstanceSample
 from labelsure.accuracy_aware._report_totals import BatchTotals
 from labelsure.distributions import LabelsetDistribution
-from labelsure.estimation import BatchSums, Estimate, Reliability, reliability
+from labelsure.estimation import (
+    BatchSums,
+    Estimate,
+    Reliability,
+    ViewSample,
+    reliability,
+    say_shift,
+)
 from labelsure.metrics import METRICS, Metric, get_metric
 from labelsure.score_table import ScoreTable
 
@@ -81,6 +88,7 @@ class _Batches:
         self.compared: list[tuple[Floats, Floats]] = []  # estimated and actual accuracies
         self.sample = InstanceSample(metrics, model.empty, model.n_labels_, open_cost=open_cost)
         self.totals: BatchTotals | None = None
+        self.viewed = ViewSample()
 
     def add(
         self, dist: LabelsetDistribution, Y_pred: Labelsets | None, Y_true: Labelsets | None
@@ -105,6 +113,9 @@ class _Batches:
             )
         self.totals.add(dist, table, found.accuracy, Y_true)
         self.sample.add(found, Y_true)
+        if estimator.can_compare:
+            rows, keys = self.viewed.draw(len(dist))
+            self.viewed.add(estimator.view_table(dist, table, rows), keys)
         sums = estimator.sum_up(table)
         self.sums = sums if self.sums is None else self.sums + sums
         if Y_true is not None:
@@ -114,7 +125,9 @@ class _Batches:
         totals, sums = self.totals, self.sums
         assert totals is not None
         assert sums is not None
-        estimate = self.model.accuracy_estimator_.estimate_sums(sums, level=self.model.level)
+        estimator = self.model.accuracy_estimator_
+        estimate = estimator.estimate_sums(sums, level=self.model.level)
+        test, untested = estimator.compare_with_calibration(self.viewed.view)
         described: dict[str, Any] = {
             "batch": {
                 "n_instances": totals.n_instances,
@@ -128,6 +141,10 @@ class _Batches:
             "confusions": totals.describe_confusions(),
             "tiles": _make_tiles(estimate, totals, metric, self.model),
             "sentences": [str(estimate)],
+            "shift": {
+                "found": test is not None and test.found,
+                "sentence": say_shift(test, untested),
+            },
         }
         if totals.has_truth:
             estimated, actual = (np.concatenate(part) for part in zip(*self.compared, strict=True))

@@ -2,7 +2,11 @@
 
 from labelsure._storage import name_classes_publicly
 from labelsure.classifiers._adapters import as_distribution, without_probabilities
-from labelsure.classifiers._base_learners import check_takes_weights, find_weight_argument
+from labelsure.classifiers._base_learners import (
+    check_takes_weights,
+    find_weight_argument,
+    name_missing_classes,
+)
 from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
@@ -41,6 +45,7 @@ __all__ = [
     "check_takes_weights",
     "find_weight_argument",
     "index_of_batch",
+    "name_missing_classes",
     "read_classes",
     "read_truth",
     "weighted_mean",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +25,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._processes import count_workers
-from labelsure._typing import Floats, Labelsets
+from labelsure._storage import first_line
+from labelsure._typing import Floats, LabelNames, Labelsets
 from labelsure.errors import InputError
+from labelsure.labelset_rows import show_names
 
 Features = Any
 """An (n, d) float64 array or csr matrix."""
@@ -33,6 +36,7 @@ Features = Any
 MAX_ITERATIONS = 1000  # of the default learner; scikit-learn's 100 are too few for raw features
 PAIR_TOLERANCE = 1e-4  # of a sum of two probabilities: float32 outputs are rounded
 MAX_SEED = np.iinfo(np.int32).max
+N_NAMED = 5  # labels that an error names
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,27 @@ def fit_smoothed_prior(
     return learner.fit(np.zeros((2, n_features)), [0, 1], sample_weight=counts + 1)
 
 
+@contextmanager
+def name_missing_classes(estimator: Any, Y: Any, label_names: LabelNames) -> Iterator[None]:
+    """Name the labels that have one value in Y where an estimator cannot be fitted to it."""
+    try:
+        yield
+    except ValueError as error:
+        array = np.asarray(Y.toarray() if hasattr(Y, "toarray") else Y)
+        array = array.reshape(len(array), -1)
+        single = np.flatnonzero((array == array[:1]).all(axis=0))
+        if isinstance(error, InputError) or not single.size:
+            raise
+        names = show_names(label_names, single[:N_NAMED].tolist())
+        more = f" and {single.size - N_NAMED} more" if single.size > N_NAMED else ""
+        raise InputError(
+            f"`{type(estimator).__name__}` must be fitted to both values of every label, but "
+            f"{', '.join(map(repr, names))}{more} has a single one in the {len(array)} instances "
+            f"of this training part ({first_line(error)}) Drop the label, choose folds that keep "
+            "it, or use a learner that takes one class."
+        ) from error
+
+
 def positive_probability(learner: Any, features: Features) -> Floats:
     """Return P(label = 1) by the learner's own `predict_proba`, (n,)."""
     return read_positive_column(learner.predict_proba(features), learner.classes_)
@@ -228,14 +253,16 @@ def read_positive_column(probabilities: Any, classes: Any, label: int = 0) -> Fl
 
 
 def _classes_of_columns(columns: NDArray[Any], known: list[Any], label: int) -> list[int]:
-    """Return 0 and 1 for two columns that sum to one, whatever the learner reports.
+    """Return the classes of two columns that sum to one, where the learner reports one class.
 
-    CatBoost's MultiLogloss reports the number of its only label, 0, as the classes of the two
-    columns P(y = 0) and P(y = 1).
+    Of a label that was always 1 in training, boosted trees and networks have `classes_` [1] and the
+    columns P(y = 1) and a remainder. CatBoost's MultiLogloss reports the number of its only label,
+    0, for the columns P(y = 0) and P(y = 1). What saw the class 1 alone predicts it.
     """
     is_pair = columns.ndim == 2 and columns.shape[1] == 2
     if is_pair and np.allclose(columns.sum(axis=1), 1, rtol=0, atol=PAIR_TOLERANCE):
-        return [0, 1]
+        is_first = known == [1] and columns[:, 0].sum() >= columns[:, 1].sum()
+        return [1, 0] if is_first else [0, 1]
     raise InputError(
         f"The probabilities of label {label} must have one column for each of its classes {known}, "
         f"got shape {columns.shape}. Use a learner whose `predict_proba` fits its `classes_`, or "

@@ -288,7 +288,9 @@ def _bootstrap(
     Fewer rows are faster to fit on. A pipeline's first steps would not see the weights, so its
     rows are repeated.
     """
-    share = None if sample_weight is None else sample_weight / sample_weight.sum()
+    share = None  # equal weights draw the same rows as none
+    if sample_weight is not None and (sample_weight != sample_weight[0]).any():
+        share = sample_weight / sample_weight.sum()
     drawn = np.sort(generator.choice(n_rows, size=n_rows, p=share))
     if find_weight_argument(learner) != "sample_weight" or hasattr(learner, "steps"):
         return drawn, None

@@ -20,7 +20,7 @@ from labelsure.classifiers._base_learners import (
     check_learner,
     check_takes_weights,
 )
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelset_rows import (
     MAX_WRITTEN_NAMES,
@@ -154,9 +154,12 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         Returns
         -------
         numpy.ndarray of shape (n, L); where y was a vector in `fit`, the probabilities of its two
-        classes, (n, 2)
+        classes, (n, 2). Of very many labels the listed ones, sparse
         """
-        marginals = self.predict_distribution(X).marginals()
+        dist = self.predict_distribution(X)
+        if isinstance(dist, SparseIndependentLabels):
+            return dist.listed_marginals()
+        marginals = dist.marginals()
         if isinstance(self.classes_, list):
             return marginals
         return np.column_stack([1 - marginals[:, 0], marginals[:, 0]])
@@ -320,6 +323,8 @@ def order_like(y: Any, X: Any) -> Any:
     """Return y as a table or an array, with its rows in the order of X where both have an index."""
     order = align_rows(index_of(y), index_of(X), name="y", beside="`X`")
     y = as_table(y)
+    if hasattr(y, "__array__") and not hasattr(y, "index"):
+        y = np.asarray(y)  # of any library that is like NumPy
     return y if order is None else _safe_indexing(y, order)
 
 
@@ -364,8 +369,6 @@ def read_truth(
             "target y is None. Probabilities without a truth are for `as_distribution`."
         )
     y = order_like(y, X)
-    if hasattr(y, "__array__") and not hasattr(y, "index"):
-        y = np.asarray(y)  # of any library that is like NumPy
     if is_vector(y):
         targets = read_targets(_check_y(y))
         return replace(targets, label_names=read_label_names(y, 1))
@@ -374,7 +377,7 @@ def read_truth(
     if frozen or given.sets is not None:
         names = label_names or names
         names = names if settled or given.sets is None else given.listed_names
-    rows = given.to_rows(names, beside="what predicts them", sparse=sparse)
+    rows = given.to_rows(names, beside="the model", sparse=sparse)
     kind = y.dtype if isinstance(y, np.ndarray) else np.dtype(np.int64)
     dtype = kind if kind.kind in "biuf" else np.dtype(np.int64)
     make_classes = classes_of_sparse if sparse else _classes_of_labelsets

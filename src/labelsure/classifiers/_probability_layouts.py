@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from labelsure import distributions
 from labelsure._typing import Floats, Names
@@ -31,6 +32,19 @@ from labelsure.named_labelsets import order_columns
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
 
+
+N_LOGITS = 20
+"""From so many logits within [0, 1] on there is a warning: 0 of 516 batches of 30 rows had it."""
+
+MIN_HARD_ROWS = 10
+"""Rows that must all be 0 or 1 before a batch counts as predicted labels."""
+
+N_COMPARED, MIN_OPPOSITE = 50, 10
+"""Rows whose probabilities are held against the model's own predictions, and how many of these must
+say the opposite: models that predict at random do so in about half."""
+
+UNSURE = 0.02
+"""Probabilities nearer to 0 or 1 are compared: thresholds of a model's own are seldom there."""
 
 LISTED_KINDS = ("marginal", "logit")
 """Of these a sparse matrix lists some labels, and all others have the floor."""
@@ -72,9 +86,13 @@ def wrap_probabilities(
     else:
         source, label_names = order_columns(source, label_names, name.strip("`"))
     cleaned = _clean(source, kind, name)
+    if kind == "logit":
+        _warn_of_probabilities(cleaned)
     dist = distributions.as_distribution(cleaned, kind=kind, label_names=label_names)
     if isinstance(dist, IndependentLabels):
         warn_of_suspect_marginals(dist)
+        if kind == "marginal":
+            _warn_of_hard_predictions(dist)
     return dist
 
 
@@ -108,9 +126,37 @@ def wrap_model_probabilities(model: Any, X: Any, label_names: Names = None) -> I
         )
     cleaned = _clean(marginals, "marginal", f"The probabilities of {type(model).__name__}")
     dist = IndependentLabels(clip_certain(cleaned), label_names)
+    _hold_against_predictions(model, X, dist)
     single = [] if classes is None else labels_with_one_class(columns, classes)
     warn_of_suspect_marginals(dist, single)
     return dist
+
+
+def _hold_against_predictions(model: Any, X: Any, dist: IndependentLabels) -> None:
+    """Warn of labels of which the model's own `predict` says the opposite of what was read."""
+    n_rows = min(len(dist), N_COMPARED)
+    if n_rows == 0 or not hasattr(model, "predict"):
+        return
+    try:
+        predicted = np.asarray(model.predict(_safe_indexing(X, np.arange(n_rows))))
+    except Exception:  # whatever X is, rows of it are no instances for this model
+        return
+    if predicted.size != n_rows * dist.n_labels or predicted.dtype.kind not in "biuf":
+        return
+    p = dist[:n_rows].marginals()
+    is_sure = np.abs(p - 0.5) > 0.5 - UNSURE
+    is_opposite = is_sure & ((p > 0.5) != (predicted.reshape(p.shape) == 1))
+    n_opposite, n_sure = is_opposite.sum(axis=0), is_sure.sum(axis=0)
+    labels = np.flatnonzero((n_opposite >= MIN_OPPOSITE) & (n_opposite >= 0.9 * n_sure))
+    if labels.size:
+        warn(
+            f"`predict` of {type(model).__name__} says the opposite of the probability of "
+            f"{_name_some(dist, labels.tolist())} in nearly all rows where that is below "
+            f"{UNSURE} or above {1 - UNSURE}: the columns of `predict_proba` are not what they are "
+            "taken for (then pass the probabilities P(y_j = 1) without `X`), or the thresholds of "
+            "`predict` are far from 0.5.",
+            ProbabilityWarning,
+        )
 
 
 def _split_into_labels(model: Any, X: Any, probabilities: Any) -> tuple[Any, Sequence[Any] | None]:
@@ -236,7 +282,7 @@ def warn_of_suspect_marginals(dist: LabelsetDistribution, single_class: Sequence
         Labels that had a single class in training; of these one row is enough to warn.
     """
     constant = set(single_class)
-    if len(dist) > 1:
+    if len(dist) > 1 and not dist.sparse_rows:
         # Two rows clear nearly every label and every matrix; only the others are read as a whole.
         head = dist[:2].marginals()
         is_certain = np.isin(clip_certain(head[0]), clip_certain(np.array([0.0, 1.0])))
@@ -260,16 +306,46 @@ def warn_of_constant_labels(dist: LabelsetDistribution, labels: Sequence[int]) -
     labels
         Their positions, at least one.
     """
-    names = [repr(name) for name in show_names(dist.label_names, labels)]
-    shown = ", ".join(names[:N_LISTED])
-    more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
     warn(
-        f"The probability of {shown}{more} is 0 or 1, to seven digits, in every row: the "
-        "label had a single "
-        "class in training, or the columns are not what they are taken for. Such a label counts "
-        "as all but certain; drop it, or smooth its probability.",
+        f"The probability of {_name_some(dist, labels)} is 0 or 1, to seven digits, in every row: "
+        "the label had a single class in training, or the columns are not what they are taken for. "
+        "Such a label counts as all but certain; drop it, or smooth its probability.",
         ProbabilityWarning,
     )
+
+
+def _warn_of_probabilities(logits: Any) -> None:
+    """Warn of logits that all lie within [0, 1], as those of no model do that has seen labels."""
+    values = np.asarray(logits)
+    if values.size >= N_LOGITS and values.min() >= 0 and values.max() <= 1:
+        warn(
+            f"All {values.size} logits lie within [0, 1], which probabilities do: as logits they "
+            'would all be above 0.5. If they are probabilities, pass kind="marginal".',
+            ProbabilityWarning,
+        )
+
+
+def _warn_of_hard_predictions(dist: IndependentLabels) -> None:
+    """Warn where every probability is 0 or 1, and not the same in every row."""
+    if len(dist) < MIN_HARD_ROWS:
+        return
+    certain = clip_certain(np.array([0.0, 1.0]))
+    if not np.isin(clip_certain(dist[:MIN_HARD_ROWS].marginals()), certain).all():
+        return
+    marginals = dist.marginals()
+    if np.isin(clip_certain(marginals), certain).all() and (marginals != marginals[:1]).any():
+        warn(
+            "Every probability is 0 or 1: these are predicted labels, which do not say how sure "
+            "the model is. Pass the output of `predict_proba`, or several votes for each instance "
+            "(`LabelsetTable.from_samples`).",
+            ProbabilityWarning,
+        )
+
+
+def _name_some(dist: LabelsetDistribution, labels: Sequence[int]) -> str:
+    names = [repr(name) for name in show_names(dist.label_names, labels)]
+    more = f" and {len(names) - N_LISTED} more" if len(names) > N_LISTED else ""
+    return ", ".join(names[:N_LISTED]) + more
 
 
 def _warn_of_softmax(n_labels: int) -> None:

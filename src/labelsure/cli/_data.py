@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure._storage import expand_path
 from labelsure.cli._console import make_console
 
 if TYPE_CHECKING:
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
 data_app = typer.Typer(help="List, describe and fetch data sets.", rich_markup_mode="rich")
 
 Name = Annotated[str, typer.Argument(help="One of `labelsure data list`.", metavar="NAME")]
-NameOrFolder = Annotated[
-    str,
-    typer.Argument(
-        help="One of `labelsure data list`, or a folder of sparse text files.", metavar="NAME"
-    ),
-]
 Folder = Annotated[
     Path | None, typer.Option("--data", help="A folder with ARFF files to look into first.")
 ]
@@ -52,23 +45,16 @@ def list_sets(data: Folder = None, as_json: AsJson = False) -> None:
 
 
 @data_app.command("info")
-def info(name: NameOrFolder, data: Folder = None, as_json: AsJson = False) -> None:
-    """Load a data set and describe it: one that has a name, or a folder with very many labels.
+def info(name: Name, data: Folder = None, as_json: AsJson = False) -> None:
+    """Load a data set and describe it.
 
-    The folder has text files as the extreme-classification repository has them.
-
-    [bold]Examples[/bold]
+    [bold]Example[/bold]
 
     labelsure data info digits
-
-    labelsure data info Eurlex-4K
     """
-    from labelsure.datasets import list_datasets, load_dataset, read_extreme_folder
+    from labelsure.datasets import load_dataset
 
-    if expand_path(name).is_dir() and name.lower() not in list_datasets(data):
-        _describe_parts(name, read_extreme_folder(name), as_json)
-    else:
-        _describe(load_dataset(name, data), as_json)
+    _describe(load_dataset(name, data), as_json)
 
 
 @data_app.command("fetch")
@@ -102,36 +88,6 @@ def _describe(data: Dataset, as_json: bool) -> None:
         return
     for key, value in described.items():
         print(f"{key:18} {_as_text(value)}")
-
-
-def _describe_parts(folder: str, parts: dict[str, Dataset], as_json: bool) -> None:
-    described = [{"part": part, **_count_sparse(data)} for part, data in parts.items()]
-    if as_json:
-        print(json.dumps({"folder": folder, "parts": described}, indent=2))
-        return
-    from rich.table import Table
-
-    table = Table("", *parts)
-    for key in [key for key in described[0] if key not in ("part", "checksum")]:
-        table.add_row(key, *(_as_text(part[key]) for part in described))
-    make_console().print(table)
-
-
-def _count_sparse(data: Dataset) -> dict[str, Any]:
-    """Return numbers only: the names of very many labels say nothing."""
-    n_true = data.Y.nnz
-    n_occurring = len(set(data.Y.indices.tolist()))
-    return {
-        "source": data.source,
-        "checksum": data.checksum,
-        "n_samples": data.n_samples,
-        "n_features": data.n_features,
-        "n_labels": data.n_labels,
-        "labels_that_occur": n_occurring,
-        "labels_per_instance": n_true / data.n_samples,
-        "instances_per_label": n_true / max(n_occurring, 1),
-        "features_per_instance": data.X.nnz / data.n_samples,
-    }
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:

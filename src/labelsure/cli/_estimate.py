@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from labelsure.estimation import Estimate
     from labelsure.scoring import FileSums
 
-NOT_COMPARED = (
-    "Not compared with the labelled instances: the rows are too few, or the model was made by "
-    "folds (`train --cv 0.4` holds instances out, to which rows can be compared)."
-)
 LABELS_ADVICE = (
     "Labels of rows drawn at random give an interval that holds whatever has changed: `labelsure "
     "score --audit` draws rows; give their labels by `--truth`. Rows that somebody chose instead "
@@ -97,7 +93,7 @@ def estimate(
     if as_json:
         print(json.dumps(_as_json(parts), indent=2))
     else:
-        _print(parts, shift, has_labels=truth is not None)
+        _print(parts, has_labels=truth is not None)
 
 
 def _describe(found: FileSums, level: float | None, shift: str, population: bool) -> dict[str, Any]:
@@ -116,14 +112,14 @@ def _describe(found: FileSums, level: float | None, shift: str, population: bool
     return parts
 
 
-def _print(parts: dict[str, Any], shift: str, *, has_labels: bool) -> None:
+def _print(parts: dict[str, Any], *, has_labels: bool) -> None:
+    from labelsure.estimation import say_shift
+
     console = make_console()
     plain: Estimate = parts["estimate"]
     console.print(str(plain))
-    if shift == "test" and not has_labels:
-        found = NOT_COMPARED if plain.shift is None else str(plain.shift)
-        is_doubtful = plain.shift is not None and plain.shift.found
-        console.print(f"Do not rely on this. {found}" if is_doubtful else found)
+    if plain.shift is not None:
+        console.print(say_shift(plain.shift, ""))
     if parts["weighted"] is not None:
         console.print(f"By labelled instances like these: {parts['weighted']}")
     if parts["refusal"] is not None:

@@ -63,23 +63,29 @@ def report(
     if subject.is_dir():
         page = _report_study(subject, given=bool(inputs or truth))
     else:
+        from labelsure._warnings import hold_warnings
+        from labelsure.errors import ShiftWarning
         from labelsure.scoring import report_files
         from labelsure.table_files import UNIT_ROWS
 
-        page = report_files(
-            subject,
-            inputs or [],
-            truth=truth,
-            label_column=label_column,
-            sep=sep,
-            id_column=id_column,
-            title=title,
-            open_cost=open_cost,
-            rows_per_unit=rows_per_unit or UNIT_ROWS,
-            trust=trust or (),
-        )
+        with hold_warnings(ShiftWarning):  # it is printed
+            page = report_files(
+                subject,
+                inputs or [],
+                truth=truth,
+                label_column=label_column,
+                sep=sep,
+                id_column=id_column,
+                title=title,
+                open_cost=open_cost,
+                rows_per_unit=rows_per_unit or UNIT_ROWS,
+                trust=trust or (),
+            )
     page.save(place)
-    print(f"Report {out}", file=sys.stderr if str(out) == STDOUT else sys.stdout)
+    stream = sys.stderr if str(out) == STDOUT else sys.stdout
+    if "shift" in page.data:
+        print(page.data["shift"]["sentence"], file=stream)
+    print(f"Report {out}", file=stream)
 
 
 def _files_of(subject: Path) -> list[Path]:

@@ -74,6 +74,8 @@ def score(
 
     labelsure score tickets.labelsure new.csv --audit 200 --out predictions.csv
     """
+    from labelsure._warnings import hold_warnings
+    from labelsure.errors import ShiftWarning
     from labelsure.scoring import score_files
     from labelsure.table_files import UNIT_ROWS
 
@@ -81,7 +83,8 @@ def score(
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")
     place = out if out.endswith("/") else open_stdout(out)
     is_quiet = as_json or quiet
-    with print_notes(is_quiet), RowLines(quiet=is_quiet) as lines:
+    # A shift is part of the summary.
+    with hold_warnings(ShiftWarning), print_notes(is_quiet), RowLines(quiet=is_quiet) as lines:
         run = score_files(
             model,
             inputs,
@@ -115,6 +118,7 @@ def _print_summary(run: ScoreRun, bad_rows: Path | None, *, to_stderr: bool, qui
         accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to refer"
     mean = f"mean estimated accuracy {run.mean_estimated:.3f}"
     console.print(f"{run.n_rows:,} predictions, {mean}; {accepted}.")
+    console.print(run.shift)
     if run.n_audited:
         console.print(
             f"{run.n_audited:,} rows were chosen by chance: only their labels say something about "

@@ -5,7 +5,6 @@ from labelsure.datasets._built_in import make_labelsets
 from labelsure.datasets._catalogue import catalogue, list_datasets, load_dataset
 from labelsure.datasets._column_roles import ColumnChoice, read_index, read_labels
 from labelsure.datasets._dataset import Dataset, split_dataset, split_rows
-from labelsure.datasets._extreme_folder import read_extreme_folder
 from labelsure.datasets._label_files import read_label_file
 from labelsure.datasets._reading import read_dataset
 
@@ -17,7 +16,6 @@ __all__ = [
     "load_dataset",
     "make_labelsets",
     "read_dataset",
-    "read_extreme_folder",
     "read_index",
     "read_label_file",
     "read_labels",

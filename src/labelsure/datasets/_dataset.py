@@ -12,11 +12,10 @@ from scipy import sparse
 
 from labelsure._limits import check_size
 from labelsure._notebook import list_names, make_html
-from labelsure._typing import Indices, LabelNames, RandomState
+from labelsure._typing import Indices, Integers, LabelNames, RandomState
 from labelsure.datasets._columns import LabelChoice, choose_labels
-from labelsure.datasets._label_counts import count_instances, count_labelsets
 from labelsure.errors import InputError
-from labelsure.labelset_rows import as_table, check_shape
+from labelsure.labelset_rows import as_table, check_shape, row_keys
 from labelsure.labelsets import check_rows, index_of, names_in, refuse_masked, show_names
 from labelsure.named_labelsets import read_labelsets
 from labelsure.named_rows import align_rows
@@ -119,7 +118,7 @@ class Dataset:
             ``n_labelsets``, how many different labelsets occur; ``constant_labels``, the names of
             labels that all or no instances have.
         """
-        counts = count_instances(self.Y)
+        counts = self._count_instances()
         cardinality = float(counts.sum() / self.n_samples) if self.n_samples else float("nan")
         constant = (counts == 0) | (counts == self.n_samples)
         return {
@@ -128,9 +127,13 @@ class Dataset:
             "n_features": self.n_features,
             "label_cardinality": cardinality,
             "label_density": cardinality / self.n_labels,
-            "n_labelsets": count_labelsets(self.Y),
+            "n_labelsets": len(np.unique(row_keys(self.Y))),
             "constant_labels": show_names(self.label_names, np.flatnonzero(constant)),
         }
+
+    def _count_instances(self) -> Integers:
+        """Return how many instances have each label, (L,)."""
+        return np.asarray(self.Y.sum(axis=0, dtype=np.int64))
 
     def take(self, rows: Any) -> Dataset:
         """Return some of the instances.
@@ -164,7 +167,7 @@ class Dataset:
         >>> data.select_labels("top2").label_names
         ('a', 'c')
         """
-        counts = count_instances(self.Y)
+        counts = self._count_instances()
         names = show_names(self.label_names, self.n_labels)
         chosen = choose_labels(labels, names, what="label", counts=counts)
         return replace(self, Y=self.Y[:, chosen], label_names=tuple(names[j] for j in chosen))

@@ -38,12 +38,13 @@ from labelsure.datasets._columns import (
     read_xml_labels,
 )
 from labelsure.datasets._dataset import Dataset
-from labelsure.datasets._extreme_folder import TEXT, read_extreme_file
+from labelsure.datasets._sparse_text import read_sparse_text
 from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
 
 MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 """How a CSV file spells a missing value. In quotes they are text."""
 
+TEXT = ".txt"
 _PART = re.compile(r"(?<=.)[-_](train|test)$", re.IGNORECASE)
 
 
@@ -110,8 +111,7 @@ def read_dataset(
     suffix = suffix_of(path)
     if suffix == TEXT:
         _refuse_columns(choice, path.name)
-        return read_extreme_file(path)
-    if suffix not in (".arff", *TABULAR):
+    elif suffix not in (".arff", *TABULAR):
         raise unknown_name("format of file", path.name, [".arff", *TABULAR, TEXT])
     content = read_bytes(path)
     origin: dict[str, Any] = {
@@ -119,7 +119,9 @@ def read_dataset(
         "source": path.name,
         "checksum": checksum_bytes(content),
     }
-    if suffix in TABULAR:
+    if suffix == TEXT:
+        data = read_sparse_text(decompress(content, path), path.name)
+    elif suffix in TABULAR:
         data = TABULAR[suffix](decompress(content, path), choice, path.name)
     else:
         choice = choice.with_labels(_resolve_labels(path, choice.labels))

@@ -20,6 +20,7 @@ from labelsure.distributions import (
     EngineSettings,
     Expected,
     LabelsetDistribution,
+    SparseIndependentLabels,
     Support,
     check_distribution,
 )
@@ -332,6 +333,8 @@ def _take_mode(
 def _take_majority(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
+    if isinstance(dist, SparseIndependentLabels):
+        return (dist.listed_marginals() > 0.5 + TIE).astype(np.int8), np.zeros(len(dist))
     return _decide_each_label(dist.marginal_bounds())
 
 

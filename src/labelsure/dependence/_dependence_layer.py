@@ -22,6 +22,7 @@ from labelsure.classifiers import (
     check_takes_weights,
     find_weight_argument,
     index_of_batch,
+    name_missing_classes,
     read_truth,
 )
 from labelsure.distributions import (
@@ -200,7 +201,8 @@ class DependenceLayer(LabelsetPredictor):
             return clone(model).fit_checked(X, y, self.label_names_, weights)
         argument = find_weight_argument(model)
         given = {} if weights is None or argument is None else {argument: weights}
-        return clone(model).fit(X, y, **given)  # a frozen one stays as it is
+        with name_missing_classes(model, y, self.label_names_):
+            return clone(model).fit(X, y, **given)  # a frozen one stays as it is
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return what a fitted model says of each label."""

@@ -54,20 +54,30 @@ class TopLabelsets:
     labelsets
         (n, k, L) zeros and ones; of equally probable ones the lowest code comes first. Those of
         sparse labels are not an array, but also have those of one rank at `[:, rank]`.
-    probabilities
-        (n, k)
-    high
-        (n, k) no labelset that is really of this rank is more probable: equal to `probabilities`
-        wherever the ranking is certain, as it always is but for enumerations cut short.
+    logs
+        (n, k) their log-probabilities, which are numbers also where probabilities are too small.
+    log_high
+        (n, k) no labelset that is really of this rank is more probable: equal to `logs` wherever
+        the ranking is certain, as it always is but for enumerations cut short.
     """
 
     labelsets: Labelsets
-    probabilities: Floats
-    high: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    logs: Floats
+    log_high: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     def __post_init__(self) -> None:
-        if self.high.size == 0:
-            object.__setattr__(self, "high", self.probabilities)
+        if self.log_high.size == 0:
+            object.__setattr__(self, "log_high", self.logs)
+
+    @property
+    def probabilities(self) -> Floats:
+        """(n, k), 0 where they are too small for a number."""
+        return np.exp(self.logs)
+
+    @property
+    def high(self) -> Floats:
+        """(n, k) no labelset that is really of this rank is more probable."""
+        return np.exp(self.log_high)
 
 
 @dataclass(frozen=True)

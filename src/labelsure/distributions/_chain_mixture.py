@@ -307,12 +307,16 @@ class ChainMixture(LabelsetDistribution):
         if self._kept is not None and self._kept.is_complete and k <= self._kept.k:
             return self._kept.top(k)
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
-        probabilities, high = np.empty((len(self), k)), np.empty((len(self), k))
+        logs, log_high = np.empty((len(self), k)), np.empty((len(self), k))
         for rows, view in self._answering(lambda views: views.ask_top(k)):
             best = view.top(k)
-            labelsets[rows], probabilities[rows] = best.labelsets, best.probabilities
-            high[rows] = best.high
-        return TopLabelsets(labelsets, probabilities, high)
+            labelsets[rows], logs[rows], log_high[rows] = best.labelsets, best.logs, best.log_high
+        # Where nothing was found, what stands for the mode can be evaluated all the same.
+        unseen = np.flatnonzero(np.isneginf(logs[:, 0]))
+        if unseen.size:
+            logs[unseen, 0] = self._take(unseen)._log_prob(labelsets[unseen, 0])
+            log_high = np.maximum(log_high, logs)
+        return TopLabelsets(labelsets, logs, log_high)
 
     def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         found = self._expected_of_guesses(metric, Y_pred[:, np.newaxis], empty)

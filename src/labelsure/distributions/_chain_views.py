@@ -197,7 +197,7 @@ class ChainViews:
     def sampled(self, rows: Indices, found: Enumeration) -> Sampled:
         """Return what was found of some instances, to be drawn beside."""
         chains = self.chains.take(rows)
-        return Sampled(found, chains, DrawStreams(self.random_state, rows))
+        return Sampled(found, chains, DrawStreams(self.random_state, rows, chains.row_keys()))
 
     def search(self, rows: Indices, goals: Floats, budget: int, small: float = 0.0) -> Enumeration:
         """Enumerate the likely labelsets of some instances."""

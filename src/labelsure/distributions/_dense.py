@@ -128,7 +128,7 @@ class DenseDistribution(LabelsetDistribution):
         probabilities = np.take_along_axis(self._P, codes, axis=1).astype(np.float64)
         order = np.argsort(-probabilities, axis=1, kind="stable")
         labelsets = self._labelsets_of(np.take_along_axis(codes, order, axis=1))
-        return TopLabelsets(labelsets, np.take_along_axis(probabilities, order, axis=1))
+        return TopLabelsets(labelsets, log(np.take_along_axis(probabilities, order, axis=1)))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         codes = np.empty((len(self), size), dtype=np.int64)

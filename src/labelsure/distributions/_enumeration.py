@@ -95,27 +95,27 @@ class Enumeration(View):
     def profile(self) -> Profile:
         """Return the middle of each interval, with the intervals as bounds."""
         n_labels = self.seen.n_labels
-        least = 2.0**-n_labels
+        least = -n_labels * np.log(2)
         b = self.bounds.T
-        low = Profile.from_values(
-            np.maximum(b[search.TOP], least),
-            b[search.RUNNER_UP],
+        low = Profile(
+            np.maximum(log(b[search.TOP]), least),
+            log(b[search.RUNNER_UP]),
             b[search.ENTROPY_LOW],
-            np.maximum(b[search.COLLISION_LOW], least),
+            np.maximum(log(b[search.COLLISION_LOW]), least),
             n_labels,
         )
-        high = Profile.from_values(
-            b[search.TOP_HIGH],
-            b[search.RUNNER_UP_HIGH],
+        high = Profile(
+            log(b[search.TOP_HIGH]),
+            log(b[search.RUNNER_UP_HIGH]),
             b[search.ENTROPY_HIGH],
-            np.maximum(b[search.COLLISION_HIGH], least),
+            np.maximum(log(b[search.COLLISION_HIGH]), least),
             n_labels,
         )
         return Profile(
             low.log_top,
             low.log_runner_up,
             (low.entropy + high.entropy) / 2,
-            log((low.collision + high.collision) / 2),
+            np.logaddexp(low.log_collision, high.log_collision) - np.log(2),
             n_labels,
             method=np.full(len(self.bounds), "certified"),
             bounds=(low, high),
@@ -125,7 +125,7 @@ class Enumeration(View):
         """Return the best labelsets seen; those that are certain have `high` = probability."""
         labelsets, probabilities = self.seen.top(k)
         high = np.maximum(probabilities, self.largest_unseen[:, np.newaxis])
-        return TopLabelsets(labelsets, probabilities, high)
+        return TopLabelsets(labelsets, log(probabilities), log(high))
 
     def marginal_bounds(self) -> Expected:
         """Return P(y_j = 1) if unseen labelsets are like those seen, or if none or all have it."""

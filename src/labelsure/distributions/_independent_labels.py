@@ -151,19 +151,14 @@ class IndependentLabels(LabelsetDistribution):
         for i, best in enumerate(labelsets):
             codes = cheapest_codes(costs[i], modes[i], k)
             write_codes(codes, best)
-            fill_with_lowest(best, len(codes))
+            fill_with_lowest(best[np.newaxis], np.array([len(codes)]))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
                 logs[i, rows] = _sum_logs(log_one[i], log_zero[i], best[rows])
-        return TopLabelsets(labelsets, np.exp(logs))
+        return TopLabelsets(labelsets, logs)
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
-        draws = np.empty((len(self), size, self.n_labels), dtype=np.int8)
-        block = max(1, _limits.UNIFORM_NUMBERS // max(1, size * self.n_labels))
-        for first in range(0, len(self), block):
-            rows = slice(first, first + block)
-            uniforms = generator.random(draws[rows].shape)
-            draws[rows] = uniforms < self._p[rows, np.newaxis, :]
-        return draws
+        uniforms = generator.random((len(self), size, self.n_labels))
+        return (uniforms < self._p[:, np.newaxis, :]).astype(np.int8)
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
         return self.listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT
-from labelsure._limits import CACHED_JOINT_BYTES, cut_rows
+from labelsure._limits import CACHED_JOINT_BYTES, TIE, cut_rows
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
@@ -21,10 +21,14 @@ from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import read_shares
 from labelsure.errors import InputError
+from labelsure.labelsets import code_keys
 from labelsure.metrics import Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._chain_mixture import ChainMixture
+
+
+MAX_TIED = 2**12  # of labelsets with equal probabilities so many are compared by their codes
 
 
 class IndependentMixture(LabelsetDistribution):
@@ -166,9 +170,12 @@ class IndependentMixture(LabelsetDistribution):
 
     def _summary(self, metrics: list[Metric], empty: float) -> Summary:
         found = self._chains._summary([], empty)
-        profile = self._with_exact_collision(found.profile)
-        expected = {metric.name: self._expected(metric, found.mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, found.mode, expected)
+        profile, mode = self._with_exact_collision(found.profile), found.mode
+        tied = np.flatnonzero(profile.log_runner_up >= profile.log_top - TIE)
+        if tied.size:
+            mode[tied] = self._take(tied)._mode()
+        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
+        return Summary.of_mode(profile, mode, expected)
 
     def _with_exact_collision(self, profile: Profile) -> Profile:
         """Return the profile with the collision in closed form. Section 17.
@@ -195,10 +202,19 @@ class IndependentMixture(LabelsetDistribution):
         )
 
     def _mode(self) -> Labelsets:
-        return self._chains._mode()
+        return np.ascontiguousarray(self._top(1).labelsets[:, 0])
 
     def _top(self, k: int) -> TopLabelsets:
-        return self._chains._top(k)
+        # Sums over components that are equal may differ by rounding: of such the lowest code first.
+        found = _sort_ties(self._chains._top(min(k + 1, 2**self.n_labels)))
+        logs, last = found.logs[:, :k], found.logs[:, -1]
+        best = TopLabelsets(found.labelsets[:, :k], logs, found.log_high[:, :k])
+        if k < min(2**self.n_labels, MAX_TIED):
+            rows = np.flatnonzero((last > -np.inf) & (logs[:, -1] - TIE <= last))
+            if rows.size:  # more of these may have a lower code
+                more = self._take(rows)._top(min(4 * k, 2**self.n_labels, MAX_TIED))
+                best.labelsets[rows], logs[rows] = more.labelsets[:, :k], more.logs[:, :k]
+        return best
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         return self._chains._max_marginals(log_at_least)
@@ -213,3 +229,15 @@ class IndependentMixture(LabelsetDistribution):
                 np.column_stack([part(temperature) for part in parts]), axis=1, b=self._weights
             )
         )
+
+
+def _sort_ties(found: TopLabelsets) -> TopLabelsets:
+    """Return the same labelsets, those that are equally probable in the order of their codes."""
+    logs, n_labels = found.logs, found.labelsets.shape[2]
+    group = np.zeros(logs.shape, dtype=np.intp)
+    group[:, 1:] = np.cumsum(logs[:, :-1] - TIE > logs[:, 1:], axis=1)
+    keys = code_keys(found.labelsets.reshape(-1, n_labels)).reshape(logs.shape)
+    order = np.array([np.lexsort(one) for one in zip(keys, group, strict=True)], dtype=np.intp)
+    order = order.reshape(logs.shape)
+    labelsets = np.take_along_axis(found.labelsets, order[:, :, np.newaxis], axis=1)
+    return TopLabelsets(labelsets, np.take_along_axis(logs, order, axis=1), found.log_high)

@@ -43,7 +43,7 @@ class KeptAnswers:
         self.k = k
         self.marginals = np.empty((n_samples, n_labels))
         self._labelsets = np.empty((n_samples, k, n_labels), dtype=np.int8)
-        self._probabilities = np.empty((n_samples, k))
+        self._logs = np.empty((n_samples, k))
         self._is_known = np.zeros(n_samples, dtype=bool)
 
     @property
@@ -67,9 +67,9 @@ class KeptAnswers:
             return
         best = dense.top(self.k)
         self.marginals[rows] = dense.marginals()
-        self._labelsets[rows], self._probabilities[rows] = best.labelsets, best.probabilities
+        self._labelsets[rows], self._logs[rows] = best.labelsets, best.logs
         self._is_known[rows] = True
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets, not more than are kept."""
-        return TopLabelsets(self._labelsets[:, :k].copy(), self._probabilities[:, :k].copy())
+        return TopLabelsets(self._labelsets[:, :k].copy(), self._logs[:, :k].copy())

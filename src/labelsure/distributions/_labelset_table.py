@@ -197,7 +197,8 @@ class LabelsetTable(LabelsetDistribution):
         return self._top(1).labelsets[:, 0]
 
     def _top(self, k: int) -> TopLabelsets:
-        return TopLabelsets(*self._known.top(k))
+        labelsets, probabilities = self._known.top(k)
+        return TopLabelsets(labelsets, log(probabilities))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         instance, starts = self._seen.instance, self._seen.starts[:, np.newaxis]

@@ -372,11 +372,3 @@ def _cut(
     right = np.minimum(found.value + found.half_width, high)
     usable = (left <= right) & is_known
     return np.where(usable, left, low), np.where(usable, right, high)
-
-
-def sample_chains(
-    chains: WeightedChains, enumeration: Enumeration, n_draws: int, streams: DrawStreams
-) -> Sampled:
-    """Draw about `n_draws` labelsets for each instance, as many in each stratum."""
-    size = max(2, -(-n_draws // len(chains)))
-    return Sampled(enumeration, chains, streams).draw_more(size)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import xlogy
 
 from labelsure._typing import Floats, Labelsets, Rows
 from labelsure.candidates import Profile, log
@@ -14,6 +15,7 @@ from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.errors import InputError
+from labelsure.labelsets import code_keys
 from labelsure.weighted_labelsets import WeightedLabelsets
 
 
@@ -107,38 +109,42 @@ class SmoothedTable(LabelsetDistribution):
     # What needs to know which labelsets the table holds.
 
     def _listed(self) -> tuple[WeightedLabelsets, Floats]:
-        """Return the labelsets of the table with their probabilities, and those of the rest."""
+        """Return the labelsets of the table with their probabilities, and logs of the rest's."""
         seen = self._table.labelsets
-        of_rest = np.exp(self._rest._take(seen.instance)._log_prob(seen.rows))
+        log_rest = self._rest._take(seen.instance)._log_prob(seen.rows)
         share = self._share[seen.instance]
-        weights = (1 - share) * seen.weights + share * of_rest
-        return WeightedLabelsets(seen.rows, weights, seen.starts), of_rest
+        weights = (1 - share) * seen.weights + share * np.exp(log_rest)
+        return WeightedLabelsets(seen.rows, weights, seen.starts), log_rest
 
     def _summary(self, metrics: list[Any], empty: float) -> Summary:
         best = self._top(2)
-        profile = self._profile_of(best.probabilities)
+        profile = self._profile_of(best.logs)
         mode = best.labelsets[:, 0]
         expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
         return Summary.of_mode(profile, mode, expected)
 
     def _profile_of(self, largest: Floats) -> Profile:
-        """Return the profile, given the two largest probabilities, (n, 2).
+        """Return the profile, given the logs of the two largest probabilities, (n, 2).
 
         Sums over what is not in the table are those over all labelsets, which independent labels
         have in closed form, without those that are in it.
         """
-        listed, of_rest = self._listed()
+        listed, log_rest = self._listed()
+        of_rest = np.exp(log_rest)
         whole, share = self._rest.profile(), self._share
         unlisted = np.maximum(1 - listed.sum(of_rest), 0.0)
-        entropy_unlisted = whole.entropy + listed.sum(of_rest * log(np.where(of_rest, of_rest, 1)))
-        squares_unlisted = whole.collision - listed.sum(of_rest**2)
-        entropy = listed.sum(-listed.weights * np.log(listed.weights)) + share * (
+        entropy_unlisted = whole.entropy + listed.sum(xlogy(of_rest, of_rest))
+        entropy = listed.sum(-xlogy(listed.weights, listed.weights)) + share * (
             np.maximum(entropy_unlisted, 0.0) - unlisted * log(share)
         )
-        collision = listed.sum(listed.weights**2) + share**2 * np.maximum(squares_unlisted, 0.0)
-        return Profile.from_values(
-            largest[:, 0], largest[:, 1], np.maximum(entropy, 0.0), collision, self.n_labels
+        # Squares of the rest as parts of the sum of all of them, which may be too small a number.
+        parts = np.exp(2 * log_rest - whole.log_collision[listed.instance])
+        log_unlisted = whole.log_collision + log(np.maximum(1 - listed.sum(parts), 0.0))
+        log_collision = np.logaddexp(
+            log(listed.sum(listed.weights**2)), 2 * log(share) + log_unlisted
         )
+        top, runner_up = largest.T
+        return Profile(top, runner_up, np.maximum(entropy, 0.0), log_collision, self.n_labels)
 
     def _top(self, k: int) -> TopLabelsets:
         """Return the best of those in the table and of the k best of the rest.
@@ -146,19 +152,20 @@ class SmoothedTable(LabelsetDistribution):
         No others are needed: being in the table only adds to a labelset's probability, so that k
         labelsets are at least as probable as one that has a lower rank than k in the rest.
         """
-        listed, _ = self._listed()
-        best = self._rest._top(k)
+        (listed, log_rest), best = self._listed(), self._rest._top(k)
+        log_share = log(self._share)
         is_new = ~listed.contains(best.labelsets)
-        instance = np.repeat(np.arange(len(self)), k).reshape(len(self), k)
-        merged = WeightedLabelsets.merge(
-            np.concatenate([listed.rows, best.labelsets[is_new]]),
-            np.concatenate(
-                [listed.weights, (self._share[:, np.newaxis] * best.probabilities)[is_new]]
-            ),
-            np.concatenate([listed.instance, instance[is_new]]),
-            len(self),
-        )
-        return TopLabelsets(*merged.top(k))
+        new_instance = np.nonzero(is_new)[0]
+        # A sum of the two that is too small for a number is the part of the rest alone.
+        by_rest = log_share[listed.instance] + log_rest
+        of_listed = np.where(listed.weights > 0, log(listed.weights), by_rest)
+        rows = np.concatenate([listed.rows, best.labelsets[is_new]])
+        logs = np.concatenate([of_listed, log_share[new_instance] + best.logs[is_new]])
+        instance = np.concatenate([listed.instance, new_instance])
+        order = np.lexsort((code_keys(rows), -logs, instance))
+        starts = np.searchsorted(instance[order], np.arange(len(self)))
+        first = order[starts[:, np.newaxis] + np.arange(k)]
+        return TopLabelsets(rows[first], logs[first])
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         # A labelset in the table is at least as probable as by the rest alone.

@@ -202,8 +202,12 @@ class SparseIndependentLabels(LabelsetDistribution):
         rest = Rest(self.n_labels - self.n_listed, self._floor)
         return ListedLabels(self._p.data, self._p.indptr.astype(np.intp), rest)
 
-    def _marginals(self) -> Any:
+    def listed_marginals(self) -> csr_array:
+        """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
+
+    def _marginals(self) -> Floats:
+        return self._with_dense_rows()._marginals()
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         matched = MatchedLabels.of(self._p, Y)
@@ -252,7 +256,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         rows = find_top_rows(self._p, logits, of_rest, k)
         stacked = StackedLabelsets(rows, k)
         logs = [self._log_prob(stacked[:, rank]) for rank in range(k)]
-        return TopLabelsets(stacked, np.exp(np.stack(logs, axis=1)))  # type: ignore[arg-type]
+        return TopLabelsets(stacked, np.stack(logs, axis=1))  # type: ignore[arg-type]
 
     def _sample(self, size: int, generator: np.random.Generator) -> Any:
         return StackedLabelsets(draw_rows(self._p, self._floor, size, generator), size)
@@ -378,6 +382,6 @@ def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:
     if len(dist) == 0:
         raise InputError("`dist` must have at least one instance, got none.")
     truth = dist.align(Y_true, "Y_true")
-    n_missed = int(MatchedLabels.of(dist.marginals(), truth).n_inserted.sum())
+    n_missed = int(MatchedLabels.of(dist._p, truth).n_inserted.sum())
     n_unlisted = int((dist.n_labels - dist.n_listed).sum())
     return float(min((n_missed + 0.5) / max(n_unlisted, 1), 0.25))

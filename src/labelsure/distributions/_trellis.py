@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from labelsure import _limits
 from labelsure._kernels import frontier_counts as counting
 from labelsure._kernels import frontier_sums as summing
 from labelsure._kernels import frontier_sweeps as kernels
@@ -235,19 +234,14 @@ class TrellisDistribution(LabelsetDistribution):
         logs = np.empty((len(self), k))
         for_rows(kernels.top_rows, len(self), self._network, n_entries, into=[labelsets, logs])
         labelsets = self._by_label(labelsets)
-        for best, n_filled in zip(labelsets, np.isfinite(logs).sum(axis=1), strict=True):
-            fill_with_lowest(best, int(n_filled))
+        fill_with_lowest(labelsets, np.isfinite(logs).sum(axis=1))
         # Equally probable ones, in the order of their codes, must not seem to rise by rounding.
-        return TopLabelsets(labelsets, np.exp(np.minimum.accumulate(logs, axis=1)))
+        return TopLabelsets(labelsets, np.minimum.accumulate(logs, axis=1))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         draws = np.empty((len(self), size, self.n_labels), dtype=np.int8)
-        block = max(1, _limits.UNIFORM_NUMBERS // max(1, size * self.n_labels))
-        for first in range(0, len(self), block):
-            some = self._take(slice(first, first + block))
-            uniforms = generator.random((len(some), size, self.n_labels))
-            target = draws[first : first + block]
-            for_rows(kernels.sample_rows, len(some), some._network, uniforms, into=[target])
+        uniforms = generator.random(draws.shape)
+        for_rows(kernels.sample_rows, len(self), self._network, uniforms, into=[draws])
         return draws
 
     def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:

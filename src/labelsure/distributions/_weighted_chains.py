@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from labelsure._typing import Floats, Integers, Labelsets, Rows
@@ -63,6 +65,18 @@ class WeightedChains(Sequence[Chain]):
             chain.take(rows).log_prob(Y) + log_shares[rows, m] for m, chain in enumerate(self)
         ]
         return np.asarray(logsumexp(by_chain, axis=0) - np.log(len(self)))
+
+    def row_keys(self) -> NDArray[np.uint64]:
+        """Return a number of 64 bits for what each instance is, (n,).
+
+        It is a digest of the shares and of the log-odds along the path on which no label is set,
+        in single precision: equal instances whose log-odds differ by rounding have the same.
+        """
+        none = np.zeros((self.n_samples, self._chains[0].order.size), dtype=np.int8)
+        logits = [chain.link_logits(none) for chain in self._chains]
+        known = np.concatenate([self.shares, *logits], axis=1).astype(np.float32) + 0.0  # no -0.0
+        digests = (blake2b(row.tobytes(), digest_size=8).digest() for row in known)
+        return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
     def take(self, rows: Rows) -> WeightedChains:
         """Return the chains for some of their instances."""

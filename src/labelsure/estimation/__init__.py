@@ -13,7 +13,7 @@ from labelsure.estimation._design import RATE_METRICS, Layout
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._few_labels import few_labels_interval
 from labelsure.estimation._fitted_estimator import SHIFTS, BatchSettings
-from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels
+from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels, keep_marginals
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import (
@@ -22,7 +22,13 @@ from labelsure.estimation._models import (
     RidgeModel,
 )
 from labelsure.estimation._reliability import Reliability, reliability
-from labelsure.estimation._shift_test import ShiftTest, View, sample_rows
+from labelsure.estimation._shift_test import (
+    ShiftTest,
+    View,
+    ViewSample,
+    sample_rows,
+    say_shift,
+)
 
 __all__ = [
     "ACCURACY_MODELS",
@@ -45,9 +51,12 @@ __all__ = [
     "ShiftTest",
     "TrainingGain",
     "View",
+    "ViewSample",
     "few_labels_interval",
+    "keep_marginals",
     "reliability",
     "sample_rows",
+    "say_shift",
     "shift_test",
 ]
 

@@ -46,6 +46,9 @@ class Estimate:
         How many instances of the batch itself were labelled.
     shift
         The `ShiftTest` of the batch, where there was one.
+    untested
+        Why the batch was not compared with the calibration set; empty where it was, and where
+        nobody asked.
 
     Examples
     --------
@@ -53,7 +56,7 @@ class Estimate:
 
     >>> from labelsure import AccuracyEstimator, IndependentLabels
     >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
-    >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist)
+    >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist, shift="ignore")
     >>> print(batch)
     Mean accuracy 0.850, between 0.780 and 0.920 with probability 0.95 (100 instances).
     """
@@ -69,11 +72,13 @@ class Estimate:
     effective_size: float | None = None
     n_labelled: int = 0
     shift: ShiftTest | None = field(default=None, compare=False, repr=False)
+    untested: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         interval = f"between {self.low:.3f} and {self.high:.3f} with probability {self.level:g}"
         rests = count(self.n_samples, "instance") + (f"; {self.basis}" if self.basis else "")
-        return f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({rests})."
+        said = f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({rests})."
+        return f"{said} Not tested for shift: {self.untested}." if self.untested else said
 
     def _repr_html_(self) -> str:
         return make_html(str(self))

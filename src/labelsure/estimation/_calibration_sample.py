@@ -96,6 +96,14 @@ class CalibrationSample:
         """How much more accurate each prediction was than estimated, (n,)."""
         return self.accuracy - self.estimated
 
+    @property
+    def share(self) -> float:
+        """How far estimates count beside labels of a batch: cov / var, within [0, 1]."""
+        centred = self.estimated - self.estimated.mean()
+        below = float(centred @ centred)
+        above = float(centred @ (self.accuracy - self.accuracy.mean()))
+        return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
+
     def true_labels(self) -> Labelsets:
         """Return the truth of the labels that are kept, (n, L)."""
         truth = np.zeros((len(self), 0), np.uint8) if self.truth is None else self.truth

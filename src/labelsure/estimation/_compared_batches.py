@@ -79,7 +79,15 @@ def shift_test(
                 "`X_reference` and `X_batch` must be None where the reference is an estimator, "
                 "which keeps no features. Compare two batches."
             )
-        known, other = reference.labelled_sample().view, reference.view(batch, Y_pred)
+        sample = reference.labelled_sample()
+        if not sample.of_one_model:
+            raise InputError(
+                "`reference` must be an estimator whose calibration set one model has predicted, "
+                "got one of cross-fitting: its models differ from the one that predicts, and the "
+                "p-value would be too small. Hold instances out (cv=0.4), or compare two batches "
+                "of distributions."
+            )
+        known, other = sample.view, reference.view(batch, Y_pred)
     else:
         if (X_reference is None) != (X_batch is None):
             raise InputError("`X_reference` and `X_batch` must be given together, got one of them.")

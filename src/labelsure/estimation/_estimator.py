@@ -18,6 +18,7 @@ from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samp
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import FitSettings, Outcomes
+from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.metrics import MetricLike, check_empty, get_metric
 
 N_FOLDS = 10
@@ -174,6 +175,8 @@ class AccuracyEstimator(FittedEstimator):
         self.training_gain_ = TrainingGain()
         has_groups = slope is not None or offset is not None
         outcomes = None if has_groups else table.label_outcomes()
+        if outcomes is not None:
+            warn_of_suspect_truth(outcomes)
         self.label_calibration_ = (
             LabelCalibration.fit(outcomes, self.random_state)
             if outcomes is not None and model_class.learns

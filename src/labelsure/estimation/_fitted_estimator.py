@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from labelsure._typing import Floats
+from labelsure._typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import (
     BatchSums,
@@ -33,8 +34,15 @@ from labelsure.estimation._inputs import (
     view_batch,
 )
 from labelsure.estimation._models import ACCURACY_MODELS, Model
-from labelsure.estimation._shift_test import View, compare_views, warn_of_shift
+from labelsure.estimation._shift_test import (
+    MIN_ROWS,
+    ShiftTest,
+    View,
+    compare_views,
+    warn_of_shift,
+)
 from labelsure.label_metrics import check_label_metric
+from labelsure.labelset_rows import index_of
 from labelsure.metrics import MetricLike, check_empty, get_metric
 from labelsure.named_rows import align_values
 from labelsure.saving import Savable
@@ -49,6 +57,14 @@ if TYPE_CHECKING:
 
 DECISIONS = ("mode", "best")
 SHIFTS = ("test", "ignore", "weighted", "labels")
+
+TOO_FEW = f"fewer than {MIN_ROWS} instances"
+NO_SAMPLE = "the estimator keeps no calibration set (it has groups, or was not fitted)"
+CROSS_FITTED = (
+    "the model is cross-fitted, so that its calibration set was predicted by other models than the "
+    "one that predicts; hold instances out, e.g. by cv=0.4"
+)
+"""Why a batch is not compared with the calibration set."""
 
 
 class BatchSettings(TypedDict, total=False):
@@ -126,7 +142,8 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         shift
             What to do about a batch that may not be like the labelled instances (`docs/shift.md`):
 
-            - "test": compare them, and warn (`ShiftWarning`) if it is not;
+            - "test": compare them, and warn (`ShiftWarning`) if it is not; `untested` of the
+              estimate says why where they cannot be compared, as after cross-fitting;
             - "ignore": nothing;
             - "weighted": weigh labelled instances as often as such occur in the batch. Assumes that
               what can be seen of an instance says how accurate its prediction is, as before;
@@ -138,7 +155,8 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             The truth of some instances, and their positions in the batch. The index of a DataFrame
             names the rows by itself, if `dist` has one.
         inclusion
-            With which probability each of these rows was drawn; None means that all had the same.
+            With which probability each of these rows was drawn, or each row of the batch, which is
+            needed where their accuracies scatter little; None means that all had the same.
         population
             With `Y_true`: whether the mean accuracy of what the batch was drawn from is wanted,
             instead of that of the batch itself.
@@ -148,8 +166,10 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if metric is not None:
             self._check_measure(metric, (slope_groups, offset_groups), shift, Y_true)
             labels = self._read_labels(dist, Y_pred)
-            view = self.view(dist, Y_pred) if shift == "test" else None
-            return self._warn_of_shift(labels.estimate_average(metric, level), view)
+            found = labels.estimate_average(metric, level)
+            if shift == "ignore":
+                return found
+            return self._with_shift(found, self.view(dist, Y_pred) if self.can_compare else None)
         by_label = Y_true is None and self._compares_labels(shift)
         dist = keep_marginals(dist) if by_label else dist
         table, inputs = self._read_batch(dist, Y_pred, slope_groups, offset_groups)
@@ -158,14 +178,36 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if Y_true is None and rows is None:
             view = None if shift == "ignore" else view_batch(dist, table, by_label=by_label)
             return self.estimate_sums(sums, level=level, shift=shift, view=view)
-        from labelsure.estimation._few_labels import few_labels_interval, read_few_labels
+        from labelsure.estimation._few_labels import (
+            check_inclusion,
+            few_labels_interval,
+            read_few_labels,
+        )
 
         known = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*known.counts, empty=check_empty(self.empty))
-        inclusion = align_values(inclusion, known.index, name="inclusion", beside="`Y_true`")
+        if np.size(inclusion) == len(known.rows):
+            inclusion = align_values(inclusion, known.index, name="inclusion", beside="`Y_true`")
+        else:  # of the whole batch
+            inclusion = align_values(inclusion, index_of(dist), name="inclusion")
         return few_labels_interval(
-            sums, accuracy, estimated[known.rows], inclusion, population=population, level=level
+            sums,
+            accuracy,
+            estimated[known.rows],
+            check_inclusion(inclusion, known.rows, sums.n_samples),
+            share=self.share_of_estimates,
+            population=population,
+            level=level,
         )
+
+    @property
+    def share_of_estimates(self) -> float:
+        """How far estimates count beside labels of a batch, by the instances of `fit`.
+
+        It is a half where none are kept, as with groups and where nothing was fitted.
+        """
+        sample = getattr(self, "calibration_sample_", None)
+        return 0.5 if sample is None else float(sample.share)
 
     def sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
         """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
@@ -221,7 +263,7 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         slopes = sums.slopes / sums.n_samples
         fit_variance = model.mean_variance(slopes) if model.learns else None
         found = mean_interval(sums, dispersion, fit_variance, gain, level)
-        return self._warn_of_shift(found, view if shift == "test" else None)
+        return self._with_shift(found, view) if shift == "test" else found
 
     def estimate_labels(
         self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
@@ -366,16 +408,47 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _sum_inputs(self, inputs: Inputs, estimated: Floats) -> BatchSums:
         return BatchSums.of(estimated, self._fitted_model().sum_slopes(inputs))
 
-    def _warn_of_shift(self, found: Estimate, view: View | None) -> Estimate:
-        """Return the estimate with the test of its batch, and warn where that finds something.
+    def _with_shift(self, found: Estimate, view: View | None) -> Estimate:
+        """Return the estimate with the test of its batch, or why there is none."""
+        test, untested = self.compare_with_calibration(view)
+        return replace(found, shift=test, untested=untested)
+
+    def compare_with_calibration(self, view: View | None) -> tuple[ShiftTest | None, str]:
+        """Test whether a batch is like the instances of `fit`; warn if not, say why if it cannot.
 
         Predictions of several models, as of cross-fitting, are no reference: the model that
         predicts in the end differs from each of them, and trees do so by much.
+
+        Parameters
+        ----------
+        view
+            What is compared of the batch; None where there is nothing.
         """
-        sample = getattr(self, "calibration_sample_", None)
-        if view is None or sample is None or not sample.of_one_model:
-            return found
-        test = compare_views(sample.view, view)
-        if test is not None and test.found:
-            warn_of_shift(test)
-        return replace(found, shift=test)
+        if not self.can_compare:
+            sample = getattr(self, "calibration_sample_", None)
+            return None, NO_SAMPLE if sample is None else CROSS_FITTED
+        sample = self.labelled_sample()
+        test = None if view is None else compare_views(sample.view, view)
+        if test is None:
+            return None, TOO_FEW
+        if test.found:
+            warn_of_shift(test, float(sample.accuracy.mean()))
+        return test, ""
+
+    @property
+    def can_compare(self) -> bool:
+        """Whether one model made the predictions that it was fitted to, and they are kept."""
+        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
+        return sample is not None and sample.of_one_model
+
+    def view_table(self, dist: Any, table: ScoreTable, rows: Indices | None = None) -> View:
+        """Return what is compared of a batch whose score table is made.
+
+        Parameters
+        ----------
+        dist, table
+            The batch, and its table.
+        rows
+            Which of its instances; None draws at most 2,000.
+        """
+        return view_batch(dist, table, by_label=self._compares_labels("test"), rows=rows)

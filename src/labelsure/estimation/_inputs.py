@@ -17,7 +17,7 @@ from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.labelset_rows import differing_rows, index_of, show_names
 from labelsure.metrics import COUNTS, Metric, MetricLike, check_metrics
-from labelsure.named_rows import align_values
+from labelsure.named_rows import align_values, read_groups
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.score_columns import DECISION_RULE, PARTIAL
 from labelsure.score_table import ScoreTable
@@ -180,7 +180,9 @@ def keep_marginals(source: Any) -> Any:
     return source
 
 
-def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View:
+def view_batch(
+    source: Any, table: ScoreTable, *, by_label: bool = True, rows: Indices | None = None
+) -> View:
     """Return what is compared of a batch with others, of at most 2,000 instances.
 
     Parameters
@@ -191,8 +193,10 @@ def view_batch(source: Any, table: ScoreTable, *, by_label: bool = True) -> View
         What became of it.
     by_label
         Whether each label's probability is compared, if it is known.
+    rows
+        Which instances; None draws them.
     """
-    rows = sample_rows(len(table))
+    rows = sample_rows(len(table)) if rows is None else rows
     if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
         return View.of_table(table, rows, decisions=not isinstance(source, Profile))
     from labelsure.label_outcomes import calibration_marginals, largest_marginals
@@ -370,7 +374,7 @@ def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArr
                 f"table, got {groups!r}, which is no column."
             )
         groups = dist[groups]
-    names = np.asarray(align_values(groups, index_of(dist), name=argument)).astype(str)
+    names = read_groups(align_values(groups, index_of(dist), name=argument), argument)
     if names.shape != (n_samples,):
         raise InputError(
             f"`{argument}` must have one group for each of the {n_samples} instances, got shape "

@@ -41,6 +41,8 @@ FOUND_AUC, FOUND_P = 0.55, 0.01
 """A shift is found where both are passed (`docs/shift.md` has what they were chosen by). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
+NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on
+
 LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
 
 CANDIDATE_COLUMNS: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
@@ -300,12 +302,63 @@ def _largest_gap(left: Floats, right: Floats) -> float:
     return float(np.abs(below_left - below_right).max())
 
 
-def warn_of_shift(test: ShiftTest) -> None:
-    """Warn that a batch is not like the labelled instances, naming what moved."""
+def say_shift(test: ShiftTest | None, untested: str) -> str:
+    """Say whether a batch is like the calibration set, or why that was not tested.
+
+    Parameters
+    ----------
+    test
+        None where there was none.
+    untested
+        Why; empty where nobody asked.
+    """
+    if test is not None:
+        return f"Do not rely on this. {test}" if test.found else str(test)
+    return f"Not tested for shift: {untested}." if untested else ""
+
+
+class ViewSample:
+    """What is compared of rows that come in parts: at most 2,000 of all, drawn at random."""
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(0)
+        self._keys = np.empty(0)
+        self._view: View | None = None
+
+    def draw(self, n_rows: int) -> tuple[Indices, Floats]:
+        """Return which rows of the next part to look at, and the keys that they were drawn by."""
+        keys = self._rng.random(n_rows)
+        limit = self._keys.max() if len(self._keys) == MAX_ROWS else np.inf
+        rows = np.flatnonzero(keys < limit)
+        rows = np.sort(rows[np.argsort(keys[rows])[:MAX_ROWS]])
+        return rows, keys[rows]
+
+    def add(self, view: View, keys: Floats) -> None:
+        """Take the rows that were drawn, and keep those with the smallest keys of all."""
+        if self._view is not None:
+            view = View(view.names, np.concatenate([self._view.values, view.values]))
+            keys = np.concatenate([self._keys, keys])
+        kept = np.sort(np.argsort(keys)[:MAX_ROWS])
+        self._view, self._keys = view.take(kept), keys[kept]
+
+    @property
+    def view(self) -> View | None:
+        """What was kept; None before any part."""
+        return self._view
+
+
+def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
+    """Warn that a batch is not like the labelled instances, whose mean accuracy is given."""
+    question = ""
+    if accuracy >= NEARLY_PERFECT:
+        question = (
+            f" Their mean accuracy of {accuracy:.3f} is nearly perfect: was the model trained on "
+            "some of them? Then new instances look different, and the estimate is too high."
+        )
     warn(
         "The batch is not like the instances that the estimator was fitted to: a classifier tells "
         f"them apart with an AUC of {test.auc:.2f}. Moved most: {test.name_moved()}. The estimate "
         "and its interval are about instances like those; see shift='weighted' and "
-        "shift='labels', or label some rows drawn at random.",
+        f"shift='labels', or label some rows drawn at random.{question}",
         ShiftWarning,
     )

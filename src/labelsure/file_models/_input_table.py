@@ -106,19 +106,6 @@ class InputTable:
         is_said = isinstance(self._reader, PredictionColumns)
         return self._reader.count_odd_answers(frame) if is_said else OddAnswers()
 
-    def columns_to_read(self, known: list[str]) -> list[str] | None:
-        """Return those of the known columns that are needed; None for all of them.
-
-        Parameters
-        ----------
-        known
-            The columns of the file.
-        """
-        wanted = list(self._reader.columns_read)
-        if not wanted:
-            return None
-        return [name for name in known if name in wanted or name == self.id_column]
-
 
 class _TextColumn:
     """The texts of a model that begins with a vectoriser: the column "text", or the only one."""
@@ -152,16 +139,16 @@ class _NumberColumns:
 
     def __init__(self, model: Any) -> None:
         names = getattr(model, "feature_names_in_", None)
-        self.columns_read = [] if names is None else [str(name) for name in names]
+        self._names = [] if names is None else [str(name) for name in names]
         self._n_features = getattr(model, "n_features_in_", None)
         self._allows_missing = get_tags(model.estimator_).input_tags.allow_nan
-        roles = [ColumnRole.of(name, "number") for name in self.columns_read]
+        roles = [ColumnRole.of(name, "number") for name in self._names]
         self._columns = TableColumns(roles)
         self._columns.roles_ = roles
 
     def convert(self, frame: pd.DataFrame, where: str) -> Any:
         """Return the numbers, a DataFrame if the model knows names."""
-        if not self.columns_read:
+        if not self._names:
             return self._convert_array(frame, where)
         numbers = self._columns.convert(frame, where)
         self._refuse_missing(numbers, where)

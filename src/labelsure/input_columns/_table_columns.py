@@ -76,8 +76,8 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     >>> print(columns)
     wind: number (scaled; the median where it is missing)
     sky: category (one column for each value; others than in training count as none of them)
-    >>> columns.transform(pd.DataFrame({"sky": ["red"], "wind": [3]}))
-    array([[0., 0., 0.]])
+    >>> columns.transform(pd.DataFrame({"sky": ["grey"], "wind": [3]}))
+    array([[0., 0., 1.]])
     """
 
     def __init__(self, roles: list[ColumnRole] | None = None) -> None:
@@ -191,11 +191,6 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     def id_column(self) -> str | None:
         """The column that names the rows, or None."""
         return next(iter(self._names_of(ID)), None)
-
-    @property
-    def columns_read(self) -> list[str]:
-        """The columns that a table must have."""
-        return self._names_of(*FEATURES)
 
     def describe_columns(self) -> list[dict[str, str]]:
         """Return what was done to each column, as plain values."""

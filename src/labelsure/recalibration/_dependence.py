@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._typing import Floats
@@ -20,9 +19,7 @@ from labelsure.distributions import (
 )
 from labelsure.errors import InputError
 from labelsure.recalibration._gate import Part, Recalibration, join_truth
-
-LARGEST_LOGIT = 36.0
-"""Of a probability: beyond, 1 - p cannot be told from 0."""
+from labelsure.recalibration._labelwise_calibration import read_logits
 
 
 class Links(NamedTuple):
@@ -94,7 +91,7 @@ class ChainDependence(Recalibration):
             )
 
     def _learn(self, parts: list[Part]) -> Links:
-        logits = np.concatenate([_read_logits(part.dist) for part in parts])
+        logits = np.concatenate([read_logits(part.dist) for part in parts])
         Y, weights = join_truth(parts)
         n_labels = Y.shape[1]
         links = Links(np.ones(n_labels), np.zeros(n_labels), np.zeros((n_labels, n_labels)))
@@ -109,7 +106,7 @@ class ChainDependence(Recalibration):
 
     def _apply(self, dist: LabelsetDistribution, learned: Links) -> LabelsetDistribution:
         self._check_independent(dist)
-        base = learned.slopes * _read_logits(dist) + learned.intercepts
+        base = learned.slopes * read_logits(dist) + learned.intercepts
         chain = LinearChain(range(dist.n_labels), base, learned.weights)
         return ChainMixture([chain], dist.label_names).with_index(dist.index)
 
@@ -118,7 +115,3 @@ class ChainDependence(Recalibration):
 
     def _kept(self) -> Links:
         return Links(self.slopes_, self.intercepts_, self.weights_)
-
-
-def _read_logits(dist: LabelsetDistribution) -> Floats:
-    return logit(dist.marginals()).clip(-LARGEST_LOGIT, LARGEST_LOGIT)

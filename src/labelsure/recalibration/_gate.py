@@ -111,7 +111,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self._check_sizes()
         learned = self._learn(parts)
         self._measure_gain(parts)
-        self.is_kept_ = not self.gate or self.gain_low_ > 0
+        self.is_kept_ = not self.gate or self._passes()
         self._keep(learned)
         return self
 
@@ -188,6 +188,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         found = mean_interval(np.concatenate(gains), weights)
         self.gain_, self.gain_low_, self.gain_high_ = found
 
+    def _passes(self) -> bool:
+        """Return whether the gain on held-out instances lets the change pass."""
+        return self.gain_low_ > 0
+
     def _describe_learned(self) -> str:
         """Return what was learned, in words."""
         return ""
@@ -221,16 +225,21 @@ def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float,
     >>> mean_interval(np.array([1.0, 2.0, 3.0, 4.0]))
     (2.5, 0.445..., 4.554...)
     """
-    from scipy.stats import t
-
     mean = float(np.average(values, weights=weights))
     if weights is None:
         error = float(values.std(ddof=1)) / len(values) ** 0.5
     else:
         squares = float(((weights * (values - mean)) ** 2).sum()) * len(values) / (len(values) - 1)
         error = squares**0.5 / float(weights.sum())
-    half = float(t.ppf((1 + LEVEL) / 2, len(values) - 1)) * error
+    half = n_standard_errors(len(values)) * error
     return mean, mean - half, mean + half
+
+
+def n_standard_errors(n_values: int) -> float:
+    """Return how many standard errors the end of the interval is from the mean."""
+    from scipy.stats import t
+
+    return float(t.ppf((1 + LEVEL) / 2, n_values - 1))
 
 
 def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:

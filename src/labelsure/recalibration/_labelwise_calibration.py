@@ -1,22 +1,31 @@
-"""`LabelwiseCalibration`: each label's probability by a curve of its own, scikit-learn's."""
+"""`LabelwiseCalibration`: the probability of each label by a curve of its own.
+
+Section 13 of `docs/algorithms.md` has the formulas.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from labelsure._typing import Floats, Integers
+from labelsure._typing import Floats, Labelsets
 from labelsure.distributions import IndependentLabels, LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.recalibration._gate import Part, Recalibration, join_truth
+from labelsure.recalibration._gate import Part, Recalibration, join_truth, n_standard_errors
 
 LARGEST_LOGIT = 36.0
 """Of a probability: beyond, 1 - p cannot be told from 0."""
+
+SLOPE_PENALTY, INTERCEPT_PENALTY = 1.0, 0.1
+"""On squared differences from the pooled curve, the slope in units of the logit's variance. Of nine
+variants these had the best mean rank for 100 and 160 instances of the six sets."""
+
+NEARLY_NONE = 1e-3  # on the pooled curve, so that it is always determined
+MOST_STEPS, MOST_HALVINGS, SMALL_STEP = 100, 40, 1e-10
 
 
 class LabelwiseCalibration(Recalibration):
@@ -28,17 +37,20 @@ class LabelwiseCalibration(Recalibration):
     Parameters
     ----------
     method
-        "sigmoid", Platt's: two numbers for each label, for the log-odds; or "isotonic", a step
-        function that never falls, for a thousand instances and more. Both are scikit-learn's. No
-        step is closer to 0 or 1 than 1 / (n + 2): n instances cannot tell more.
+        "sigmoid": Platt scaling, a slope and an intercept for the logit of each label, shrunk
+        towards those of all labels together, so that rare labels borrow strength from the others;
+        or "isotonic", a step function that never falls (scikit-learn's), for a thousand instances
+        and more. No step is closer to 0 or 1 than 1 / (n + 2): n instances cannot tell more.
     gate
-        As for `TemperatureScaling`: all labels are calibrated, or none.
+        Whether all labels are calibrated only if that raises the mean log-probability of the truth
+        on held-out instances: by more than one standard error ("sigmoid"), or with its 95% interval
+        above 0 ("isotonic").
 
     Attributes
     ----------
     curves_
-        For each label an array with two rows: slope and intercept of the log-odds ("sigmoid"), or
-        log-odds and the probabilities there ("isotonic").
+        For each label an array with two rows: slope and intercept of the logit ("sigmoid"), or
+        logits and the probabilities there ("isotonic").
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
         As of `TemperatureScaling`.
 
@@ -70,15 +82,13 @@ class LabelwiseCalibration(Recalibration):
             _check_independent(part.dist)
 
     def _learn(self, parts: list[Part]) -> list[Floats]:
-        logits = np.concatenate([_read_logits(part.dist) for part in parts])
-        Y, weights = join_truth(parts)
-        learn = METHODS[self.method].learn
-        return [learn(z, y, weights) for z, y in zip(logits.T, Y.T, strict=True)]
+        logits = np.concatenate([read_logits(part.dist) for part in parts])
+        return METHODS[self.method].learn(logits, *join_truth(parts))
 
     def _apply(self, dist: LabelsetDistribution, learned: list[Floats]) -> LabelsetDistribution:
         _check_independent(dist)
         read = METHODS[self.method].read
-        columns = [read(curve, z) for curve, z in zip(learned, _read_logits(dist).T, strict=True)]
+        columns = [read(curve, z) for curve, z in zip(learned, read_logits(dist).T, strict=True)]
         return IndependentLabels(np.column_stack(columns), dist.label_names).with_index(dist.index)
 
     def _keep(self, learned: list[Floats]) -> None:
@@ -87,21 +97,79 @@ class LabelwiseCalibration(Recalibration):
     def _kept(self) -> list[Floats]:
         return self.curves_
 
+    def _passes(self) -> bool:
+        error = (self.gain_ - self.gain_low_) / n_standard_errors(self.n_samples_)
+        return self.gain_ > error if self.method == "sigmoid" else super()._passes()
+
     def _describe_learned(self) -> str:
         return f" ({self.method})"
 
 
 class Method(NamedTuple):
-    """How a curve is learned from log-odds, truth and weights, read at log-odds, and recognised."""
+    """How curves are learned from logits, truth and weights, and read at logits."""
 
-    learn: Callable[[Floats, Integers, Floats | None], Floats]
+    learn: Callable[[Floats, Labelsets, Floats | None], list[Floats]]
     read: Callable[[Floats, Floats], Floats]
-    is_curve: Callable[[Any], bool]
 
 
-def _learn_sigmoid(logits: Floats, truth: Integers, weights: Floats | None) -> Floats:
-    fitted = _SigmoidCalibration().fit(logits, truth, weights)
-    return np.array([[-fitted.a_], [-fitted.b_]])
+def _learn_sigmoids(logits: Floats, Y: Labelsets, weights: Floats | None) -> list[Floats]:
+    counts = np.ones(len(Y)) if weights is None else weights
+    every = np.repeat(counts, Y.shape[1])
+    pooled = _fit_sigmoids(
+        logits.reshape(-1, 1),
+        Y.astype(np.float64).reshape(-1, 1),
+        every,
+        np.array([[1.0], [0.0]]),
+        np.full((2, 1), NEARLY_NONE),
+    )
+    n_ones = counts @ Y
+    n_zeros = counts.sum() - n_ones
+    targets = np.where(Y == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))  # Platt's
+    spread = np.average((logits - np.average(logits, axis=0, weights=counts)) ** 2, 0, counts)
+    penalties = np.stack(
+        [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
+    )
+    found = _fit_sigmoids(logits, targets, counts, pooled, penalties)
+    return list(found.T[:, :, np.newaxis])
+
+
+def _fit_sigmoids(
+    logits: Floats, targets: Floats, weights: Floats, centre: Floats, penalties: Floats
+) -> Floats:
+    """Return slope and intercept of each column, (2, L), by Newton's method on all at once.
+
+    Each minimises its cross-entropy plus half of its penalties times the squared distance from the
+    centre. That is strictly convex, and no step is taken that raises it.
+    """
+    weights = weights[:, np.newaxis]
+
+    def loss(curves: Floats) -> Floats:
+        z = curves[0] * logits + curves[1]
+        entropy = (weights * (np.logaddexp(0.0, z) - targets * z)).sum(axis=0)
+        return entropy + 0.5 * (penalties * (curves - centre) ** 2).sum(axis=0)
+
+    curves = np.broadcast_to(centre, (2, logits.shape[1])).astype(np.float64)
+    least = loss(curves)
+    for _ in range(MOST_STEPS):
+        p = expit(curves[0] * logits + curves[1])
+        off, spread = weights * (p - targets), weights * p * (1 - p)
+        slopes = np.stack([(off * logits).sum(axis=0), off.sum(axis=0)])
+        slopes += penalties * (curves - centre)
+        first = (spread * logits**2).sum(axis=0) + penalties[0]
+        both, second = (spread * logits).sum(axis=0), spread.sum(axis=0) + penalties[1]
+        step = np.stack([second * slopes[0], first * slopes[1]]) - both * slopes[::-1]
+        step /= first * second - both**2
+        for _ in range(MOST_HALVINGS):
+            found = loss(curves - step)
+            rises = found > least
+            if not rises.any():
+                break
+            step[:, rises] /= 2
+        step[:, rises] = 0.0
+        curves, least = curves - step, np.where(rises, least, found)
+        if np.abs(step).max(initial=0.0) < SMALL_STEP:
+            break
+    return curves
 
 
 def _read_sigmoid(curve: Floats, logits: Floats) -> Floats:
@@ -109,39 +177,27 @@ def _read_sigmoid(curve: Floats, logits: Floats) -> Floats:
     return expit(found.clip(-LARGEST_LOGIT, LARGEST_LOGIT))
 
 
-def _learn_steps(logits: Floats, truth: Integers, weights: Floats | None) -> Floats:
-    least = 1 / (len(truth) + 2)
-    fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(logits, truth, weights)
-    return np.stack([fitted.X_thresholds_, fitted.y_thresholds_])
+def _learn_steps(logits: Floats, Y: Labelsets, weights: Floats | None) -> list[Floats]:
+    least = 1 / (len(Y) + 2)
+    curves = []
+    for z, y in zip(logits.T, Y.T, strict=True):
+        fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(z, y, weights)
+        curves.append(np.stack([fitted.X_thresholds_, fitted.y_thresholds_]))
+    return curves
 
 
 def _read_steps(curve: Floats, logits: Floats) -> Floats:
     return np.interp(logits, curve[0], curve[1])
 
 
-def _is_array_of_two(curve: Any) -> bool:
-    is_array = isinstance(curve, np.ndarray) and curve.dtype == np.float64 and curve.ndim == 2
-    return is_array and len(curve) == 2 and curve.size > 0 and bool(np.isfinite(curve).all())
-
-
-def _is_sigmoid(curve: Any) -> bool:
-    return _is_array_of_two(curve) and curve.shape == (2, 1)
-
-
-def _is_steps(curve: Any) -> bool:
-    if not _is_array_of_two(curve):
-        return False
-    rises = bool((np.diff(curve, axis=1) >= 0).all())
-    return rises and bool(curve[1, 0] > 0) and bool(curve[1, -1] < 1)
-
-
 METHODS: dict[str, Method] = {
-    "sigmoid": Method(_learn_sigmoid, _read_sigmoid, _is_sigmoid),
-    "isotonic": Method(_learn_steps, _read_steps, _is_steps),
+    "sigmoid": Method(_learn_sigmoids, _read_sigmoid),
+    "isotonic": Method(_learn_steps, _read_steps),
 }
 
 
-def _read_logits(dist: LabelsetDistribution) -> Floats:
+def read_logits(dist: LabelsetDistribution) -> Floats:
+    """Return the logits of the marginals, (n, L), finite."""
     return logit(dist.marginals()).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
 
 

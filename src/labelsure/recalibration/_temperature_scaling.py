@@ -92,7 +92,7 @@ class TemperatureScaling(Recalibration):
             return -float(np.average(logs, weights=weights))
 
         search: Any = minimize_scalar(
-            loss, bounds=LOG_LIMITS, method="bounded", options={"xatol": 1e-10}
+            loss, bounds=LOG_LIMITS, method="bounded", options={"xatol": 1e-6}
         )
         # 1 and the limits themselves, where these are as good.
         for log_known, known in zip((0.0, *LOG_LIMITS), (1.0, LEAST, LARGEST), strict=True):

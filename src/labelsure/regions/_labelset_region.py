@@ -69,7 +69,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         impossible. Any number in (0, 1) keeps the coverage; it decides how large regions are. It
         must not be chosen on the labelled instances.
     random_state
-        Seed of draws and of ties that are broken at random.
+        Seed of draws, and of the order in which a precision is tested.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         score: str = "probability",
         level: float = 0.95,
         independent_share: float = 0.03,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.coverage = coverage
         self.recall = recall
@@ -139,13 +139,12 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         names = self._group_names(groups, dist)
         columns = None if isinstance(Y, np.ndarray) else GivenLabelsets.read(Y, "Y").label_names
         self.label_names_, self.n_labels_ = dist.label_names or columns, dist.n_labels
-        generator = np.random.default_rng(self.random_state)
-        shuffled = generator.permutation(len(truth))  # what tests of a precision rest on
-        kept = self._keep(source, truth, generator)
-        self.calibration_ = {
-            name: {key: values[shuffled][names[shuffled] == name] for key, values in kept.items()}
-            for name in np.unique(names).tolist()
-        }
+        kept = self._keep(source, truth)
+        self.calibration_ = {}
+        for name in np.unique(names).tolist():
+            own = np.flatnonzero(names == name)
+            shuffled = np.random.default_rng(self.random_state).permutation(own)  # for the tests
+            self.calibration_[name] = {key: values[shuffled] for key, values in kept.items()}
         self.has_groups_ = groups is not None
         self._set_thresholds()
         return self
@@ -177,8 +176,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         return self._predict_found(source, thresholds, self._for_each(self.certain_from_, names))
 
     def _predict_covered(self, source: Source, quantiles: Floats) -> RegionLabelsets:
-        generator = np.random.default_rng([self.random_state, 1])
-        logs = SCORES[self.score].log_thresholds(source, quantiles, generator)
+        logs = SCORES[self.score].log_thresholds(source, quantiles, self.random_state)
         logs[np.isinf(quantiles)] = -np.inf
         values, is_empty = mark_labels(source, logs)
         return self._answer(values, source, logs, is_empty, source)
@@ -269,12 +267,10 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             )
         return names
 
-    def _keep(
-        self, source: Source, truth: Labelsets, generator: np.random.Generator
-    ) -> dict[str, Any]:
+    def _keep(self, source: Source, truth: Labelsets) -> dict[str, Any]:
         """Return what thresholds follow from, one entry for each instance."""
         if self.coverage is not None:
-            return {"scores": SCORES[self.score].score(source, truth, generator)}
+            return {"scores": SCORES[self.score].score(source, truth, self.random_state)}
         kept: dict[str, Any] = {"truth": truth}
         if self._uses_marginals:
             kept["marginals"] = source.marginals()

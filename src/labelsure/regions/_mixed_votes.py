@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from labelsure._typing import Floats, LabelNames, Labelsets
+from labelsure.candidates import log
 from labelsure.distributions import (
     IndependentLabels,
     LabelsetTable,
@@ -162,4 +163,5 @@ class MixedVotes:
         others = WeightedLabelsets.merge(
             drawn.labelsets[new], self.share * drawn.probabilities[new], instance, len(self)
         )
-        return TopLabelsets(*voted.join(others).top(k))
+        labelsets, probabilities = voted.join(others).top(k)
+        return TopLabelsets(labelsets, log(probabilities))

@@ -233,10 +233,9 @@ def _list_down_to(source: Source, log_thresholds: Floats, limit: int) -> ListedL
     is_complete[log_thresholds == np.inf] = True
     while active.size:
         best = source[active].top(k)
-        with np.errstate(divide="ignore"):
-            inside = np.log(best.probabilities) >= log_thresholds[active, np.newaxis]
-            # Nothing that is not listed can be in the region.
-            closed = np.log(best.high[:, -1]) < log_thresholds[active]
+        inside = best.logs >= log_thresholds[active, np.newaxis]
+        # Nothing that is not listed can be in the region.
+        closed = best.log_high[:, -1] < log_thresholds[active]
         closed &= log_thresholds[active] > LEAST_LOG
         closed |= (k == most) & (most <= limit)
         is_complete[active] = closed

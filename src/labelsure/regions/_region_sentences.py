@@ -68,4 +68,7 @@ def say_precision(precision: float, certain_from: float, level: float) -> str:
     """
     if certain_from == math.inf:
         return f"no label is certain: a precision of {precision:.1%} cannot be shown"
-    return f"{precision:.1%} of the certain ones are right, with probability {level:g}"
+    return (
+        f"of the certain labels of an instance at least {precision:.1%} are right, averaged over "
+        f"instances that have any, with probability {level:g}"
+    )

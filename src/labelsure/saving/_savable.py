@@ -42,6 +42,9 @@ LIBRARY = "scikit-learn"
 
 FILTERS_LOCK = Lock()
 
+VERSION = "_sklearn_version"
+"""The key of scikit-learn's version in a pickle, as scikit-learn has it."""
+
 JOINED_NAMES = "names in one text"
 """The key under which very many names stand in a file."""
 
@@ -73,12 +76,27 @@ class Savable:
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, very many names as one text: a file has an entry for each part."""
-        return {name: _join_names(value) for name, value in vars(self).items()}
+        """Return the attributes and scikit-learn's version, very many names as one text.
+
+        A file has an entry for each part, so that a text is shorter than a list.
+        """
+        state = {name: _join_names(value) for name, value in vars(self).items()}
+        return {**state, VERSION: sklearn.__version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what `__getstate__` returned."""
-        vars(self).update({name: _split_names(value) for name, value in state.items()})
+        """Take what `__getstate__` returned; warn if another scikit-learn wrote it."""
+        wrote = state.get(VERSION, sklearn.__version__)
+        if wrote != sklearn.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=sklearn.__version__,
+                    original_sklearn_version=wrote,
+                ),
+                stacklevel=2,
+            )
+        attributes = {name: value for name, value in state.items() if name != VERSION}
+        vars(self).update({name: _split_names(value) for name, value in attributes.items()})
 
     def _as_saved(self) -> Self:
         """Return itself, or a copy in which metrics stand by name: a file holds no function."""

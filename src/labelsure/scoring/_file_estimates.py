@@ -16,7 +16,7 @@ from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath, Floats, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
 from labelsure.scoring._labelled_rows import LabelledRows, find_labelled
-from labelsure.scoring._score_run import Progress, UnitEvent
+from labelsure.scoring._score_run import Progress, UnitEvent, split_rows
 from labelsure.scoring._unit_scores import ModelFile
 from labelsure.table_files import UNIT_ROWS, Unit, list_units, read_unit
 
@@ -65,11 +65,17 @@ class FileSums:
         from labelsure.estimation import few_labels_interval
 
         chosen = self.model.level if level is None else level
+        estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
             return few_labels_interval(
-                self.sums, self.accuracy, self.estimated, None, population=population, level=chosen
+                self.sums,
+                self.accuracy,
+                self.estimated,
+                None,
+                share=estimator.share_of_estimates,
+                population=population,
+                level=chosen,
             )
-        estimator = self.model.accuracy_estimator_
         return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 
@@ -203,20 +209,16 @@ def _make_tasks(
     units: list[Unit], file: ModelFile, known: LabelledRows | None, shift: str
 ) -> list[tuple[Any, ...]]:
     """Return what `_sum_unit` takes of each unit."""
-    from labelsure.estimation import sample_rows
-
-    firsts = np.cumsum([0, *(unit.n_rows for unit in units)])
-    # Chosen from all rows: the same ones however these are cut into units.
-    chosen = np.empty(0, np.intp) if shift == "ignore" else sample_rows(int(firsts[-1]))
+    none = np.empty(0, np.intp)
     return [
         (
             replace(unit, path=str(Path(unit.path).absolute())),
             file,
-            chosen[(chosen >= first) & (chosen < last)] - first,
+            none if shift == "ignore" else chosen,
             shift,
             None if known is None else known.of_file(unit.path),
         )
-        for unit, first, last in zip(units, firsts[:-1], firsts[1:], strict=True)
+        for unit, chosen in zip(units, split_rows(units), strict=True)
     ]
 
 

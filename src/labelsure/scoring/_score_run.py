@@ -18,8 +18,9 @@ from labelsure._kernels.threads import n_threads
 from labelsure._processes import TaskFailure, watched_workers
 from labelsure._storage import check_outputs, expand_path, is_stream, send_file, write_output
 from labelsure._task_pools import check_jobs, run_tasks
-from labelsure._typing import AnyPath
+from labelsure._typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, UnseenValuesWarning
+from labelsure.estimation import View, sample_rows, say_shift
 from labelsure.input_columns import OddAnswers
 from labelsure.saving._file_format import current_version
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, check_suffix
@@ -83,6 +84,11 @@ class ScoreRun:
         Units in all, and those that an earlier run had finished.
     n_audited
         Rows that chance has chosen for an audit.
+    shift
+        Whether the rows are like the calibration set, by at most 2,000 of them that chance has
+        chosen, or why that was not tested.
+    shift_found
+        Whether they are not.
     """
 
     out: Path
@@ -93,6 +99,8 @@ class ScoreRun:
     n_units: int
     n_kept: int
     n_audited: int = 0
+    shift: str = ""
+    shift_found: bool = False
 
 
 Progress = Callable[[UnitEvent], None]
@@ -186,6 +194,7 @@ def score_files(
     file.load()  # what is wrong with it is said before anything is written
     units = list_units(inputs, rows=rows_per_unit)
     audited = _choose_rows(units, audit, seed)
+    compared = split_rows(units)
     manifest = {
         "labelsure": current_version(),
         "model": file.checksum,
@@ -209,8 +218,8 @@ def score_files(
             if aside is not None:
                 target.folder.check_bad_rows(aside, overwrite=overwrite)
             tasks = [
-                execution.make_task(unit, file, settings, rows, sets_aside=aside is not None)
-                for unit, rows in zip(units, audited, strict=True)
+                execution.make_task(unit, file, settings, rows, some, sets_aside=aside is not None)
+                for unit, rows, some in zip(units, audited, compared, strict=True)
             ]
             execution.run(tasks, n_jobs, scheduler)
             execution.write_bad_rows(aside)
@@ -222,7 +231,14 @@ def score_files(
     for text in filter(None, [*unseen.values(), str(odd)]):  # one for each column
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
-    return replace(execution.summarise(n_audited), out=path)
+    judge = file.load().accuracy_estimator_
+    test, untested = judge.compare_with_calibration(execution.join_views())
+    return replace(
+        execution.summarise(n_audited),
+        out=path,
+        shift=say_shift(test, untested),
+        shift_found=test is not None and test.found,
+    )
 
 
 @dataclass(frozen=True)
@@ -277,6 +293,17 @@ def _choose_rows(
     return [tuple(some) for some in chosen]
 
 
+def split_rows(units: list[Unit]) -> list[Indices]:
+    """Return which rows of each unit are compared with the calibration set, from its first on.
+
+    They are chosen from all rows: the same ones however these are cut into units.
+    """
+    ends = np.cumsum([unit.n_rows for unit in units])
+    chosen = sample_rows(int(ends[-1]))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    return [part - (end - unit.n_rows) for part, unit, end in zip(parts, units, ends, strict=True)]
+
+
 class _Execution:
     """One execution of a run: what is finished, and what is missing."""
 
@@ -292,6 +319,7 @@ class _Execution:
         model: ModelFile,
         settings: TableSettings,
         audited: tuple[int, ...] | None,
+        compared: Indices,
         *,
         sets_aside: bool,
     ) -> UnitTask:
@@ -304,8 +332,17 @@ class _Execution:
             str(folder.part_path(unit.number, self.target.suffix).absolute()),
             str(folder.notes_path(unit.number).absolute()),
             audited,
+            tuple(compared.tolist()),
             sets_aside,
         )
+
+    def join_views(self) -> View | None:
+        """Return what is compared of all units, in their order; None without any."""
+        views = [notes["view"] for _, notes in sorted(self.notes.items()) if notes["view"]]
+        if not views:
+            return None
+        values = np.concatenate([np.array(values, dtype=np.float32) for _, values in views])
+        return View(tuple(views[0][0]), values)
 
     def run(self, tasks: list[UnitTask], n_jobs: int, scheduler: str | None) -> None:
         """Score the units that are not finished, and say what went wrong with the others."""

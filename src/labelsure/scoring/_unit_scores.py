@@ -13,9 +13,8 @@ import numpy as np
 
 from labelsure._kernels.threads import one_thread
 from labelsure._storage import checksum_bytes, expand_path, first_line, read_bytes, write_text
-from labelsure._typing import AnyPath
+from labelsure._typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError
-from labelsure.input_columns import OddAnswers
 from labelsure.saving import load
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, plain_records, write_part
 from labelsure.table_files import Unit, read_unit
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure.accuracy_aware import AccuracyAwareClassifier
+    from labelsure.estimation import View
     from labelsure.file_models import InputTable
 
 IDENTITY = {
@@ -128,6 +128,8 @@ class UnitTask:
         Where the rows go, and what is known of them.
     audited
         The rows of the unit that chance has chosen, counted from its first; None without an audit.
+    compared
+        The rows of the unit that are compared with the calibration set, counted likewise.
     sets_aside
         Whether bad rows are set aside instead of refused.
     """
@@ -139,6 +141,7 @@ class UnitTask:
     part: str
     notes: str
     audited: tuple[int, ...] | None = None
+    compared: tuple[int, ...] = ()
     sets_aside: bool = False
 
 
@@ -152,7 +155,8 @@ class UnitOutcome:
         Of the unit.
     notes
         `n_rows` and `n_bad`, `n_accepted` (None without a policy), `total_estimated`, `n_bytes` of
-        the part, `bad_rows`; empty where it failed.
+        the part, `bad_rows`, `view` (names and values of what is compared of some rows, None
+        without any); empty where it failed.
     problem
         Why it failed, in a sentence.
     is_of_rows
@@ -196,19 +200,22 @@ def score_unit(task: UnitTask) -> UnitOutcome:
 
 
 def _score(task: UnitTask) -> dict[str, Any]:
+    from labelsure.file_models import InputTable
+
     model = task.model.load()  # first: BLAS is found where it is loaded
     frame = read_unit(task.unit)
     bad: dict[Any, str] = {}
     try:
-        table, unseen, odd = _score_rows(model, frame, task)
+        table, unseen, view = _score_rows(model, frame, task)
     except RowsError as error:
         if not task.sets_aside:
             raise
         bad = error.reasons
-        table, unseen, odd = _score_rows(model, frame.drop(index=list(bad)), task)
+        table, unseen, view = _score_rows(model, frame.drop(index=list(bad)), task)
     if len(table):
         write_part(table, Path(task.part))
     values = plain_records(frame.loc[list(bad)])
+    inputs = InputTable(model, task.settings.id_column)
     has_policy = len(table) > 0 and not table["accept"].isna().any()
     notes = {
         "n_rows": len(table),
@@ -217,7 +224,8 @@ def _score(task: UnitTask) -> dict[str, Any]:
         "total_estimated": float(table["estimated_accuracy"].sum()) if len(table) else 0.0,
         "n_bytes": Path(task.part).stat().st_size if len(table) else 0,
         "unseen": unseen,
-        "odd_answers": asdict(odd),
+        "odd_answers": asdict(inputs.count_odd_answers(frame.drop(index=list(bad)))),
+        "view": None if view is None else [list(view.names), view.values.tolist()],
         "bad_rows": [
             {"file": task.file, "row": int(row), "reason": reason, "values": row_values}
             for (row, reason), row_values in zip(bad.items(), values, strict=True)
@@ -229,15 +237,16 @@ def _score(task: UnitTask) -> dict[str, Any]:
 
 def _score_rows(
     model: AccuracyAwareClassifier, frame: pd.DataFrame, task: UnitTask
-) -> tuple[pd.DataFrame, dict[str, str], OddAnswers]:
-    """Return the table of some rows of a unit with their places, and what is odd about it."""
+) -> tuple[pd.DataFrame, dict[str, str], View | None]:
+    """Return the table of some rows of a unit with their places, what is new, what is compared."""
     from labelsure.file_models import InputTable
 
     if frame.empty:
-        return frame, {}, OddAnswers()
+        return frame, {}, None
     chosen = task.settings
     part_format = FORMATS[Path(task.part).suffix]
-    table, unseen, odd = _make_table(
+    wanted = np.array(task.compared, dtype=np.int64) + task.unit.first_row
+    table, unseen, view = _make_table(
         InputTable(model, chosen.id_column),
         frame,
         model,
@@ -248,6 +257,7 @@ def _score_rows(
             "sep": None if part_format.has_lists else chosen.sep,
             "open_cost": chosen.open_cost,
         },
+        compared=np.flatnonzero(np.isin(frame.index, wanted)),
     )
     place = int("id" in table)
     table.insert(place, "file", task.file)
@@ -255,7 +265,7 @@ def _score_rows(
     if task.audited is not None:
         rows = frame.index - task.unit.first_row
         table.insert(place + 2, "audit", rows.isin(list(task.audited)))
-    return _escape_formulas(table) if chosen.spreadsheet_safe else table, unseen, odd
+    return _escape_formulas(table) if chosen.spreadsheet_safe else table, unseen, view
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -282,16 +292,21 @@ def _make_table(
     *,
     where: str,
     settings: dict[str, Any],
-) -> tuple[pd.DataFrame, dict[str, str], OddAnswers]:
+    compared: Indices,
+) -> tuple[pd.DataFrame, dict[str, str], View | None]:
     X, ids = inputs.read(frame, where)
     wants_labels = settings["probabilities"] is not False
     n_shown = settings["k"] or int(wants_labels)  # labels without labelsets: 1 will do
     with one_thread():
-        table = model.assess(X, k=n_shown).to_frame(**settings)
+        found = model.assess(X, k=n_shown, shift="ignore")
+        table, view = found.to_frame(**settings), None
+        if len(compared) and model.accuracy_estimator_.can_compare:
+            some = found[compared]
+            view = model.accuracy_estimator_.view(some.distribution, some.Y_pred)
     table.index = frame.index
     if ids is not None:
         table.insert(0, "id", _read_ids(ids, frame.index))
-    return table, inputs.find_unseen(X), inputs.count_odd_answers(frame)
+    return table, inputs.find_unseen(X), view
 
 
 def _read_ids(ids: pd.Index, index: pd.Index) -> pd.Series[Any]:
@@ -346,4 +361,5 @@ def score_frame(
         model = ModelFile.find(expand_path(model), ()).load()
     settings = {"k": top, "probabilities": probabilities, "sep": sep, "open_cost": open_cost}
     inputs = InputTable(model, id_column)
-    return _make_table(inputs, frame, model, where="the table", settings=settings)[0]
+    none = np.empty(0, dtype=np.intp)
+    return _make_table(inputs, frame, model, where="the table", settings=settings, compared=none)[0]

@@ -28,8 +28,6 @@ class Choice:
     bound
         What the mean accuracy of the accepted exceeds, but for the error; missing if no threshold
         passes.
-    n_needed
-        About how many labelled instances it would take.
     message
         All of it in a sentence.
     """
@@ -37,7 +35,6 @@ class Choice:
     threshold: float
     coverage: float
     bound: float
-    n_needed: float
     message: str
 
 
@@ -108,7 +105,7 @@ def choose_for_coverage(
         f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
         f"their mean accuracy is at least {bound:.3f} with probability {level:g}.{referred}"
     )
-    return Choice(threshold, share, bound, len(labelled), message)
+    return Choice(threshold, share, bound, message)
 
 
 def choose_for_target(
@@ -150,30 +147,25 @@ def choose_for_target(
             f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {coverage:.1%} "
             "of the predictions."
         )
-        return Choice(threshold, coverage, target, len(labelled), message)
+        return Choice(threshold, coverage, target, message)
     parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
     parts = [part for part in parts if len(part) >= ENOUGH]
-    needed = math.inf
-    for part in parts:
-        share = len(part) / len(labelled)
-        needed = min(needed, test.n_needed(part, target, single) / share)
-    needed = max(np.ceil(needed), len(labelled) + 1.0)
-    why = _say_why_not(labelled, target, goal, parts, needed)
-    return Choice(math.inf, 0.0, math.nan, needed, why)
+    return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, goal, parts))
 
 
-def _say_why_not(
-    labelled: LabelledScores, target: float, goal: str, parts: list[Floats], n_needed: float
-) -> str:
+def _say_why_not(labelled: LabelledScores, target: float, goal: str, parts: list[Floats]) -> str:
     said = f"Cannot show {goal} from {len(labelled)} labelled instances"
-    if math.isfinite(n_needed):
-        return f"{said}. About {n_needed:.0f} would do if accuracies stay as they are."
     if not parts:
         return (
             f"{said}: fewer than {ENOUGH} of them have scores near {target:g} or above. Label "
             "more, lower the target, or use sharper scores."
         )
     highest = max(float(part.mean()) for part in parts)
+    if highest > target:
+        return (
+            f"{said}: where the tests begin the accepted have a mean accuracy of {highest:.3f}, "
+            "too close to the target for so few. Label more, or lower the target."
+        )
     return (
         f"{said}, and more would not help: where the tests begin the accepted have a mean accuracy "
         f"of at most {highest:.3f}. Lower the target, or improve the classifier or its scores."

@@ -92,12 +92,9 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         or what a coverage allows to say; missing if no threshold passes.
     message_
         What was found, in a sentence.
-    n_needed_
-        About how many labelled instances it would take; as many as there were if it passes,
-        infinite if the target is out of reach.
     policies_
-        The policy of each group, if it was fitted with groups, else None. Then `threshold_`,
-        `bound_` and `n_needed_` are dicts with one entry for each group.
+        The policy of each group, if it was fitted with groups, else None. Then `threshold_` and
+        `bound_` are dicts with one entry for each group.
 
     Examples
     --------
@@ -154,13 +151,12 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         scores, values = check_scored(score, accuracy)
         MEAN_TESTS[self.outcome].check(values)
         labelled = LabelledScores(scores, values)
-        order = np.random.default_rng(self.random_state).permutation(len(scores))
         self.policies_: dict[str, AcceptPolicy] | None = None
         if groups is None:
-            self._fit_shuffled(labelled[order])
+            self._fit_shuffled(self._shuffle(labelled))
         else:
             names = check_groups(groups, index_of(score), len(scores))
-            self._fit_groups(labelled[order], names[order])
+            self._fit_groups(labelled, names)
         if not self.reached_:
             warnings.warn(self.message_, TargetWarning, stacklevel=2)
         return self
@@ -253,8 +249,8 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         -------
         pandas.DataFrame
             With the columns `target` (if the policy has one), `threshold`, `coverage`, `accuracy`
-            (mean over the accepted of those fitted to; missing if there are none), `bound` and
-            `n_needed`; and before them `group`, if there are groups.
+            (mean over the accepted of those fitted to; missing if there are none) and `bound`; and
+            before them `group`, if there are groups.
         """
         import pandas as pd
 
@@ -278,7 +274,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
                     "coverage": found.coverage,
                     "accuracy": accepted.mean() if accepted.size else np.nan,
                     "bound": found.bound,
-                    "n_needed": found.n_needed,
                 }
             )
         return pd.DataFrame(rows)
@@ -301,6 +296,10 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         if self.family not in FAMILIES:
             raise unknown_name("family", self.family, FAMILIES)
 
+    def _shuffle(self, labelled: LabelledScores) -> LabelledScores:
+        """Put instances in random order, which depends on nothing but their number."""
+        return labelled[np.random.default_rng(self.random_state).permutation(len(labelled))]
+
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""
         # Kept in this order: what is proved of another target or coverage rests on it.
@@ -310,7 +309,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.threshold_: Any = chosen.threshold
         self.coverage_ = chosen.coverage
         self.bound_: Any = chosen.bound
-        self.n_needed_: Any = chosen.n_needed
         self.message_ = chosen.message
 
     def _fit_groups(self, labelled: LabelledScores, names: NDArray[np.str_]) -> None:
@@ -318,7 +316,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         for name in np.unique(names).tolist():
             policies[name] = clone(self)
             policies[name].policies_ = None
-            policies[name]._fit_shuffled(labelled[names == name])
+            policies[name]._fit_shuffled(self._shuffle(labelled[names == name]))
         self._join_groups(policies)
 
     def _join_groups(self, policies: dict[str, AcceptPolicy]) -> None:
@@ -328,7 +326,6 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         self.n_samples_ = sum(policy.n_samples_ for _, policy in parts)
         self.threshold_ = {name: policy.threshold_ for name, policy in parts}
         self.bound_ = {name: policy.bound_ for name, policy in parts}
-        self.n_needed_ = {name: policy.n_needed_ for name, policy in parts}
         n_accepted = sum(policy.coverage_ * policy.n_samples_ for _, policy in parts)
         self.coverage_ = n_accepted / max(self.n_samples_, 1)
         self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)

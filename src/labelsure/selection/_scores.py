@@ -11,7 +11,7 @@ from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.labelsets import index_of, refuse_masked
 from labelsure.metrics import check_accuracies
-from labelsure.named_rows import align_values
+from labelsure.named_rows import align_values, read_groups
 
 
 def check_score(score: Any) -> Floats:
@@ -49,7 +49,7 @@ def check_groups(
             f"`groups` must have one entry for each of the {n_samples} instances, got shape "
             f"{names.shape}."
         )
-    return names.astype(str)
+    return read_groups(names, "groups")
 
 
 def check_share(name: str, value: Any, *, one: bool = False) -> None:

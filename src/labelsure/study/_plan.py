@@ -23,11 +23,10 @@ from labelsure.study._plan_text import parse_toml, read_plan_text
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 """Names of data sets and classifiers become parts of file names."""
 
-MAX_DEPTH = 10
 MAX_WHOLE = 2**63 - 1
 MAX_SEED = 2**31 - 1
-"""Of a plan: lists and tables inside of each other, the size of whole numbers (which is what TOML
-promises), and its seed (what scikit-learn takes, with room for the number of a replicate)."""
+"""Of a plan: the size of whole numbers (which is what TOML promises), and its seed (what
+scikit-learn takes, with room for the number of a replicate)."""
 
 PREDICTIONS = ("predict_distribution", "predict_proba")
 """What a classifier of a plan must have, one or the other."""
@@ -123,7 +122,7 @@ class Plan:
         folder
             Where relative file names start; None leaves them as they are.
         """
-        _check_values(settings, "", MAX_DEPTH)
+        _check_values(settings, "")
         known = [entry.name for entry in fields(cls)]
         for key in settings:
             if key not in known:
@@ -282,6 +281,8 @@ def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -
         raise UnknownNameError(f"Plan {name!r}: {error}") from error
     except InputError as error:
         raise InputError(f"Plan {name!r}: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"Plan {name!r}: its tables are nested too deeply. Flatten it.") from error
     return plan
 
 
@@ -311,27 +312,12 @@ def _check_tables(key: str, tables: Any) -> None:
             )
 
 
-def _check_values(value: Any, place: str, depth: int) -> None:
-    """Refuse what cannot be written to every file of a run: dates, numbers and nests without end.
-
-    Parameters
-    ----------
-    value
-        What stands there.
-    place
-        The keys that lead to it.
-    depth
-        How many lists and tables may still be inside of each other.
-    """
+def _check_values(value: Any, place: str) -> None:
+    """Refuse dates and large numbers, which cannot be written to every file of a run."""
     if isinstance(value, (Mapping, list)):
-        if depth == 0:
-            raise InputError(
-                f"`{place}` in the plan must not be nested deeper than {MAX_DEPTH} lists and "
-                "tables. Write it flat."
-            )
         inside = value.items() if isinstance(value, Mapping) else [("", entry) for entry in value]
         for key, entry in inside:
-            _check_values(entry, f"{place}.{key}".strip("."), depth - 1)
+            _check_values(entry, f"{place}.{key}".strip("."))
     elif isinstance(value, int) and not -MAX_WHOLE - 1 <= value <= MAX_WHOLE:
         raise InputError(
             f"`{place}` in the plan must be a whole number of at most 64 bits, which it is not. "

@@ -77,8 +77,8 @@ class RunFolder:
         if self._is_locked:
             yield self
             return
-        self._check_mark()
         make_folder(self.path, "The run folder")
+        self._check_mark()
         make_folder(self.cells, "The run folder")
         with hold_folder(self.path, "the run folder"):
             self._is_locked = True
@@ -94,7 +94,7 @@ class RunFolder:
     def _check_mark(self) -> None:
         """Refuse a folder of something else, whose files a run would replace."""
         is_run = (self.path / "manifest.json").is_file() and self.cells.is_dir()
-        if is_run or not self.path.is_dir():
+        if is_run:
             return
         begun = {LOCK, OWNER, "cells"}
         others = sorted(

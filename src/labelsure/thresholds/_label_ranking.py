@@ -8,7 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from labelsure._typing import Floats, Integers
-from labelsure.distributions import LabelsetDistribution, check_distribution
+from labelsure.distributions import (
+    LabelsetDistribution,
+    SparseIndependentLabels,
+    check_distribution,
+)
 from labelsure.errors import InputError
 from labelsure.labelsets import check_sparse_labelsets, refuse_masked
 
@@ -127,8 +131,10 @@ def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
 
 def _read_scores(scores: Any) -> Any:
     """Return an (n, L) array of numbers, or a CSR array in canonical form."""
+    if isinstance(scores, SparseIndependentLabels):
+        return scores.listed_marginals()
     if isinstance(scores, LabelsetDistribution):
-        return check_distribution(scores).marginals()
+        return scores.marginals()
     refuse_masked(scores, "scores")
     is_sparse = sparse.issparse(scores)
     if is_sparse:
