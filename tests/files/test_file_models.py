@@ -321,6 +321,7 @@ ANSWERS = pd.DataFrame({"id": range(60), "answers": [[["cold"], ["wet", "cold"]]
 LISTED = pd.DataFrame({"id": range(60), "tags": [["cold"], ["wet"]] * 30})
 
 
+@pytest.mark.filterwarnings("ignore::labelsure.ProbabilityWarning", "ignore:.*entirely right")
 def test_words_that_only_answers_contain_are_named():
     said = ANSWERS.assign(answers=[[*cell, ["cold", "chilly"]] for cell in ANSWERS["answers"]])
     with pytest.warns(
@@ -335,6 +336,7 @@ def test_words_that_only_answers_contain_are_named():
         calibrate_model(ANSWERS, LISTED)
 
 
+@pytest.mark.filterwarnings("ignore:.*entirely right")
 def test_null_answers_and_unknown_words_are_left_out_and_counted():
     odd = ANSWERS.assign(
         answers=[
