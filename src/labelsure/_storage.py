@@ -138,7 +138,7 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
     inputs
         Files and folders that will be read; ``data.npz:scores`` is the file ``data.npz``.
     """
-    read = [expand_path(name) for given in inputs for name in {str(given), _file_of(str(given))}]
+    read = [expand_path(name) for given in inputs for name in {str(given), file_of(str(given))}]
     written: list[Path] = []
     for output in map(expand_path, outputs):
         if is_stream(output):
@@ -159,7 +159,8 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
         written.append(output)
 
 
-def _file_of(given: str) -> str:
+def file_of(given: str) -> str:
+    """Return the file of ``data.npz:scores``, which is one array of several."""
     name, colon, _ = given.rpartition(":")
     return name if colon and name.lower().endswith(".npz") else given
 

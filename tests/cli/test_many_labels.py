@@ -181,7 +181,7 @@ def test_a_floor_is_kept_in_the_model(files, tmp_path, capsys):
     model = ls.load(tmp_path / "m.labelsure")
     frame = read_table(files / "new.npz")[:3]
     assert model.predict_distribution(frame).floor == 1e-6
-    assert main([*words, "--floor", "0.5"]) == 2
+    assert main([*words, "--floor", "0.5", "--overwrite"]) == 2
     assert "from 0 to less than 0.5, got 0.5" in " ".join(capsys.readouterr().err.split())
 
 

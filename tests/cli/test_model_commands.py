@@ -92,15 +92,15 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
         "id": "left out", "odd": "label", "large": "label", "size": "category",
         "colour": "category",
     }  # fmt: skip
-    run(capsys, *training(files, "--cv", "3", "--out", out))
+    run(capsys, *training(files, "--cv", "3", "--out", out, "--overwrite"))
     assert ls.load(out).cv == 3
     tags = pd.read_csv(files / "t.csv").drop(columns=LABELS)
     tags["tags"] = ["odd|large", "odd", "", "large"] * 50
     tags.to_csv(tmp_path / "tags.csv", index=False)
     words = ["train", tmp_path / "tags.csv", "--label-column", "tags", "--sep", "|", "--drop", "id"]
-    run(capsys, *words, "--out", out, "--quiet")
+    run(capsys, *words, "--out", out, "--quiet", "--overwrite")
     assert ls.load(out).label_names_ == ("large", "odd")
-    run(capsys, *words, "--out", out, "--quiet", "--classifier", "pcc")
+    run(capsys, *words, "--out", out, "--quiet", "--classifier", "pcc", "--overwrite")
     assert isinstance(ls.load(out).estimator_[1], ls.ProbabilisticClassifierChain)
 
 
@@ -137,7 +137,7 @@ def test_calibrate(files, tmp_path, capsys):
     assert "This is guaranteed" in captured.out
     run(
         capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming", "--level",
-        0.9, "--coverage", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits",
+        0.9, "--coverage", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits", "--overwrite",
     )  # fmt: skip
     model = ls.load(out)
     assert model.label_names_ == ("large", "odd")
@@ -150,7 +150,7 @@ def test_calibrate(files, tmp_path, capsys):
         {"id": ["k1", "k0", "k3", "k2"], "tags": ["odd", "", "odd;large", "large"]}
     ).to_csv(names, index=False)
     words = ["calibrate", files / "p.csv", "--truth", names, "--out", out, "--quiet"]
-    run(capsys, *words, "--sep", ";", "--label-column", "tags")
+    run(capsys, *words, "--sep", ";", "--label-column", "tags", "--overwrite")
     assert ls.load(out).card_.n_for_estimator == 4
 
 

@@ -77,7 +77,7 @@ def test_all_options_reach_the_table(run, tmp_path):
     table = pd.read_csv(tmp_path / "out.csv", keep_default_na=False)
     assert list(table)[-2:] == ["top_1", "top_1_probability"]
     assert table["predicted"].str.contains("|", regex=False).any()
-    code, _, err = run("score", "new.csv", "--out", "out.csv", *words)
+    code, _, err = run("score", "new.csv", "--out", "out.csv", *words[2:])
     assert code == 2
     assert "say `--overwrite` to replace a file" in err
     assert run("score", "new.csv", "--out", "out.csv", "--overwrite")[0] == 0

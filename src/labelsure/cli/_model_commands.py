@@ -10,10 +10,12 @@ import typer
 
 from labelsure._storage import check_output_file, expand_path, is_stream
 from labelsure.cli._console import make_console, on_one_line, print_notes, refuse_stdout
+from labelsure.cli._options import NOTHING_TO_DO, OverwriteOption, output_of
 from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
+    from labelsure._finished_outputs import FinishedOutput
     from labelsure.accuracy_aware import AccuracyAwareClassifier
     from labelsure.file_models import DescribedFile
 
@@ -114,6 +116,7 @@ def train(
     cv: FoldsOrShare = None,
     level: Level = 0.95,
     seed: Seed = 0,
+    overwrite: OverwriteOption = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -125,9 +128,13 @@ def train(
 
     labelsure train tickets.parquet --label-column tags --sep ";" --out tickets.labelsure
     """  # noqa: E501, a command stands on one line
+    output = output_of("train", locals(), data)
+    check_output_file(refuse_stdout(out), data)
+    if output.find(overwrite=overwrite) is not None:
+        _show(out, as_json=as_json, quiet=quiet, is_new=False)
+        return
     from labelsure.file_models import train_model
 
-    check_output_file(refuse_stdout(out), data)
     with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = train_model(
             data,
@@ -146,7 +153,7 @@ def train(
             level=level,
             random_state=seed,
         )
-    _finish(model, out, as_json=as_json, quiet=quiet)
+    _finish(model, output, as_json=as_json, quiet=quiet)
 
 
 def calibrate(
@@ -177,6 +184,7 @@ def calibrate(
     region: Region = None,
     level: Level = 0.95,
     seed: Seed = 0,
+    overwrite: OverwriteOption = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -190,13 +198,17 @@ def calibrate(
 
     labelsure calibrate sparse.npz --truth sparse_truth.npz --labels-from names.txt --out tags.labelsure
     """  # noqa: E501, a command stands on one line
+    inputs = [predictions, truth, *([] if labels_from is None else [labels_from])]
+    output = output_of("calibrate", locals(), inputs)
+    if labels is not None and labels_from is not None:
+        raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
+    check_output_file(refuse_stdout(out), inputs)
+    if output.find(overwrite=overwrite) is not None:
+        _show(out, as_json=as_json, quiet=quiet, is_new=False)
+        return
     from labelsure.datasets import read_label_file
     from labelsure.file_models import calibrate_model
 
-    if labels is not None and labels_from is not None:
-        raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
-    inputs = [predictions, truth, *([] if labels_from is None else [labels_from])]
-    check_output_file(refuse_stdout(out), inputs)
     with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = calibrate_model(
             predictions,
@@ -215,7 +227,7 @@ def calibrate(
             level=level,
             random_state=seed,
         )
-    _finish(model, out, as_json=as_json, quiet=quiet)
+    _finish(model, output, as_json=as_json, quiet=quiet)
 
 
 def info(
@@ -254,13 +266,22 @@ def _read_cv(cv: str | None) -> int | float | None:
         ) from error
 
 
-def _finish(model: AccuracyAwareClassifier, out: Path, *, as_json: bool, quiet: bool) -> None:
+def _finish(
+    model: AccuracyAwareClassifier, output: FinishedOutput, *, as_json: bool, quiet: bool
+) -> None:
+    model.save(output.path)
+    output.note({})
+    _show(output.path, as_json=as_json, quiet=quiet)
+
+
+def _show(out: Path, *, as_json: bool, quiet: bool, is_new: bool = True) -> None:
     from labelsure.file_models import describe_file
 
-    place = expand_path(out)
-    model.save(place)
-    if not quiet and not is_stream(place):
-        _print_described(describe_file(out), as_json)
+    if quiet or is_stream(expand_path(out)):
+        return
+    _print_described(describe_file(out), as_json)
+    if not is_new and not as_json:
+        print(NOTHING_TO_DO)
 
 
 def _print_described(described: DescribedFile, as_json: bool) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelsure._limits import MAX_JOBS
+
+if TYPE_CHECKING:
+    from labelsure._finished_outputs import FinishedOutput
+    from labelsure._typing import AnyPath
 
 ModelArgument = Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")]
 InputArgument = Annotated[
@@ -20,6 +25,12 @@ JobsOption = Annotated[
     int | None,
     typer.Option(
         "--jobs", "-j", min=1, max=MAX_JOBS, help="Processes, each on one core; all by default."
+    ),
+]
+OverwriteOption = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite", help="Replace an output of other inputs or settings that is there."
     ),
 ]
 SchedulerOption = Annotated[
@@ -81,3 +92,29 @@ LabelColumnOption = Annotated[
 LabelSeparatorOption = Annotated[
     str | None, typer.Option("--sep", help="Of --truth: between names of labels.")
 ]
+
+
+NOTHING_TO_DO = "Nothing to do: the same inputs and settings have made it."
+
+PRINTING = ("out", "as_json", "quiet", "overwrite")
+"""Options that do not change what a command writes."""
+
+
+def output_of(command: str, given: Mapping[str, Any], inputs: Iterable[AnyPath]) -> FinishedOutput:
+    """Return the file that a command writes, which knows all that it is made from.
+
+    Parameters
+    ----------
+    command
+        Its name.
+    given
+        Its arguments.
+    inputs
+        The files and folders that it reads.
+    """
+    from labelsure import __version__
+    from labelsure._finished_outputs import FinishedOutput, describe_files
+
+    settings = {name: value for name, value in given.items() if name not in PRINTING}
+    made_from = {"labelsure": __version__, "command": command, "settings": settings}
+    return FinishedOutput(given["out"], {**made_from, "inputs": describe_files(inputs)})

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from labelsure._storage import check_output_file
 from labelsure.cli._console import STDOUT, open_stdout
-from labelsure.cli._options import OpenCostOption, RowsOption, TrustOption
+from labelsure.cli._options import (
+    NOTHING_TO_DO,
+    OpenCostOption,
+    OverwriteOption,
+    RowsOption,
+    TrustOption,
+    output_of,
+)
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +54,7 @@ def report(
     open_cost: OpenCostOption = None,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
+    overwrite: OverwriteOption = False,
 ) -> None:
     """Write one HTML file that shows how accurate a model is, or what a study found.
 
@@ -58,8 +66,15 @@ def report(
 
     labelsure report runs/paper --out study.html
     """
+    read: list[str | Path] = [*_tables_of(subject), *(inputs or []), *([truth] if truth else [])]
+    output = output_of("report", locals(), read)
     place = open_stdout(out)
     check_output_file(place, [*_files_of(subject), *(inputs or []), *([truth] if truth else [])])
+    stream = sys.stderr if str(out) == STDOUT else sys.stdout
+    found = None if str(out) == STDOUT else output.find(overwrite=overwrite)
+    if found is not None:
+        _say(found["shift"], f"Report {out}", NOTHING_TO_DO, stream=stream)
+        return
     if subject.is_dir():
         page = _report_study(subject, given=bool(inputs or truth))
     else:
@@ -82,10 +97,21 @@ def report(
                 trust=trust or (),
             )
     page.save(place)
-    stream = sys.stderr if str(out) == STDOUT else sys.stdout
-    if "shift" in page.data:
-        print(page.data["shift"]["sentence"], file=stream)
-    print(f"Report {out}", file=stream)
+    shift = page.data["shift"]["sentence"] if "shift" in page.data else ""
+    if str(out) != STDOUT:
+        output.note({"shift": shift})
+    _say(shift, f"Report {out}", stream=stream)
+
+
+def _say(*sentences: str, stream: TextIO) -> None:
+    print("\n".join(filter(None, sentences)), file=stream)
+
+
+def _tables_of(subject: Path) -> list[Path]:
+    """Return the file of a model, or the files of a run that its page is made from."""
+    if not subject.is_dir():
+        return [subject]
+    return [subject / name for name in ("plan.toml", "scores.parquet", "features.parquet")]
 
 
 def _files_of(subject: Path) -> list[Path]:

@@ -19,6 +19,7 @@ from labelsure.cli._options import (
     ModelArgument,
     OpenCostOption,
     OutOption,
+    OverwriteOption,
     RowsOption,
     SchedulerOption,
     TrustOption,
@@ -56,9 +57,7 @@ def score(
     ] = False,
     rows_per_unit: RowsOption = None,
     trust: TrustOption = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an output that is there.")
-    ] = False,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:

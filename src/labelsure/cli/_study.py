@@ -19,7 +19,7 @@ from labelsure.cli._console import (
     on_one_line,
     refuse_stdout,
 )
-from labelsure.cli._options import JsonOption, SchedulerOption
+from labelsure.cli._options import JsonOption, OverwriteOption, SchedulerOption
 from labelsure.cli._progress_bars import CellLines
 from labelsure.errors import LabelsureError
 
@@ -70,6 +70,7 @@ def study(
             help="Import classes of the plan from outside installed packages too.",
         ),
     ] = False,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a study. Killed at any moment, the same command goes on where it stopped.
@@ -87,7 +88,10 @@ def study(
     chosen = load_plan(plan, trust_imports=trust_imports)
     if repeats is not None:
         chosen = chosen.with_repeats(repeats)
-    with RunFolder(refuse_stdout(out)).locked() as folder, CellLines(quiet=as_json) as lines:
+    folder = RunFolder(refuse_stdout(out))
+    if not overwrite:
+        folder.refuse_other_plan(chosen)
+    with folder.locked(), CellLines(quiet=as_json) as lines:
         run = run_study(
             chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
         )

@@ -89,6 +89,16 @@ class PartsFolder:
             return None
         return notes if is_whole else None
 
+    def is_begun(self, manifest: dict[str, Any]) -> bool:
+        """Whether parts of this very run are there, to go on with.
+
+        Parameters
+        ----------
+        manifest
+            All that the parts depend on.
+        """
+        return _read_manifest(self.path) is not None and not _find_change(self.path, manifest)
+
     @contextmanager
     def locked(self, manifest: dict[str, Any], *, overwrite: bool) -> Iterator[None]:
         """Keep the folder for this process, with the parts of the same run and no others.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from labelsure._finished_outputs import FinishedOutput
 from labelsure._kernels.threads import n_threads
 from labelsure._processes import TaskFailure, watched_workers
 from labelsure._storage import check_outputs, expand_path, is_stream, send_file, write_output
@@ -164,7 +165,8 @@ def score_files(
     trust
         As for `labelsure.load`.
     overwrite
-        Whether to replace an output that is there, and parts of another run.
+        Whether to replace an output that is there, and parts of another run. An output that the
+        same model, inputs and settings have made needs no replacing: it is left as it is.
     progress
         Called with a `UnitEvent` for each unit.
 
@@ -213,6 +215,11 @@ def score_files(
                 "`spreadsheet_safe` is for CSV and TSV, which spreadsheets open, got an output in "
                 f"{target.suffix}. Leave it out, or write CSV."
             )
+        finished = FinishedOutput(place, {**manifest, "bad_rows": aside})
+        if not target.folder.keeps_parts:
+            found = finished.find(overwrite=overwrite or target.folder.is_begun(manifest))
+            if found is not None:
+                return ScoreRun(**{**found, "out": path, "n_kept": len(units)})
         execution = _Execution(target, len(units), progress or (lambda event: None))
         with target.folder.locked(manifest, overwrite=overwrite), watched_workers():
             if aside is not None:
@@ -233,12 +240,15 @@ def score_files(
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     judge = file.load().accuracy_estimator_
     test, untested = judge.compare_with_calibration(execution.join_views())
-    return replace(
+    run = replace(
         execution.summarise(n_audited),
         out=path,
         shift=say_shift(test, untested),
         shift_found=test is not None and test.found,
     )
+    if place == path and not target.folder.keeps_parts:
+        finished.note({**asdict(run), "out": str(path)})
+    return run
 
 
 @dataclass(frozen=True)

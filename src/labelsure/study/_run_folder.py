@@ -174,6 +174,25 @@ class RunFolder:
         except (OSError, ValueError, RecursionError):
             return None
 
+    def refuse_other_plan(self, plan: Plan) -> None:
+        """Refuse to go on with a folder that holds the run of another plan.
+
+        Parameters
+        ----------
+        plan
+            What is going to be run.
+        """
+        manifest = self.read_json("manifest.json")
+        before = manifest.get("plan") if isinstance(manifest, dict) else None
+        now = json.loads(json.dumps(plan.to_dict()))
+        if isinstance(before, dict) and before != now:
+            changed = [key for key in now if before.get(key) != now[key]]
+            raise InputError(
+                f"The run folder {str(self.path)!r} holds a run of other settings "
+                f"({', '.join(changed) or 'of an older version'}). Choose another folder, or say "
+                "`overwrite`; cells that stay the same are kept."
+            )
+
     def read_seconds(self) -> float:
         """Return how long the last run took; NaN where the manifest does not say."""
         manifest = self.read_json("manifest.json")
