@@ -92,7 +92,7 @@ class ShiftWarning(UserWarning):
 
 
 class UnseenValuesWarning(UserWarning):
-    """A column has mostly values that the model was not trained on."""
+    """A column has values that the model does not know, or answers that cannot be counted."""
 
 
 class TooLargeError(LabelsureError, ValueError):

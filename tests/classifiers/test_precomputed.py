@@ -325,3 +325,16 @@ def test_votes_and_truths_of_names_need_names_of_the_labels():
     model = ls.PrecomputedProbabilities("votes", ["b", "a"]).fit(votes, y)
     assert model.label_names_ == ("b", "a")
     assert model.score(votes, [["b"], ["a"]]) == model.score(votes, [[1, 0], [0, 1]])
+
+
+def test_votes_are_a_kind_of_arrays():
+    """As the table of kinds says; a row of NaN is a vote that was not cast."""
+    model = ls.PrecomputedProbabilities(kind="votes").fit(VOTES, Y)
+    dist = ls.as_distribution(VOTES, kind="votes")
+    np.testing.assert_array_equal(
+        dist.probabilities(), model.predict_distribution(VOTES).probabilities()
+    )
+    fewer = ls.as_distribution([[[1, 0], [1, 1], [np.nan, np.nan]]], kind="votes")
+    np.testing.assert_allclose(fewer.probabilities(), [[0, 0.5, 0, 0.5]])
+    with pytest.raises(ls.InputError, match="at least one vote for each instance, row 1 has none"):
+        ls.as_distribution([[[1.0, 0]], [[np.nan, np.nan]]], kind="votes")

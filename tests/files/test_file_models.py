@@ -2,10 +2,12 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
@@ -313,6 +315,73 @@ def test_answers_are_votes():
     )
     named = calibrate_model(said, TRUTH, labels=NAMES)
     assert named.label_names_ == tuple(NAMES)
+
+
+ANSWERS = pd.DataFrame({"id": range(60), "answers": [[["cold"], ["wet", "cold"]], [["wet"]]] * 30})
+LISTED = pd.DataFrame({"id": range(60), "tags": [["cold"], ["wet"]] * 30})
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.ProbabilityWarning", "ignore:.*entirely right")
+def test_words_that_only_answers_contain_are_named():
+    said = ANSWERS.assign(answers=[[*cell, ["cold", "chilly"]] for cell in ANSWERS["answers"]])
+    with pytest.warns(
+        ls.errors.UnseenValuesWarning,
+        match=r"^1 of 3 labels are words that only answers contain, and never the truth in the "
+        r"truth: 'chilly'\. If they are no labels, say by `labels` which there are\.$",
+    ):
+        model = calibrate_model(said, LISTED)
+    assert model.label_names_ == ("chilly", "cold", "wet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ls.errors.UnseenValuesWarning)
+        calibrate_model(ANSWERS, LISTED)
+
+
+@pytest.mark.filterwarnings("ignore:.*entirely right")
+def test_null_answers_and_unknown_words_are_left_out_and_counted():
+    odd = ANSWERS.assign(
+        answers=[
+            [cell[0] + ["chilly"], None, *cell[1:]] if i < 7 else [None, *cell] if i < 10 else cell
+            for i, cell in enumerate(ANSWERS["answers"])
+        ]
+    )
+    sentence = (
+        "10 answers null: not counted as a vote. 7 answers with words that are no label of the "
+        "model, which are left out: 'chilly'."
+    )
+    plain = calibrate_model(ANSWERS, LISTED, labels=NAMES)
+    with pytest.warns(ls.errors.UnseenValuesWarning, match=re.escape(sentence)):
+        model = calibrate_model(odd, LISTED, labels=NAMES)
+    with pytest.warns(ls.errors.UnseenValuesWarning, match=re.escape(sentence)):
+        found = model.predict_distribution(odd).marginals()
+    np.testing.assert_allclose(found, plain.predict_distribution(ANSWERS).marginals())
+    empty = odd.assign(answers=[[None], *odd["answers"][1:]])
+    with pytest.raises(ls.RowsError, match=r"must have at least one answer, got \[None\]"):
+        model.predict(empty)
+
+
+def test_a_model_of_texts_takes_the_column_of_texts():
+    texts = pd.DataFrame({"id": range(60), "body": ["ice and snow", "rain again"] * 30})
+    pipeline = make_pipeline(TfidfVectorizer(), ls.BinaryRelevance())
+    Y = pd.DataFrame({"cold": [1, 0] * 30, "wet": [0, 1] * 30})
+    model = ls.AccuracyAwareClassifier(pipeline, cv=2, random_state=0).fit(texts["body"], Y)
+    X, ids = InputTable(model, "id").read(texts)
+    assert list(X) == list(texts["body"])
+    assert list(ids) == list(texts["id"])
+    np.testing.assert_array_equal(model.predict(X), Y)
+    named = texts.rename(columns={"body": "text"})
+    assert list(InputTable(model).read(named)[0]) == list(X)
+    message = "'t.csv' must have one column of texts, or one called 'text', .* got 'id', 'body'"
+    with pytest.raises(ls.InputError, match=message):
+        InputTable(model).read(texts, "'t.csv'")
+    with pytest.raises(ls.RowsError, match=r"Row 3 of the table .* the text is missing"):
+        InputTable(model).read(named.assign(text=[*named["text"][:3], None, *named["text"][4:]]))
+
+
+@pytest.mark.parametrize("row", [{"hot": 1}, pd.Series({"hot": 1}), np.array([1.0])])
+def test_one_row_is_a_table_of_one_row(csv, row):
+    model = train_model(csv, labels=NAMES, id_column="day")
+    with pytest.raises(ls.InputError, match=r"Pass one row as `pd\.DataFrame\(\[row\]\)`"):
+        model.predict(row)
 
 
 @pytest.mark.parametrize(

@@ -351,3 +351,13 @@ def test_a_region_without_a_seed(score):
     Y = dist.sample(1, random_state=1)[:, 0]
     region = ls.LabelsetRegion(coverage=0.8, score=score, random_state=None).fit(dist, Y)
     assert region.predict(dist).values.shape == (80, 3)
+
+
+def test_answers_are_shown_on_one_line():
+    """However many rows they have: everything in them would fill hundreds of lines."""
+    dist = ls.IndependentLabels(np.random.default_rng(0).uniform(size=(300, 4)))
+    found = ls.LabelsetRegion(0.8).fit(dist, dist.sample(1, 0)[:, 0]).predict(dist)
+    assert repr(found) == str(found) == "RegionLabelsets(n_samples=300, n_labels=4)"
+    listed = found.list_labelsets()
+    n_listed = int(found.n_labelsets.sum())
+    assert repr(listed) == f"ListedLabelsets(n_samples=300, n_labelsets={n_listed})"

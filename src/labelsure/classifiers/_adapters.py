@@ -56,11 +56,14 @@ def as_distribution(
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
+        - (n, n_votes, L) zeros and ones, a labelset for each vote, ``kind="votes"``; a row of NaN
+          for a vote that was not cast;
         - a `LabelsetDistribution`, returned as it is.
     X
         The instances to predict, for a fitted model, as it takes them.
     kind
-        For arrays "marginal" (None), "joint" or "logit"; for forests "votes" (None) or "marginal".
+        For arrays "marginal" (None), "joint", "logit" or "votes"; for forests "votes" (None) or
+        "marginal".
     label_names
         One for each label; DataFrames and classifiers of labelsure bring their own.
 

@@ -16,16 +16,11 @@ from labelsure.classifiers._probability_layouts import (
     read_array,
     wrap_probabilities,
 )
-from labelsure.distributions import (
-    LabelsetDistribution,
-    LabelsetTable,
-    SparseIndependentLabels,
-)
+from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelset_rows import (
     as_table,
     check_label_names,
-    check_labelsets,
     check_shape,
     index_of,
     is_sparse,
@@ -33,7 +28,6 @@ from labelsure.labelset_rows import (
 )
 from labelsure.named_labelsets import match_labels
 from labelsure.sample_weights import check_weights
-from labelsure.weighted_labelsets import WeightedLabelsets
 
 _SHAPES = {
     "marginal": "(n_samples, n_labels)",
@@ -194,8 +188,6 @@ class PrecomputedProbabilities(LabelsetPredictor):
         return None if names is None else tuple(names)
 
     def _wrap(self, array: NDArray[Any], label_names: Names) -> LabelsetDistribution:
-        if self.kind == "votes":
-            return _count_votes(array, label_names)
         if is_sparse(array) and self.floor is not None:
             from_logits = self.kind == "logit"
             make = SparseIndependentLabels.from_logits if from_logits else SparseIndependentLabels
@@ -208,20 +200,3 @@ class PrecomputedProbabilities(LabelsetPredictor):
         tags.input_tags.two_d_array = self.kind != "votes"
         tags.input_tags.three_d_array = self.kind == "votes"
         return tags
-
-
-def _count_votes(votes: NDArray[Any], label_names: Names) -> LabelsetDistribution:
-    """Return how often each labelset was voted for, of as many votes as each instance has."""
-    if votes.dtype.kind != "f" or not np.isnan(votes).any():
-        return LabelsetTable.from_samples(votes, label_names)
-    is_cast = ~np.isnan(votes).all(axis=2)
-    n_cast = is_cast.sum(axis=1)
-    if not n_cast.all():
-        raise InputError(
-            f"`X` must have at least one vote for each instance, row {n_cast.argmin()} has none. "
-            "Drop that row, or write zeros for an empty labelset."
-        )
-    instance = np.nonzero(is_cast)[0]
-    labelsets = check_labelsets(votes[is_cast], name="X")
-    seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
-    return LabelsetTable.from_weighted(seen, label_names)

@@ -68,7 +68,7 @@ def wrap_probabilities(
     source
         What `labelsure.distributions.as_distribution` takes, or tensors in its place.
     kind
-        "marginal", "joint" or "logit".
+        "marginal", "joint", "logit" or "votes".
     label_names
         One for each label; a DataFrame of marginals or logits brings its own.
     name
@@ -78,6 +78,9 @@ def wrap_probabilities(
         return source
     if is_sparse(source) and kind in LISTED_KINDS:
         return distributions.as_distribution(source, kind=kind, label_names=label_names)
+    if kind == "votes":
+        votes = read_array(source, name)
+        return distributions.as_distribution(votes, kind=kind, label_names=label_names)
     if kind == "joint":
         source = as_table(source)
     else:

@@ -10,6 +10,7 @@ import numpy as np
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import (
     as_floats,
     check_unit_interval,
@@ -17,8 +18,9 @@ from labelsure.distributions._probabilities import (
 )
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import index_of, is_sparse
+from labelsure.labelset_rows import check_labelsets, index_of, is_sparse
 from labelsure.named_labelsets import order_columns
+from labelsure.weighted_labelsets import WeightedLabelsets
 
 PAIR_TOLERANCE = 1e-4  # float32 softmax outputs are rounded
 
@@ -37,11 +39,13 @@ def as_distribution(
         - list of L arrays (n, 2), or one (n, L, 2) array: P(y_j = 0) and P(y_j = 1), as
           scikit-learn's `MultiOutputClassifier.predict_proba` gives them;
         - (n, 2**L) array of joint probabilities in the order of the codes, ``kind="joint"``;
+        - (n, n_votes, L) zeros and ones with ``kind="votes"``: the labelsets that members of an
+          ensemble, or draws, voted for; a row of NaN for a vote that was not cast;
         - scipy sparse matrix of the marginals or logits of listed labels, out of very many: see
           `SparseIndependentLabels`;
         - a `LabelsetDistribution`, returned as it is, with its own label names.
     kind
-        "marginal", "joint" or "logit". It is never guessed from sums.
+        "marginal", "joint", "logit" or "votes". It is never guessed from sums.
     label_names
         One for each label; a DataFrame of marginals or logits brings its own.
 
@@ -106,8 +110,27 @@ def _from_logits(source: Any, label_names: Iterable[Any] | None) -> LabelsetDist
     return IndependentLabels.from_logits(source, label_names)
 
 
+def _from_votes(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistribution:
+    """Return how often each labelset was voted for, of as many votes as each instance has."""
+    votes = np.asarray(source)
+    if votes.dtype.kind != "f" or votes.ndim != 3 or not np.isnan(votes).any():
+        return LabelsetTable.from_samples(votes, label_names)
+    is_cast = ~np.isnan(votes).all(axis=2)
+    n_cast = is_cast.sum(axis=1)
+    if not n_cast.all():
+        raise InputError(
+            "There must be at least one vote for each instance, row "
+            f"{n_cast.argmin()} has none. Drop that row, or write zeros for an empty labelset."
+        )
+    instance = np.nonzero(is_cast)[0]
+    labelsets = check_labelsets(votes[is_cast], name="votes")
+    seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
+    return LabelsetTable.from_weighted(seen, label_names)
+
+
 _READERS: dict[str, Callable[[Any, Iterable[Any] | None], LabelsetDistribution]] = {
     "marginal": _from_marginals,
     "joint": DenseDistribution,
     "logit": _from_logits,
+    "votes": _from_votes,
 }

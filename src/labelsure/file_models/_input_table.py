@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -13,6 +14,7 @@ from labelsure.classifiers import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError
 from labelsure.input_columns import (
     ColumnRole,
+    OddAnswers,
     PredictionColumns,
     TableColumns,
     refuse_missing_columns,
@@ -20,6 +22,8 @@ from labelsure.input_columns import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+TEXT = "text"
 
 
 class InputTable:
@@ -29,7 +33,8 @@ class InputTable:
     ----------
     model
         A fitted `AccuracyAwareClassifier`. One of `train_model` or `calibrate_model` knows its
-        columns; another one that was fitted to a DataFrame of numbers knows their names.
+        columns; another one that was fitted to a DataFrame of numbers knows their names; one whose
+        pipeline begins with a vectoriser takes the column "text", or the only one.
     id_column
         The column that names the rows; None for the one that the model was made with, if the table
         has it.
@@ -50,7 +55,7 @@ class InputTable:
     """
 
     def __init__(self, model: Any, id_column: str | None = None) -> None:
-        self._reader = _find_reader(model)
+        self._reader = _find_reader(model, id_column)
         self._id_is_wanted = id_column is not None
         self.id_column = self._reader.id_column if id_column is None else id_column
 
@@ -89,6 +94,42 @@ class InputTable:
             What `read` returned.
         """
         return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
+
+    def count_odd_answers(self, frame: pd.DataFrame) -> OddAnswers:
+        """Return what is left out of answers that are votes.
+
+        Parameters
+        ----------
+        frame
+            As `read` gets it.
+        """
+        is_said = isinstance(self._reader, PredictionColumns)
+        return self._reader.count_odd_answers(frame) if is_said else OddAnswers()
+
+
+class _TextColumn:
+    """The texts of a model that begins with a vectoriser: the column "text", or the only one."""
+
+    id_column = None
+    columns_read = ()
+
+    def __init__(self, id_column: str | None) -> None:
+        self._id_column = id_column
+
+    def convert(self, frame: pd.DataFrame, where: str) -> Any:
+        """Return the texts, with the index of the rows."""
+        names = [name for name in frame.columns if name != self._id_column]
+        chosen = [name for name in names if name == TEXT] or names
+        if len(chosen) != 1:
+            raise InputError(
+                f"{where} must have one column of texts, or one called {TEXT!r}, for a model that "
+                f"was fitted to texts, got {', '.join(map(repr, names))}. Rename it, or say which "
+                "column names the rows."
+            )
+        texts = frame[chosen[0]]
+        if (is_bad := texts.isna()).any():
+            raise RowsError(dict.fromkeys(frame.index[is_bad], "the text is missing"), where)
+        return texts.astype(str)
 
 
 class _NumberColumns:
@@ -135,7 +176,7 @@ class _NumberColumns:
             raise RowsError(dict.fromkeys(numbers.index[is_bad], reason), where)
 
 
-def _find_reader(model: Any) -> Any:
+def _find_reader(model: Any, id_column: str | None) -> Any:
     """Return what knows the columns of a model: its first step, or what follows from its names."""
     estimator = model.estimator_
     if isinstance(estimator, FrozenEstimator):
@@ -145,6 +186,9 @@ def _find_reader(model: Any) -> Any:
         return first
     if isinstance(first, PrecomputedProbabilities):
         return _read_precomputed(first)
+    tags = get_tags(first).input_tags if isinstance(first, BaseEstimator) else None
+    if tags is not None and tags.string and not tags.two_d_array:
+        return _TextColumn(id_column)
     return _NumberColumns(model)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelsure._typing import LabelNames, Labelsets
+from labelsure._warnings import warn
 from labelsure.datasets import read_index, read_labels
-from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.errors import DataError, InputError, UnseenValuesWarning, unknown_name
 from labelsure.file_models._sparse_truth import (
     holds_sparse_rows,
     read_label_lists,
@@ -21,6 +22,7 @@ from labelsure.input_columns import ANSWERS, Layout, all_labels_in_answers
 from labelsure.labelset_rows import is_sparse
 from labelsure.labelsets import check_label_names
 from labelsure.named_labelsets import match_labels, read_labelsets
+from labelsure.named_rows import list_some
 from labelsure.sparse_rows import make_sparse
 
 if TYPE_CHECKING:
@@ -109,6 +111,8 @@ def read_truth(
                 "in the order of the predictions' columns with `labels`."
             )
         read = read_labelsets(_name_lists(frame[holder], where), names, name="truth", sep=sep)
+        if labels is None and predicted is not None and predicted.name == ANSWERS:
+            _warn_of_words(read, where)
         return TrueLabels(read.rows, read.label_names, ids, where)
     counted = all(isinstance(name, (int, np.integer)) for name in columns)
     if counted:
@@ -215,6 +219,19 @@ def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
                 "none."
             )
     return cells
+
+
+def _warn_of_words(read: Any, where: str) -> None:
+    """Say which labels only answers name, where nobody has said which labels there are."""
+    never = np.asarray(read.rows.sum(axis=0)).ravel() == 0
+    words = [name for name, is_one in zip(read.label_names, never, strict=True) if is_one]
+    if words:
+        warn(
+            f"{len(words)} of {len(never)} labels are words that only answers contain, and never "
+            f"the truth in {where}: {list_some(words)}. If they are no labels, say by `labels` "
+            "which there are.",
+            UnseenValuesWarning,
+        )
 
 
 def join_truth(

@@ -166,7 +166,8 @@ def check_frame(X: Any, where: str) -> pd.DataFrame:
     if not hasattr(X, "columns") or not hasattr(X, "iloc"):
         raise InputError(
             f"{where} must be a DataFrame, whose columns are known by name, got a "
-            f"{type(X).__name__}. Read a file by `labelsure.table_files.read_table`."
+            f"{type(X).__name__}. Pass one row as `pd.DataFrame([row])`, an array as "
+            "`pd.DataFrame(array, columns=names)`."
         )
     frame: pd.DataFrame = X.set_axis([str(name) for name in X.columns], axis=1)
     if not frame.columns.is_unique:

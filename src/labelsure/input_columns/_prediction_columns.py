@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._typing import Floats
-from labelsure.errors import InputError, unknown_name
+from labelsure._warnings import warn
+from labelsure.errors import InputError, UnseenValuesWarning, unknown_name
 from labelsure.input_columns._column_values import (
     check_frame,
     raise_bad_rows,
@@ -33,6 +34,7 @@ from labelsure.input_columns._prediction_layouts import (
     LISTS,
     POSITIONS,
     SCORES,
+    OddAnswers,
     check_lists_labels,
     read_answers,
     read_cell,
@@ -191,12 +193,26 @@ class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: igno
         if self.layout == ANSWERS:
             values = _read_rows(frame, reasons, read_answers, [str(self.column)], self._shown_names)
             raise_bad_rows(reasons, where)
+            if odd := str(self.count_odd_answers(frame)):
+                warn(odd, UnseenValuesWarning)
             return pd.DataFrame({VOTES: pd.Series(values, frame.index, dtype=object)})
         scores = self._read_scores(frame, reasons)
         if not self.logits:
             _check_range(scores, frame.index, self._shown_names, reasons)
         raise_bad_rows(dict(sorted(reasons.items())), where)
         return pd.DataFrame(scores, frame.index, self._shown_names)
+
+    def count_odd_answers(self, X: pd.DataFrame) -> OddAnswers:
+        """Return what is left out of the answers in a table.
+
+        Parameters
+        ----------
+        X
+            A DataFrame, not converted.
+        """
+        if self.layout != ANSWERS:
+            return OddAnswers()
+        return OddAnswers.count(X[str(self.column)], self._shown_names)
 
     def _read_listed(
         self, frame: pd.DataFrame, reasons: dict[Any, str], where: str

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure._notebook import count
 from labelsure._typing import Floats
 from labelsure.errors import InputError
 from labelsure.listed_cells import ListedCell
+from labelsure.named_rows import list_some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,12 +139,12 @@ def parse_cell(value: Any) -> Any:
 
 
 def _are_answers(value: Any) -> bool:
-    """Whether a cell is a list of lists: of names of labels, or of zeros and ones."""
+    """Whether a cell is a list of lists, of labels or of zeros and ones; some may be null."""
+    given = [answer for answer in value if answer is not None] if isinstance(value, list) else []
     return (
-        isinstance(value, list)
-        and all(isinstance(answer, list) for answer in value)
-        and not any(isinstance(label, dict) for answer in value for label in answer)
-        and bool(value)
+        all(isinstance(answer, list) for answer in given)
+        and not any(isinstance(label, dict) for answer in given for label in answer)
+        and bool(given)
     )
 
 
@@ -251,6 +253,9 @@ def read_score(score: Any, label: str) -> float:
 def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
     """Return the answers of one cell as zeros and ones, (n_answers, L).
 
+    Answers that are null, and words in answers that are no label, are left out: see
+    `OddAnswers`.
+
     Parameters
     ----------
     value
@@ -258,26 +263,81 @@ def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
     label_names
         The labels.
     """
-    parsed = parse_cell(value)
-    if not isinstance(parsed, list) or not parsed:
+    given = [answer for answer in _answers_in(value) if answer is not None]
+    if not given:
         raise ValueError(f"it must have at least one answer, got {show_value(value)}")
-    return np.array([_read_answer(answer, label_names) for answer in parsed])
+    return np.array([_read_answer(answer, label_names) for answer in given])
+
+
+def _answers_in(value: Any) -> list[Any]:
+    """Return the answers of a cell, each as it was given or None."""
+    parsed = parse_cell(value)
+    answers = parsed if isinstance(parsed, list) else []
+    return [a.get(LABELS) if isinstance(a, dict) else parse_cell(a) for a in answers]
+
+
+@dataclass(frozen=True)
+class OddAnswers:
+    """What is left out of answers: those that are null, and words that are no label.
+
+    Parameters
+    ----------
+    n_null
+        Answers that are null.
+    n_unknown
+        Answers with a word that is no label.
+    words
+        Such words.
+    """
+
+    n_null: int = 0
+    n_unknown: int = 0
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def count(cls, values: Iterable[Any], label_names: Sequence[str]) -> OddAnswers:
+        """Count them in some cells."""
+        known, words = set(label_names), dict[str, None]()
+        n_null = n_unknown = 0
+        for answer in (answer for value in values for answer in _answers_in(value)):
+            n_null += answer is None
+            listed = answer if isinstance(answer, list) and not _are_bits(answer) else []
+            unknown = [str(word) for word in listed if str(word) not in known]
+            n_unknown += bool(unknown)
+            words.update(dict.fromkeys(unknown))
+        return cls(n_null, n_unknown, tuple(words))
+
+    def __add__(self, other: OddAnswers) -> OddAnswers:
+        words = tuple(dict.fromkeys((*self.words, *other.words)))
+        return OddAnswers(self.n_null + other.n_null, self.n_unknown + other.n_unknown, words)
+
+    def __str__(self) -> str:
+        """Say what was left out; nothing where that was nothing."""
+        parts = []
+        if self.n_null:
+            parts.append(f"{count(self.n_null, 'answer')} null: not counted as a vote.")
+        if self.n_unknown:
+            parts.append(
+                f"{count(self.n_unknown, 'answer')} with words that are no label of the model, "
+                f"which are left out: {list_some(self.words)}."
+            )
+        return " ".join(parts)
+
+
+def _are_bits(answer: list[Any]) -> bool:
+    return all(isinstance(bit, (int, float)) for bit in answer)
 
 
 def _read_answer(answer: Any, label_names: Sequence[str]) -> list[float]:
-    answer = answer.get(LABELS) if isinstance(answer, dict) else parse_cell(answer)
     if not isinstance(answer, list):
         raise ValueError(f"an answer must be a list of labels, got {show_value(answer)}")
-    if answer and all(isinstance(bit, (int, float)) for bit in answer):
+    if answer and _are_bits(answer):
         if len(answer) != len(label_names) or not set(answer) <= {0, 1}:
             raise ValueError(
                 f"an answer of numbers must have {len(label_names)} zeros and ones, got "
                 f"{show_value(answer)}"
             )
         return [float(bit) for bit in answer]
-    unknown = next((label for label in answer if str(label) not in label_names), None)
-    if unknown is not None:
-        raise ValueError(f"the label {str(unknown)!r} in an answer is none of the model's")
     chosen = set(map(str, answer))
     return [float(label in chosen) for label in label_names]
 
@@ -291,13 +351,11 @@ def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
         The cells.
     """
     found: set[str] = set()
-    for value in values:
-        for answer in parse_cell(value) if isinstance(parse_cell(value), list) else []:
-            labels = answer.get(LABELS) if isinstance(answer, dict) else parse_cell(answer)
-            if isinstance(labels, list):
-                if any(not isinstance(label, str) for label in labels):
-                    return None
-                found |= set(labels)
+    for labels in (answer for value in values for answer in _answers_in(value)):
+        if isinstance(labels, list):
+            if any(not isinstance(label, str) for label in labels):
+                return None
+            found |= set(labels)
     return tuple(sorted(found)) or None
 
 

@@ -25,7 +25,7 @@ FIRST_SEEN = 64  # labelsets among which a likely one is found
 FIRST_LISTED = 16  # each further round lists four times as many
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ListedLabelsets:
     """The labelsets of regions, each instance's most probable ones first.
 
@@ -43,6 +43,10 @@ class ListedLabelsets:
     def __len__(self) -> int:
         return len(self.labelsets)
 
+    def __repr__(self) -> str:
+        listed = len(self.labelsets.weights)
+        return f"{type(self).__name__}(n_samples={len(self)}, n_labelsets={listed})"
+
     def of(self, row: int) -> tuple[Labelsets, Floats]:
         """Return the labelsets of one instance, (k, L), and their probabilities, (k,)."""
         starts = self.labelsets.starts
@@ -50,7 +54,7 @@ class ListedLabelsets:
         return self.labelsets.rows[some], self.labelsets.weights[some]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegionLabelsets(PartialLabelsets):
     """Certain and possible labels of each instance, and the region that they come from.
 

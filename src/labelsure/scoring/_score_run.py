@@ -21,6 +21,7 @@ from labelsure._task_pools import check_jobs, run_tasks
 from labelsure._typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, UnseenValuesWarning
 from labelsure.estimation import View, sample_rows, say_shift
+from labelsure.input_columns import OddAnswers
 from labelsure.saving._file_format import current_version
 from labelsure.scoring._part_formats import FORMATS, NAME_SEPARATOR, check_suffix
 from labelsure.scoring._parts_folder import PartsFolder
@@ -226,7 +227,8 @@ def score_files(
         if place != path:
             send_file(place, path)
     unseen = {k: text for notes in execution.notes.values() for k, text in notes["unseen"].items()}
-    for text in unseen.values():  # one for each column
+    odd = sum((OddAnswers(**n["odd_answers"]) for n in execution.notes.values()), OddAnswers())
+    for text in filter(None, [*unseen.values(), str(odd)]):  # one for each column
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     judge = file.load().accuracy_estimator_

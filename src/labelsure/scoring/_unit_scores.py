@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +200,8 @@ def score_unit(task: UnitTask) -> UnitOutcome:
 
 
 def _score(task: UnitTask) -> dict[str, Any]:
+    from labelsure.file_models import InputTable
+
     model = task.model.load()  # first: BLAS is found where it is loaded
     frame = read_unit(task.unit)
     bad: dict[Any, str] = {}
@@ -213,6 +215,7 @@ def _score(task: UnitTask) -> dict[str, Any]:
     if len(table):
         write_part(table, Path(task.part))
     values = plain_records(frame.loc[list(bad)])
+    inputs = InputTable(model, task.settings.id_column)
     has_policy = len(table) > 0 and not table["accept"].isna().any()
     notes = {
         "n_rows": len(table),
@@ -221,6 +224,7 @@ def _score(task: UnitTask) -> dict[str, Any]:
         "total_estimated": float(table["estimated_accuracy"].sum()) if len(table) else 0.0,
         "n_bytes": Path(task.part).stat().st_size if len(table) else 0,
         "unseen": unseen,
+        "odd_answers": asdict(inputs.count_odd_answers(frame.drop(index=list(bad)))),
         "view": None if view is None else [list(view.names), view.values.tolist()],
         "bad_rows": [
             {"file": task.file, "row": int(row), "reason": reason, "values": row_values}
