@@ -96,9 +96,12 @@ THINGS = {
     "assessment": (
         assessment,
         r"200 predictions, mean estimated accuracy 0.7\d\d; no target or coverage was set. "
-        "predicted .*&?.*dog & co.*no target or coverage was set",
+        "Not tested for shift: .* predicted .*&?.*dog & co.*no target or coverage was set",
     ),
-    "accepted": (lambda: assessment(0.6), r"mean estimated accuracy 0.7\d\d; \d+ accepted. pred"),
+    "accepted": (
+        lambda: assessment(0.6),
+        r"mean estimated accuracy 0.7\d\d; \d+ accepted. Not tested",
+    ),
     "study": (study_run, "Study 'quick' in <folder>: 30 predictions, 1 failed cell. n_labels"),
 }
 

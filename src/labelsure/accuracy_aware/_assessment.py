@@ -12,7 +12,13 @@ from labelsure._notebook import N_ROWS, count, make_html
 from labelsure._typing import Floats, Labelsets, Mask
 from labelsure.decisions import decide
 from labelsure.distributions import LabelsetDistribution, check_shown, make_table
-from labelsure.estimation import AccuracyEstimator, ShiftTest, keep_marginals, say_shift
+from labelsure.estimation import (
+    MIN_ROWS,
+    AccuracyEstimator,
+    ShiftTest,
+    keep_marginals,
+    say_shift,
+)
 from labelsure.partial_labelsets import PartialLabelsets
 from labelsure.regions import LabelsetRegion, RegionLabelsets
 from labelsure.score_table import ScoreTable
@@ -180,7 +186,8 @@ def assess_predictions(
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
         dist = dist.keep_top(n_shown)
-    elif tests_shift and estimator.can_compare:
+    compares = tests_shift and estimator.can_compare and len(dist) >= MIN_ROWS
+    if compares and not n_shown:
         dist = keep_marginals(dist)
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
@@ -188,7 +195,7 @@ def assess_predictions(
     found = assess_table(dist, table, estimator, policy, region)
     if not tests_shift:
         return found
-    view = estimator.view_table(dist, table) if estimator.can_compare else None
+    view = estimator.view_table(dist, table) if compares else None
     test, untested = estimator.compare_with_calibration(view)
     return replace(found, shift=test, untested=untested)
 

@@ -23,6 +23,7 @@ from labelsure.estimation._models import (
 )
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift_test import (
+    MIN_ROWS,
     ShiftTest,
     View,
     ViewSample,
@@ -33,6 +34,7 @@ from labelsure.estimation._shift_test import (
 __all__ = [
     "ACCURACY_MODELS",
     "FEATURE_SETS",
+    "MIN_ROWS",
     "RATE_METRICS",
     "SHIFTS",
     "AccuracyEstimator",

@@ -44,8 +44,8 @@ class CalibrationSample:
         (n, L / 8) their truth, eight labels to a byte.
     of_one_model
         Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
-        apart by the probabilities of their labels, in yeast with an AUC of 0.64, so that these are
-        not compared with a batch's; candidates come to 0.53.
+        apart by the probabilities of their labels, in yeast with an AUC of 0.64, so that a batch is
+        not compared with them.
     """
 
     view: View
