@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -109,3 +110,4 @@ def end_workers() -> None:
         )
         ending.start()
         ending.join(SECONDS_TO_END)
+        gc.collect()  # queues of the pool refer to each other, and hold its semaphores
