@@ -95,7 +95,10 @@ def test_the_command_writes_a_page(made, tmp_path, capsys):
     assert main(["report", model, "--out", str(out)]) == 0
     assert "A model of 3 labels." in out.read_text("utf-8")
     words = [str(folder / "new.csv"), "--id", "day", "--truth", str(folder / "truth.csv")]
-    assert main(["report", model, *words, "--title", "Of a week", "--out", str(out)]) == 0
+    assert (
+        main(["report", model, *words, "--title", "Of a week", "--out", str(out), "--overwrite"])
+        == 0
+    )
     text = out.read_text("utf-8")
     assert "<title>Of a week</title>" in text
     assert "by the truth" in text
@@ -112,8 +115,8 @@ def test_the_command_takes_a_folder_for_a_study(tmp_path, capsys, monkeypatch):
         return ls.report.Page("model", {})
 
     monkeypatch.setattr("labelsure.paper.make_study_page", make)
-    monkeypatch.setattr("labelsure.report.Page.save", lambda page, path: path)
-    assert main(["report", str(tmp_path), "--out", "x.html"]) == 0
+    monkeypatch.setattr("labelsure.report.Page.save", lambda page, path: path.write_text("a page"))
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "x.html")]) == 0
     assert asked == [tmp_path]
     assert main(["report", str(tmp_path), "new.csv"]) == 2
     assert "is taken for a study, which has no input and no truth" in capsys.readouterr().err

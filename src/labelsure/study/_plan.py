@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labelsure import _limits
+from labelsure._processes import end_workers
 from labelsure._storage import expand_path
 from labelsure._typing import AnyPath
 from labelsure.candidates import CANDIDATES
@@ -270,6 +271,7 @@ def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
     path = path.resolve()
     if trust_imports and str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # behind all others: no installed module is hidden
+        end_workers()  # those that run do not know the folder
     return _read_plan(read_plan_text(path), path.stem, path.parent, trust_imports)
 
 
