@@ -32,7 +32,7 @@ test-slow: .venv/develop.stamp
 
 # The kernels again as plain Python, where every index is checked.
 nojit: .venv/develop.stamp
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only and not slow" tests/core
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q -m "not jit_only and not slow" tests/distributions tests/decisions tests/labelsets tests/metrics
 
 # What tests of pages need beside Python's packages: a browser, and rules that its pages must keep.
 # Without them these tests are skipped. As root on Debian; elsewhere install Chromium by other means.

@@ -23,7 +23,7 @@ from scipy.stats import norm
 from sklearn.utils import _safe_indexing
 
 import labelsure as ls
-from labelsure.metrics import get_metric
+from labelsure.metrics.registry import get_metric
 
 CHOSEN_ON = ("scene", "yeast", "slashdot")
 CONFIRMED_ON = ("emotions", "stare", "enron", "medical", "cal500")

@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 import labelsure as ls
 from benchmarks.calibration import markdown
 from benchmarks.measured_page import show_measured
-from labelsure.score_table import ScoreTable
+from labelsure.estimation.score_table import ScoreTable
 
 METRICS = ("exact", "hamming", "jaccard")
 N_SPLITS = 12

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
-from labelsure.score_table import ScoreTable
+from labelsure.estimation.score_table import ScoreTable
 
 SETS = {
     "emotions": None,

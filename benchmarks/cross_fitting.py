@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.estimation import TrainingGain
+from labelsure.estimation._batch_estimates import TrainingGain
 
 N_BATCH = 6000
 LINEAR = ls.BinaryRelevance(LogisticRegression(C=100, max_iter=200))

@@ -17,7 +17,7 @@ import labelsure as ls
 from benchmarks.chains import one_thread
 from benchmarks.measure import Row, core_seconds, seconds
 from benchmarks.trellis import random_trellis
-from labelsure.candidates import PAPER_CANDIDATES
+from labelsure.distributions.candidates import PAPER_CANDIDATES
 
 N_INSTANCES = 100
 OTHERS = tuple(name for name in PAPER_CANDIDATES if name != "SE")

@@ -12,10 +12,10 @@ from threadpoolctl import threadpool_limits
 
 import labelsure as ls
 from benchmarks.measure import Row, core_seconds, seconds
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 from labelsure.estimation._design import Layout, column_scales, make_blocks, scale_columns
 from labelsure.estimation._ridge import Problem, fit_path, minimise, penalty_path
-from labelsure.score_table import ScoreTable
+from labelsure.estimation.score_table import ScoreTable
 
 N_FIT, N_PATH, N_PREDICT = 50_000, 10_000, 1_000_000
 N_FOLDS = 10

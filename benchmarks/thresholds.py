@@ -30,7 +30,7 @@ import labelsure as ls
 from benchmarks.calibration import SETS, markdown
 from benchmarks.measured_page import show_measured
 from benchmarks.recalibration import FURTHER_SETS, load
-from labelsure.distributions import LabelsetDistribution
+from labelsure.distributions._bridge import LabelsetDistribution
 
 METRICS = ("exact", "hamming", "jaccard", "f1")
 RULES = ("one", "each", "mean_size", "top_k")

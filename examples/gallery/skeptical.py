@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import labelsure as ls
-from labelsure.report.figures import make_figure
+from labelsure._runtime.plots import make_figure
 
 
 def main(path: str) -> None:

@@ -1,135 +1,47 @@
-"""How sure can you be of a predicted labelset? labelsure computes it.
+"""Know which multi-label predictions to trust.
 
 Names are imported when they are first used, so that ``import labelsure`` and the command line
-start at once.
+start at once. `_HOMES` lists each public name once; `__init__.pyi` says the same to type checkers.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from labelsure.accuracy_aware import AccuracyAwareClassifier
-    from labelsure.classifiers import (
-        BinaryRelevance,
-        ClassifierTrellis,
-        ConditionalBernoulliMixture,
-        EnsembleOfClassifierChains,
-        LabelPowerset,
-        PrecomputedProbabilities,
-        ProbabilisticClassifierChain,
-        ProbabilityWarning,
-        as_distribution,
-    )
-    from labelsure.datasets import (
-        Dataset,
-        list_datasets,
-        load_dataset,
-        make_labelsets,
-        read_dataset,
-        split_dataset,
-    )
-    from labelsure.decisions import decide, expected_accuracy
-    from labelsure.dependence import DependenceLayer
-    from labelsure.distributions import (
-        ChainMixture,
-        DenseDistribution,
-        IndependentLabels,
-        IndependentMixture,
-        LabelsetDistribution,
-        LabelsetTable,
-        LinearChain,
-        PrefixChain,
-        Profile,
-        SmoothedTable,
-        SparseIndependentLabels,
-        TrellisDistribution,
-        confidence,
-        suggest_floor,
-        watch_progress,
-    )
-    from labelsure.errors import (
-        DataError,
-        InputError,
-        LabelsureError,
-        NotEstimableError,
-        RowsError,
-        ShiftWarning,
-        TooLargeError,
-        UnknownNameError,
-    )
-    from labelsure.estimation import (
-        AccuracyEstimator,
-        Estimate,
-        Reliability,
-        ShiftTest,
-        reliability,
-        shift_test,
-    )
-    from labelsure.input_columns import PredictionColumns, TableColumns
-    from labelsure.metrics import accuracy
-    from labelsure.monitoring import monitor
-    from labelsure.named_labelsets import NamedLabelsets, read_labelsets
-    from labelsure.partial_labelsets import PartialLabelsets
-    from labelsure.recalibration import (
-        ChainDependence,
-        LabelwiseCalibration,
-        TemperatureScaling,
-    )
-    from labelsure.regions import LabelsetRegion
-    from labelsure.saving import load
-    from labelsure.score_table import ScoreTable
-    from labelsure.selection import AcceptCurve, AcceptPolicy, TargetWarning, accept_curve
-    from labelsure.thresholds import (
-        LabelThresholds,
-        expected_precision_at_k,
-        precision_at_k,
-        rank_labels,
-    )
+from typing import Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "accuracy_aware": ["AccuracyAwareClassifier"],
-    "classifiers": [
+    "_kernels.progress": ["watch_progress"],
+    "classifiers._adapters": ["as_distribution"],
+    "classifiers._bernoulli_mixture": ["ConditionalBernoulliMixture"],
+    "classifiers._chain_classifiers": [
         "BinaryRelevance",
-        "ClassifierTrellis",
-        "ConditionalBernoulliMixture",
         "EnsembleOfClassifierChains",
-        "LabelPowerset",
-        "PrecomputedProbabilities",
         "ProbabilisticClassifierChain",
-        "ProbabilityWarning",
-        "as_distribution",
     ],
-    "datasets": [
-        "Dataset",
-        "list_datasets",
-        "load_dataset",
-        "make_labelsets",
-        "read_dataset",
-        "split_dataset",
-    ],
-    "decisions": ["decide", "expected_accuracy"],
-    "dependence": ["DependenceLayer"],
-    "distributions": [
-        "ChainMixture",
-        "DenseDistribution",
-        "IndependentLabels",
-        "IndependentMixture",
-        "LabelsetDistribution",
-        "LabelsetTable",
-        "LinearChain",
-        "PrefixChain",
-        "Profile",
-        "SmoothedTable",
-        "SparseIndependentLabels",
-        "TrellisDistribution",
-        "confidence",
-        "suggest_floor",
-        "watch_progress",
-    ],
+    "classifiers._dependence_layer": ["DependenceLayer"],
+    "classifiers._powerset_classifier": ["LabelPowerset"],
+    "classifiers._precomputed": ["PrecomputedProbabilities"],
+    "classifiers._probability_layouts": ["ProbabilityWarning"],
+    "classifiers._trellis_classifier": ["ClassifierTrellis"],
+    "classifiers.recalibration._dependence": ["ChainDependence"],
+    "classifiers.recalibration._labelwise_calibration": ["LabelwiseCalibration"],
+    "classifiers.recalibration._temperature_scaling": ["TemperatureScaling"],
+    "decisions._label_ranking": ["expected_precision_at_k", "precision_at_k", "rank_labels"],
+    "decisions._rules": ["decide", "expected_accuracy"],
+    "distributions._bridge": ["LabelsetDistribution"],
+    "distributions._chain_links": ["LinearChain", "PrefixChain"],
+    "distributions._chain_mixture": ["ChainMixture"],
+    "distributions._confidence": ["confidence"],
+    "distributions._dense": ["DenseDistribution"],
+    "distributions._independent_labels": ["IndependentLabels"],
+    "distributions._independent_mixture": ["IndependentMixture"],
+    "distributions._labelset_table": ["LabelsetTable"],
+    "distributions._smoothed_table": ["SmoothedTable"],
+    "distributions._sparse_labels": ["SparseIndependentLabels", "suggest_floor"],
+    "distributions._trellis": ["TrellisDistribution"],
+    "distributions.candidates": ["Profile"],
     "errors": [
         "DataError",
         "InputError",
@@ -140,108 +52,32 @@ _HOMES = {
         "TooLargeError",
         "UnknownNameError",
     ],
-    "estimation": [
-        "AccuracyEstimator",
-        "Estimate",
-        "Reliability",
-        "ShiftTest",
-        "reliability",
-        "shift_test",
-    ],
-    "input_columns": ["PredictionColumns", "TableColumns"],
-    "metrics": ["accuracy"],
-    "monitoring": ["monitor"],
-    "named_labelsets": ["NamedLabelsets", "read_labelsets"],
-    "partial_labelsets": ["PartialLabelsets"],
-    "recalibration": [
-        "ChainDependence",
-        "LabelwiseCalibration",
-        "TemperatureScaling",
-    ],
-    "regions": ["LabelsetRegion"],
-    "saving": ["load"],
-    "score_table": ["ScoreTable"],
-    "selection": ["AcceptCurve", "AcceptPolicy", "TargetWarning", "accept_curve"],
-    "thresholds": [
-        "LabelThresholds",
-        "expected_precision_at_k",
-        "precision_at_k",
-        "rank_labels",
-    ],
+    "estimation._batch_estimates": ["Estimate"],
+    "estimation._compared_batches": ["shift_test"],
+    "estimation._estimator": ["AccuracyEstimator"],
+    "estimation._reliability": ["Reliability", "reliability"],
+    "estimation._shift_test": ["ShiftTest"],
+    "estimation.monitoring": ["monitor"],
+    "estimation.score_table": ["ScoreTable"],
+    "guarantees._accept_curve": ["AcceptCurve", "accept_curve"],
+    "guarantees._label_thresholds": ["LabelThresholds"],
+    "guarantees._labelset_region": ["LabelsetRegion"],
+    "guarantees._policy": ["AcceptPolicy", "TargetWarning"],
+    "labelsets.names": ["NamedLabelsets", "read_labelsets"],
+    "metrics.partial": ["PartialLabelsets"],
+    "metrics.registry": ["accuracy"],
+    "model._aware_classifier": ["AccuracyAwareClassifier"],
+    "saving._savable": ["load"],
+    "tables.datasets._built_in": ["make_labelsets"],
+    "tables.datasets._catalogue": ["list_datasets", "load_dataset"],
+    "tables.datasets._dataset": ["Dataset", "split_dataset"],
+    "tables.datasets._reading": ["read_dataset"],
+    "tables.input_columns._prediction_columns": ["PredictionColumns"],
+    "tables.input_columns._table_columns": ["TableColumns"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "AcceptCurve",
-    "AcceptPolicy",
-    "AccuracyAwareClassifier",
-    "AccuracyEstimator",
-    "BinaryRelevance",
-    "ChainDependence",
-    "ChainMixture",
-    "ClassifierTrellis",
-    "ConditionalBernoulliMixture",
-    "DataError",
-    "Dataset",
-    "DenseDistribution",
-    "DependenceLayer",
-    "EnsembleOfClassifierChains",
-    "Estimate",
-    "IndependentLabels",
-    "IndependentMixture",
-    "InputError",
-    "LabelPowerset",
-    "LabelThresholds",
-    "LabelsetDistribution",
-    "LabelsetRegion",
-    "LabelsetTable",
-    "LabelsureError",
-    "LabelwiseCalibration",
-    "LinearChain",
-    "NamedLabelsets",
-    "NotEstimableError",
-    "PartialLabelsets",
-    "PrecomputedProbabilities",
-    "PredictionColumns",
-    "PrefixChain",
-    "ProbabilisticClassifierChain",
-    "ProbabilityWarning",
-    "Profile",
-    "Reliability",
-    "RowsError",
-    "ScoreTable",
-    "ShiftTest",
-    "ShiftWarning",
-    "SmoothedTable",
-    "SparseIndependentLabels",
-    "TableColumns",
-    "TargetWarning",
-    "TemperatureScaling",
-    "TooLargeError",
-    "TrellisDistribution",
-    "UnknownNameError",
-    "accept_curve",
-    "accuracy",
-    "as_distribution",
-    "confidence",
-    "decide",
-    "expected_accuracy",
-    "expected_precision_at_k",
-    "list_datasets",
-    "load",
-    "load_dataset",
-    "make_labelsets",
-    "monitor",
-    "precision_at_k",
-    "rank_labels",
-    "read_dataset",
-    "read_labelsets",
-    "reliability",
-    "shift_test",
-    "split_dataset",
-    "suggest_floor",
-    "watch_progress",
-]
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 
-from labelsure.cli import main
+from labelsure.cli._app import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -99,20 +99,6 @@ class TooLargeError(LabelsureError, ValueError):
     """The request would need more memory or time than is allowed; nothing was allocated."""
 
 
-# Tracebacks name them as users import them.
-for _error in (
-    LabelsureError,
-    InputError,
-    DataError,
-    NotEstimableError,
-    RowsError,
-    ShiftWarning,
-    UnknownNameError,
-    TooLargeError,
-):
-    _error.__module__ = "labelsure"
-
-
 def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """Build the error for a name that is not registered, with the nearest known one.
 

@@ -9,8 +9,10 @@ import pytest
 from scored_files import make_model, make_rows
 
 import labelsure as ls
-from labelsure.study import Plan, RunFolder, load_plan, run_study
 from labelsure.study._kept_frames import read_frame, read_kept
+from labelsure.study._plan import Plan, load_plan
+from labelsure.study._run import run_study
+from labelsure.study._run_folder import RunFolder
 
 PLAN = Plan.from_dict(
     {

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.labelsets import from_codes, to_codes
+from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import from_codes
 
 LEARNERS = {
     "logistic": LogisticRegression(),

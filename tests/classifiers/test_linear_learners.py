@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure import _limits
+from labelsure._runtime import limits as _limits
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_form
 
 CROSS_VALIDATED = LogisticRegressionCV(Cs=2, cv=2, scoring="accuracy")

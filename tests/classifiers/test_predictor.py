@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import get_tags
 
 import labelsure as ls
-from labelsure.classifiers import LabelsetPredictor
+from labelsure.classifiers._predictor import LabelsetPredictor
 
 NAMES = ("a", "b", "c")
 

@@ -17,7 +17,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from skops.io import dumps, get_untrusted_types, loads
 
 import labelsure as ls
-from labelsure._storage import name_classes_publicly
+from labelsure._runtime.storage import name_classes_publicly
 
 X, Y = make_problem(n_samples=200, n_labels=3)
 HOMES = [module.name for module in pkgutil.iter_modules(ls.__path__) if module.name[0] != "_"]

@@ -10,9 +10,10 @@ import pytest
 import tomli_w
 
 import labelsure as ls
-from labelsure.cli import main
+from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.study import RunFolder, load_plan
+from labelsure.study._plan import load_plan
+from labelsure.study._run_folder import RunFolder
 
 SETTINGS = load_plan("quick").to_dict()
 SMALL = {
@@ -31,7 +32,7 @@ def reports(monkeypatch):
         state = json.loads((run.folder / "manifest.json").read_text())["state"]
         calls.append((run, state, others))
 
-    monkeypatch.setattr("labelsure.report.write_report", write, raising=False)
+    monkeypatch.setattr("labelsure.study.report.write_report", write, raising=False)
     return calls
 
 
@@ -242,7 +243,7 @@ def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp
     def refuse(*arguments, **settings):
         raise InputError("`correlations` must hold at least one that is defined, got none.")
 
-    monkeypatch.setattr("labelsure.report.write_report", refuse)
+    monkeypatch.setattr("labelsure.study.report.write_report", refuse)
     out = tmp_path / "run"
     assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
     captured = capsys.readouterr()
@@ -287,7 +288,7 @@ def test_fetch_asks_openml_for_what_is_there(capsys, monkeypatch):
         asked.append((name, settings))
         return ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]])
 
-    monkeypatch.setattr("labelsure.datasets.load_dataset", load)
+    monkeypatch.setattr("labelsure.tables.datasets.load_dataset", load)
     assert main(["data", "fetch", "Emotions", "--json"]) == 0
     assert asked == [("Emotions", {"source": "openml"})]
     assert json.loads(capsys.readouterr().out)["n_samples"] == 2

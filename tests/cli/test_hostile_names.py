@@ -8,10 +8,11 @@ import sys
 import pytest
 import tomli_w
 
-from labelsure.cli import main
-from labelsure.datasets import load_dataset
+from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.study import Plan, load_plan, run_study
+from labelsure.study._plan import Plan, load_plan
+from labelsure.study._run import run_study
+from labelsure.tables.datasets._catalogue import load_dataset
 
 PLAN = {
     **load_plan("quick").to_dict(),
@@ -27,7 +28,7 @@ ARFF = "@relation r\n@attribute y {0,1}\n@attribute x numeric\n@data\n0,1\n1,2\n
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Leave tables and figures, which take seconds, to the tests that are about them."""
-    monkeypatch.setattr("labelsure.report.write_report", lambda run, **others: None)
+    monkeypatch.setattr("labelsure.study.report.write_report", lambda run, **others: None)
 
 
 def write_plan(path, **changes):

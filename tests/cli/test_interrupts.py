@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from joblib import Parallel, delayed
 
-from labelsure._processes import watched_workers
-from labelsure.cli import _interrupts, main
+from labelsure._runtime.processes import watched_workers
+from labelsure.cli import _interrupts
+from labelsure.cli._app import main
 
 SENTENCE = "Interrupted. What is finished is kept.\n"
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

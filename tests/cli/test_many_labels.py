@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.cli import main
-from labelsure.table_files import read_table
+from labelsure.cli._app import main
+from labelsure.tables.table_files._units import read_table
 
 N_LABELS = 100_000
 N_USED = 400  # labels that occur

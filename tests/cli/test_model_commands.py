@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import labelsure as ls
-from labelsure.cli import main
-from labelsure.file_models import train_model
+from labelsure.cli._app import main
+from labelsure.tables.file_models._training import train_model
 
 LABELS = ["odd", "large"]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from simulated_population import random_dist
 
 import labelsure as ls
-from labelsure.estimation import AccuracyEstimator, BatchSums, Dispersion, TrainingGain
-from labelsure.estimation._batch_estimates import mean_interval
+from labelsure.estimation._batch_estimates import BatchSums, Dispersion, TrainingGain, mean_interval
+from labelsure.estimation._estimator import AccuracyEstimator
 
 DIST = random_dist(300)
 Y = DIST.sample(1, random_state=3)[:, 0]

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.estimation import AccuracyEstimator
+from labelsure.estimation._estimator import AccuracyEstimator
 
 N = 400
 METRICS = ("exact", "hamming", "jaccard", "f1")

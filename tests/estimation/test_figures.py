@@ -6,7 +6,7 @@ import pytest
 from matplotlib.axes import Axes
 
 import labelsure as ls
-from labelsure.report import figures
+from labelsure.study.report import figures
 
 mpl.use("Agg")
 

@@ -8,9 +8,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation import TrainingGain
-from labelsure.estimation._batch_estimates import BatchSums, Dispersion, mean_interval
-from labelsure.mean_tests import dispersion_ratio
+from labelsure.estimation._batch_estimates import BatchSums, Dispersion, TrainingGain, mean_interval
+from labelsure.metrics.mean_tests import dispersion_ratio
 
 pytestmark = pytest.mark.jit_only
 

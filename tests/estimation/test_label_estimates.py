@@ -10,10 +10,11 @@ from scipy.special import expit, logit
 from simulated_population import random_dist, score_frame
 
 import labelsure as ls
-from labelsure.estimation import AccuracyEstimator, LabelCalibration
 from labelsure.estimation import _label_calibration as calibration_module
-from labelsure.label_metrics import LABEL_METRICS, MEASURES, LabelCounts
-from labelsure.label_outcomes import LabelOutcomes, calibration_marginals
+from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.estimation.label_metrics import LABEL_METRICS, MEASURES, LabelCounts
+from labelsure.estimation.label_outcomes import LabelOutcomes, calibration_marginals
 
 pytestmark = pytest.mark.jit_only
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labelsure as ls
-from labelsure.estimation import FEATURE_SETS, LabelsetFrequencies
-from labelsure.estimation._labelset_frequencies import read_decisions
+from labelsure.estimation._inputs import FEATURE_SETS
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies, read_decisions
 
 
 @st.composite

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import labelsure as ls
 from labelsure.errors import InputError
-from labelsure.monitoring import VERDICTS
+from labelsure.estimation.monitoring import VERDICTS
 
 
 @pytest.fixture(scope="module")

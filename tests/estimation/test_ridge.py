@@ -7,8 +7,9 @@ from simulated_population import random_dist, score_frame
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from labelsure.estimation import AccuracyEstimator, _ridge
+from labelsure.estimation import _ridge
 from labelsure.estimation._design import RESPONSES, Layout, make_blocks
+from labelsure.estimation._estimator import AccuracyEstimator
 
 CASES = [
     ("exact", "value"),

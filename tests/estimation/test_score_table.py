@@ -13,10 +13,10 @@ from simulated_population import random_dist, score_frame
 from strategies import KINDS, batches, n_labels, predictions
 
 import labelsure as ls
-from labelsure.candidates import CANDIDATES
+from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.metrics import METRICS, Metric
-from labelsure.score_columns import COLUMNS, METRIC_COLUMNS
+from labelsure.estimation.score_columns import COLUMNS, METRIC_COLUMNS
+from labelsure.metrics.registry import METRICS, Metric
 
 PAGE = Path(__file__).parents[2] / "docs" / "score_table.md"
 

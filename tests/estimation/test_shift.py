@@ -12,7 +12,6 @@ from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
-from labelsure.estimation import View
 from labelsure.estimation._label_tilts import (
     PENALTIES,
     calibrate_logits,
@@ -21,7 +20,7 @@ from labelsure.estimation._label_tilts import (
     weigh_by_labels,
 )
 from labelsure.estimation._label_tilts import _replicate as replicate_by_labels
-from labelsure.estimation._shift_test import Separator, compare_views
+from labelsure.estimation._shift_test import Separator, View, compare_views
 from labelsure.estimation._weighted_estimates import draw_counts, weigh_by_inputs
 
 NAMES = ["a", "b", "c"]

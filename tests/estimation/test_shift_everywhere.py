@@ -9,9 +9,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.accuracy_aware._model_report import make_model_report
-from labelsure.estimation import View, ViewSample
-from labelsure.scoring import report_files, score_files
+from labelsure.estimation._shift_test import View, ViewSample
+from labelsure.model._model_report import make_model_report
+from labelsure.tables.scoring._file_reports import report_files
+from labelsure.tables.scoring._score_run import score_files
 
 COLUMNS = ["a", "b", "c"]
 
@@ -197,7 +198,7 @@ def test_a_band_is_that_of_the_model_that_predicts():
 
 
 def test_terminals_say_it(model, tmp_path, monkeypatch, capsys):
-    from labelsure.cli import main
+    from labelsure.cli._app import main
 
     monkeypatch.chdir(tmp_path)
     model.save("m.labelsure")

@@ -12,11 +12,10 @@ from scipy.sparse import csr_array
 from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
-from labelsure.estimation import LabelsetFrequencies
-from labelsure.estimation._labelset_frequencies import read_decisions
-from labelsure.labelset_rows import is_sparse
-from labelsure.labelsets import from_indices, from_text, to_text
-from labelsure.sparse_rows import make_sparse
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies, read_decisions
+from labelsure.labelsets.codes import from_indices, from_text, to_text
+from labelsure.labelsets.rows import is_sparse
+from labelsure.labelsets.sparse import make_sparse
 
 N_LABELS = 100_000
 N_LISTED = 15

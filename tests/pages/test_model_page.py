@@ -13,10 +13,11 @@ from oracles_pages import accept_by_loops, count_confusions_by_loops
 from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
-from labelsure._pages import Page, encode_json
-from labelsure.accuracy_aware import _report_explorer as explorer
-from labelsure.accuracy_aware._model_report import make_model_report
-from labelsure.accuracy_aware._report_totals import BatchTotals
+from labelsure._runtime.pages import Page
+from labelsure._runtime.pages._html_page import encode_json
+from labelsure.model import _report_explorer as explorer
+from labelsure.model._model_report import make_model_report
+from labelsure.model._report_totals import BatchTotals
 
 NAMES = ["red", "green", "</script><b>blue", "dark & 'deep'"]
 METRICS = ("exact", "hamming", "jaccard", "f1")

@@ -7,10 +7,11 @@ import re
 import pandas as pd
 import pytest
 
-from labelsure.cli import main
-from labelsure.paper import Claim, _comparison, _study_page
-from labelsure.paper._comparison import PaperCheck
-from labelsure.paper._conclusions import SIGN_RULE, Conclusion
+from labelsure.cli._app import main
+from labelsure.study.paper import _comparison, _study_page
+from labelsure.study.paper._claims import Claim
+from labelsure.study.paper._comparison import PaperCheck
+from labelsure.study.paper._conclusions import SIGN_RULE, Conclusion
 
 pytestmark = pytest.mark.jit_only
 

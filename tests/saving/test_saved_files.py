@@ -30,9 +30,9 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 import labelsure as ls
-from labelsure.metrics import JACCARD, METRICS, Metric
-from labelsure.saving import Savable
-from labelsure.saving._schema import OWN_TYPES
+from labelsure.metrics.registry import JACCARD, METRICS, Metric
+from labelsure.saving._savable import Savable
+from labelsure.saving._schema import PUBLIC_NAMES
 
 TREE = "sklearn.tree._tree.Tree"
 
@@ -74,12 +74,12 @@ def test_the_trusted_types_are_those_that_fitted_models_consist_of(tmp_path):
     for kind in sf.MAKERS:
         schema = json.loads(sf.split(sf.content_of(kind, tmp_path))["schema.json"])
         found |= {f"{node['__module__']}.{node['__class__']}" for node in sf.nodes(schema)}
-    assert {name for name in found if name.startswith("labelsure")} == set(OWN_TYPES)
+    assert {name for name in found if name.startswith("labelsure")} == set(PUBLIC_NAMES.values())
     public = {getattr(ls, name) for name in ls.__all__}
     savable = {
         f"labelsure.{c.__name__}" for c in public if isinstance(c, type) and hasattr(c, "save")
     }
-    assert savable <= set(OWN_TYPES)
+    assert savable <= set(PUBLIC_NAMES.values())
     assert all(issubclass(getattr(ls, name.split(".")[1]), Savable) for name in savable)
 
 

@@ -8,9 +8,9 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.metrics import METRICS, Metric
-from labelsure.study import Cell, Plan, load_plan, plan_cells, score_cell
-from labelsure.study._cells import cell_key, feature_rows, seed_of
+from labelsure.metrics.registry import METRICS, Metric
+from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells, score_cell, seed_of
+from labelsure.study._plan import Plan, load_plan
 from labelsure.study._plan_parts import StudyData
 
 SETTINGS = load_plan("quick").to_dict()

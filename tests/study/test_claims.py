@@ -7,9 +7,9 @@ import oracles_study as oracles
 import pandas as pd
 import pytest
 
-from labelsure.analyses import CorrelationAnalyses
-from labelsure.paper import Claim, Conclusion, RepeatedAnalyses, draw_conclusions
-from labelsure.paper._claims import (
+from labelsure.study.analyses._all_analyses import CorrelationAnalyses
+from labelsure.study.paper._claims import (
+    Claim,
     Numbers,
     all_are_good,
     better_on,
@@ -22,7 +22,8 @@ from labelsure.paper._claims import (
     mixture_is_best,
     repeat_interval,
 )
-from labelsure.paper._conclusions import CONCLUSIONS
+from labelsure.study.paper._conclusions import CONCLUSIONS, Conclusion, draw_conclusions
+from labelsure.study.paper._published import RepeatedAnalyses
 
 ASSOCIATIONS = ("kendall", "pearson")
 METRICS = ("exact", "hamming", "jaccard")

@@ -2,8 +2,10 @@
 
 import pytest
 
-from labelsure.study import Plan, _code_digest, load_plan, run_study
+from labelsure.study import _code_digest
 from labelsure.study._code_digest import digest_code
+from labelsure.study._plan import Plan, load_plan
+from labelsure.study._run import run_study
 
 FILES = {
     "cells.py": "from labelsure.models import Model\n",
@@ -75,7 +77,7 @@ def test_a_class_of_ones_own_is_part_of_the_code(tmp_path, monkeypatch):
     ("path", "module"),
     [
         ("labelsure.BinaryRelevance", "labelsure.classifiers"),
-        ("labelsure.dependence.DependenceLayer", "labelsure.dependence"),
+        ("labelsure.classifiers.DependenceLayer", "labelsure.classifiers"),
         ("sklearn.ensemble.RandomForestClassifier", ""),
     ],
 )

@@ -6,8 +6,8 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.analyses import kendall, over_repeats, pearson
-from labelsure.candidates import CANDIDATES
+from labelsure.distributions.candidates import CANDIDATES
+from labelsure.study.analyses._correlations import kendall, over_repeats, pearson
 
 SCORES = make_scores()
 

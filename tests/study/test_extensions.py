@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.analyses import kendall, optimal_decisions, spread, true_accuracy
+from labelsure.study.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
+from labelsure.study.analyses._correlations import kendall
 
 SCORES = make_scores()
 

@@ -7,7 +7,7 @@ import pytest
 import tomli_w
 
 from labelsure.errors import InputError
-from labelsure.study import Plan, load_plan
+from labelsure.study._plan import Plan, load_plan
 from labelsure.study._plan_parts import is_installed
 
 GOOD = {

@@ -5,8 +5,9 @@ import statsmodels.formula.api as smf
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.analyses import effects, fit_statistics, kendall, robustness
-from labelsure.paper import published_table
+from labelsure.study.analyses._correlations import kendall
+from labelsure.study.analyses._linear_models import effects, fit_statistics, robustness
+from labelsure.study.paper._published import published_table
 
 PUBLISHED = published_table("correlations")
 FEATURES = pd.DataFrame(

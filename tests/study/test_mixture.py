@@ -5,9 +5,16 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.analyses import interval_table, mark_intervals, mixture, mixture_replicates
-from labelsure.analyses._mixture_intervals import _cut, _halves, interval_edges
-from labelsure.paper import published_table
+from labelsure.study.analyses._mixture_intervals import (
+    _cut,
+    _halves,
+    interval_edges,
+    interval_table,
+    mark_intervals,
+    mixture,
+    mixture_replicates,
+)
+from labelsure.study.paper._published import published_table
 
 SCORES = make_scores(n=80, n_repeats=2)
 ONE = {"SE": "SE"}

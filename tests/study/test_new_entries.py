@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import tomli_w
 
-from labelsure.candidates import CANDIDATES, Candidate
-from labelsure.cli import main
-from labelsure.metrics import METRICS, Metric
-from labelsure.paper import check_against_paper
-from labelsure.study import Cell, Plan, load_plan, open_run, score_cell
+from labelsure.cli._app import main
+from labelsure.distributions.candidates import CANDIDATES, Candidate
+from labelsure.metrics.registry import METRICS, Metric
+from labelsure.study._cells import Cell, score_cell
+from labelsure.study._plan import Plan, load_plan
+from labelsure.study._run import open_run
+from labelsure.study.paper._comparison import check_against_paper
 
 QUICK = load_plan("quick").to_dict()
 

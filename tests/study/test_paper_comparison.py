@@ -7,21 +7,19 @@ import pytest
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.analyses import AnalysisSettings, effects, run_analyses
-from labelsure.paper import (
-    Claim,
-    Conclusion,
+from labelsure.study._run import open_run
+from labelsure.study.analyses._all_analyses import AnalysisSettings, run_analyses
+from labelsure.study.analyses._linear_models import effects
+from labelsure.study.paper._agreement import agreement, effects_agreement
+from labelsure.study.paper._claims import Claim
+from labelsure.study.paper._comparison import check_against_paper, compare_with_paper
+from labelsure.study.paper._conclusions import CONCLUSIONS, Conclusion
+from labelsure.study.paper._published import (
     RepeatedAnalyses,
-    agreement,
-    check_against_paper,
+    _judged,
     compare_numbers,
-    compare_with_paper,
-    effects_agreement,
     published_table,
 )
-from labelsure.paper._conclusions import CONCLUSIONS
-from labelsure.paper._published import _judged
-from labelsure.study import open_run
 
 PUBLISHED = published_table("correlations")
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5, "stare": 6, "enron": 7, "slashdot": 8}

@@ -7,9 +7,10 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelsure.analyses import AnalysisSettings
 from labelsure.errors import DataError, InputError, UnknownNameError
-from labelsure.study import Plan, load_plan, plan_cells, shipped_plans
+from labelsure.study._cells import plan_cells
+from labelsure.study._plan import Plan, load_plan, shipped_plans
+from labelsure.study.analyses._all_analyses import AnalysisSettings
 
 GOOD = """
 [base]

@@ -8,28 +8,32 @@ import pandas as pd
 import pytest
 from score_tables import make_features, make_scores
 
-import labelsure.report as report
-from labelsure.analyses import AnalysisSettings, effects, mark_intervals, robustness, run_analyses
-from labelsure.paper import published_table
-from labelsure.report import make_study_tables, write_report
-from labelsure.report._left_out import LeftOut
-from labelsure.report._printed_table import PrintedTable, in_sections
-from labelsure.report.figures import (
+import labelsure.study.report as report
+from labelsure.study._plan import Plan, load_plan
+from labelsure.study._run import StudyRun
+from labelsure.study.analyses._all_analyses import AnalysisSettings, run_analyses
+from labelsure.study.analyses._linear_models import effects, robustness
+from labelsure.study.analyses._mixture_intervals import mark_intervals
+from labelsure.study.paper._published import published_table
+from labelsure.study.report._left_out import LeftOut
+from labelsure.study.report._printed_table import PrintedTable, in_sections
+from labelsure.study.report.figures import (
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
     profile_of,
 )
-from labelsure.report.study_tables import (
+from labelsure.study.report.study_files import write_report
+from labelsure.study.report.study_tables import (
     clustered_table,
     correlation_table,
     effects_table,
     interval_tables,
+    make_study_tables,
     robustness_table,
     worked_example_table,
 )
-from labelsure.study import Plan, StudyRun, load_plan
 
 PUBLISHED = published_table("correlations").assign(repeat=0)
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5}
@@ -289,8 +293,8 @@ def test_a_profile_of_three_outcomes():
 
 def test_figures_of_an_estimator_load_no_study():
     code = (
-        "import sys, labelsure.report.figures;"
-        "heavy = {'labelsure.study', 'labelsure.analyses', 'statsmodels', 'matplotlib'};"
+        "import sys, labelsure.study.report.figures;"
+        "heavy = {'labelsure.study', 'labelsure.study.analyses', 'statsmodels', 'matplotlib'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

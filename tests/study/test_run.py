@@ -17,7 +17,9 @@ import pytest
 import tomli_w
 
 from labelsure.errors import InputError
-from labelsure.study import Plan, RunFolder, load_plan, open_run, run_study
+from labelsure.study._plan import Plan, load_plan
+from labelsure.study._run import open_run, run_study
+from labelsure.study._run_folder import RunFolder
 
 SETTINGS = load_plan("quick").to_dict()
 BINARY = {"Indep": {"class": "BinaryRelevance"}}

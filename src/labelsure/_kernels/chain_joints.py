@@ -33,7 +33,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, inner, kernel
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 
 BlockPlan = tuple[Floats, Floats, Indices, Indices, tuple[Indices, ...], Indices]
 """What `plan_blocks` returns and `joint_rows` takes."""

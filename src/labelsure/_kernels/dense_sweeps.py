@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
-from labelsure._limits import TIE
+from labelsure._runtime.limits import TIE
 
 LOW_LABELS = 8  # labels whose butterflies are done inside one block of 2**8 entries
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, inner, kernel
-from labelsure._limits import TIE
+from labelsure._runtime.limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
 LONG_RUN = 4  # pairs of states with the same parents from which on they are handled together

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, fast_kernel
-from labelsure._limits import TIE
+from labelsure._runtime.limits import TIE
 
 
 @fast_inner

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._limits import MAX_THREADS
+from labelsure._runtime.limits import MAX_THREADS
 from labelsure.errors import InputError
 
 T = TypeVar("T")

@@ -1,6 +1,8 @@
-"""Classifiers that predict distributions over labelsets, and adapters for scikit-learn's."""
+"""Classifiers that predict distributions, adapters for other libraries' models, recalibration.
 
-from labelsure._storage import name_classes_publicly
+May depend on `distributions`, `saving` and what is below them, not on `decisions`.
+"""
+
 from labelsure.classifiers._adapters import as_distribution, without_probabilities
 from labelsure.classifiers._base_learners import (
     check_takes_weights,
@@ -13,6 +15,7 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
+from labelsure.classifiers._dependence_layer import DependenceLayer
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import (
@@ -32,6 +35,7 @@ __all__ = [
     "BinaryRelevance",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
+    "DependenceLayer",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "LabelsetClassifier",
@@ -51,5 +55,3 @@ __all__ = [
     "weighted_mean",
     "without_probabilities",
 ]
-
-name_classes_publicly(__name__)

@@ -14,7 +14,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelsure._typing import Names
+from labelsure._runtime.typing import Names
 from labelsure.classifiers._base_learners import read_positive_column
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
 from labelsure.classifiers._probability_layouts import (
@@ -23,9 +23,11 @@ from labelsure.classifiers._probability_layouts import (
     wrap_model_probabilities,
     wrap_probabilities,
 )
-from labelsure.distributions import ChainMixture, LabelsetDistribution, LabelsetTable
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import index_of, refuse_masked
+from labelsure.labelsets.rows import index_of, refuse_masked
 
 MAX_CODE_LENGTH = 120  # of an estimator's repr that a message shows as code
 

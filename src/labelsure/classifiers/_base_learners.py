@@ -24,11 +24,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._processes import count_workers
-from labelsure._storage import first_line
-from labelsure._typing import Floats, LabelNames, Labelsets
+from labelsure._runtime.processes import count_workers
+from labelsure._runtime.storage import first_line
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.errors import InputError
-from labelsure.labelset_rows import show_names
+from labelsure.labelsets.rows import show_names
 
 Features = Any
 """An (n, d) float64 array or csr matrix."""

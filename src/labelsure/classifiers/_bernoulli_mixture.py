@@ -16,18 +16,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._processes import count_workers
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._runtime.processes import count_workers
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch
-from labelsure.distributions import (
-    IndependentLabels,
-    IndependentMixture,
-    LabelsetDistribution,
-    make_random_state,
-)
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._independent_mixture import IndependentMixture
+from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError
-from labelsure.sample_weights import check_weights
+from labelsure.labelsets.sample_weights import check_weights
 
 HELD_OUT = 0.2
 """The share of the instances by which a restart is stopped."""

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._processes import count_workers
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.processes import count_workers
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
@@ -29,15 +29,12 @@ from labelsure.classifiers._linear_chains import (
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions import (
-    ChainMixture,
-    IndependentLabels,
-    LinearChain,
-    PrefixChain,
-    make_random_state,
-)
+from labelsure.distributions._chain_links import LinearChain, PrefixChain
+from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_order
+from labelsure.labelsets.codes import check_label_order
 
 
 class BinaryRelevance(LabelsetClassifier):

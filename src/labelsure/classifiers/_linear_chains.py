@@ -27,9 +27,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import Features, append_labels, positive_probability
-from labelsure.distributions import LinearChain, PrefixChain, clip_certain
+from labelsure.distributions._chain_links import LinearChain, PrefixChain
+from labelsure.distributions._probabilities import clip_certain
 
 TOLERANCE = 1e-12  # of a probability: more than rounding means another function
 N_PROBES = 8  # rows on which a linear form is compared with the learner itself

@@ -12,19 +12,17 @@ from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._processes import count_workers
-from labelsure._typing import Floats, Indices, Labelsets
-from labelsure.candidates import log
+from labelsure._runtime.processes import count_workers
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions import (
-    IndependentLabels,
-    LabelsetTable,
-    SmoothedTable,
-    make_random_state,
-)
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._probabilities import make_random_state
+from labelsure.distributions._smoothed_table import SmoothedTable
+from labelsure.distributions.candidates import log
 from labelsure.errors import InputError
-from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
+from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 
 N_FOLDS = 5
 LEAST_SHARE = 1e-6

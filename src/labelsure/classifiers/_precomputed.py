@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._typing import LabelNames, Names
+from labelsure._runtime.typing import LabelNames, Names
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, read_truth
-from labelsure.classifiers._probability_layouts import (
-    LISTED_KINDS,
-    read_array,
-    wrap_probabilities,
-)
-from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
+from labelsure.classifiers._probability_layouts import LISTED_KINDS, read_array, wrap_probabilities
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import (
+from labelsure.labelsets.names import match_labels
+from labelsure.labelsets.rows import (
     as_table,
     check_label_names,
     check_shape,
@@ -26,8 +24,7 @@ from labelsure.labelset_rows import (
     is_sparse,
     names_in,
 )
-from labelsure.named_labelsets import match_labels
-from labelsure.sample_weights import check_weights
+from labelsure.labelsets.sample_weights import check_weights
 
 _SHAPES = {
     "marginal": "(n_samples, n_labels)",

@@ -14,31 +14,26 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 
-from labelsure._typing import Floats, LabelNames, Labelsets
-from labelsure.classifiers._base_learners import (
-    Features,
-    check_learner,
-    check_takes_weights,
-)
-from labelsure.distributions import LabelsetDistribution, SparseIndependentLabels
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets
+from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError
-from labelsure.labelset_rows import (
+from labelsure.labelsets.index import align_rows
+from labelsure.labelsets.names import GivenLabelsets, read_labelsets
+from labelsure.labelsets.rows import (
     MAX_WRITTEN_NAMES,
     as_table,
-    check_shape,
-    differing_rows,
-)
-from labelsure.labelsets import (
     check_label_names,
     check_labelsets,
+    check_shape,
+    differing_rows,
     index_of,
     names_in,
     refuse_masked,
 )
-from labelsure.named_labelsets import GivenLabelsets, read_labelsets
-from labelsure.named_rows import align_rows
-from labelsure.sample_weights import check_weights
-from labelsure.saving import Savable
+from labelsure.labelsets.sample_weights import check_weights
+from labelsure.saving._savable import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""

@@ -15,19 +15,15 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from labelsure import distributions
-from labelsure._typing import Floats, Names
-from labelsure._warnings import warn
+from labelsure._runtime.typing import Floats, Names
+from labelsure._runtime.warnings import warn
 from labelsure.classifiers._base_learners import PAIR_TOLERANCE, read_positive_column
-from labelsure.distributions import (
-    ROUNDING,
-    IndependentLabels,
-    LabelsetDistribution,
-    clip_certain,
-    clip_rounding,
-)
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._probabilities import ROUNDING, clip_certain, clip_rounding
 from labelsure.errors import InputError
-from labelsure.labelset_rows import as_table, is_sparse, names_in, show_names
-from labelsure.named_labelsets import order_columns
+from labelsure.labelsets.names import order_columns
+from labelsure.labelsets.rows import as_table, is_sparse, names_in, show_names
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
@@ -28,9 +28,11 @@ from labelsure.classifiers._linear_chains import (
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions import TrellisDistribution, clip_certain, make_random_state
+from labelsure.distributions._probabilities import clip_certain, make_random_state
+from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets import check_label_order, from_codes
+from labelsure.labelsets.codes import check_label_order
+from labelsure.labelsets.rows import from_codes
 
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""

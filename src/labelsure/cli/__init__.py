@@ -1,6 +1,6 @@
-"""The command line: thin commands, one library call each.
+"""The command line: each command checks its options and makes one library call.
 
-Nothing heavy is imported before a command needs it, so that ``labelsure --help`` is there at once.
+May depend on every room.
 """
 
 from labelsure.cli._app import main

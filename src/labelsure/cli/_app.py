@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from labelsure._storage import first_line
+from labelsure._runtime.storage import first_line
 from labelsure.cli._check import check
 from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app

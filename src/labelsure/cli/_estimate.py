@@ -27,8 +27,8 @@ from labelsure.cli._options import (
 from labelsure.cli._progress_bars import RowLines
 
 if TYPE_CHECKING:
-    from labelsure.estimation import Estimate
-    from labelsure.scoring import FileSums
+    from labelsure.estimation._batch_estimates import Estimate
+    from labelsure.tables.scoring._file_estimates import FileSums
 
 LABELS_ADVICE = (
     "Labels of rows drawn at random give an interval that holds whatever has changed: `labelsure "
@@ -70,8 +70,8 @@ def estimate(
 
     labelsure estimate tickets.labelsure new.csv --truth audited.csv --id ticket
     """
-    from labelsure.scoring import sum_files
-    from labelsure.table_files import UNIT_ROWS
+    from labelsure.tables.scoring._file_estimates import sum_files
+    from labelsure.tables.table_files._units import UNIT_ROWS
 
     with RowLines(quiet=as_json) as lines:
         found = sum_files(
@@ -98,7 +98,7 @@ def estimate(
 
 def _describe(found: FileSums, level: float | None, shift: str, population: bool) -> dict[str, Any]:
     """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
-    from labelsure._warnings import hold_warnings
+    from labelsure._runtime.warnings import hold_warnings
     from labelsure.errors import NotEstimableError, ShiftWarning
 
     with hold_warnings(ShiftWarning):  # it is printed
@@ -113,7 +113,7 @@ def _describe(found: FileSums, level: float | None, shift: str, population: bool
 
 
 def _print(parts: dict[str, Any], *, has_labels: bool) -> None:
-    from labelsure.estimation import say_shift
+    from labelsure.estimation._shift_test import say_shift
 
     console = make_console()
     plain: Estimate = parts["estimate"]

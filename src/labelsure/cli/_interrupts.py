@@ -79,7 +79,7 @@ class Interrupts:
         if self._repeat is not None:
             self._repeat.cancel()
         if self._is_program and "joblib" in sys.modules:
-            from labelsure._processes import end_workers  # which loads numpy
+            from labelsure._runtime.processes import end_workers  # which loads numpy
 
             end_workers()
         return self._is_requested

@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from labelsure._storage import first_line
+from labelsure._runtime.storage import first_line
 from labelsure.cli._console import make_console
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from labelsure.scoring import UnitEvent
-    from labelsure.study import CellEvent
+    from labelsure.study._run import CellEvent
+    from labelsure.tables.scoring._score_run import UnitEvent
 
 
 class ProgressBar:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from labelsure._storage import check_output_file
+from labelsure._runtime.storage import check_output_file
 from labelsure.cli._console import STDOUT, open_stdout
 from labelsure.cli._options import (
     NOTHING_TO_DO,
@@ -21,7 +21,7 @@ from labelsure.cli._options import (
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure._pages import Page
+    from labelsure._runtime.pages import Page
 
 Subject = Annotated[
     Path, typer.Argument(help="A saved model, or the folder of a study.", metavar="MODEL_OR_RUN")
@@ -78,10 +78,10 @@ def report(
     if subject.is_dir():
         page = _report_study(subject, given=bool(inputs or truth))
     else:
-        from labelsure._warnings import hold_warnings
+        from labelsure._runtime.warnings import hold_warnings
         from labelsure.errors import ShiftWarning
-        from labelsure.scoring import report_files
-        from labelsure.table_files import UNIT_ROWS
+        from labelsure.tables.scoring._file_reports import report_files
+        from labelsure.tables.table_files._units import UNIT_ROWS
 
         with hold_warnings(ShiftWarning):  # it is printed
             page = report_files(
@@ -120,7 +120,7 @@ def _files_of(subject: Path) -> list[Path]:
 
 
 def _report_study(folder: Path, *, given: bool) -> Page:
-    from labelsure.paper import make_study_page
+    from labelsure.study.paper._study_page import make_study_page
 
     if given:
         raise InputError(

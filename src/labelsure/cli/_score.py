@@ -28,7 +28,7 @@ from labelsure.cli._progress_bars import RowLines
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure.scoring import ScoreRun
+    from labelsure.tables.scoring._score_run import ScoreRun
 
 
 def score(
@@ -73,10 +73,10 @@ def score(
 
     labelsure score tickets.labelsure new.csv --audit 200 --out predictions.csv
     """
-    from labelsure._warnings import hold_warnings
+    from labelsure._runtime.warnings import hold_warnings
     from labelsure.errors import ShiftWarning
-    from labelsure.scoring import score_files
-    from labelsure.table_files import UNIT_ROWS
+    from labelsure.tables.scoring._score_run import score_files
+    from labelsure.tables.table_files._units import UNIT_ROWS
 
     if as_json and out == STDOUT:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure._limits import MAX_JOBS, MAX_REPEATS
-from labelsure._storage import first_line
+from labelsure._runtime.limits import MAX_JOBS, MAX_REPEATS
+from labelsure._runtime.storage import first_line
 from labelsure.cli._console import (
     CELLS_FAILED,
     FINE,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from labelsure.study import StudyRun
+    from labelsure.study._run import StudyRun
 
 CORRELATIONS = "tables/values_kendall.csv"
 
@@ -83,7 +83,9 @@ def study(
 
     labelsure study my-plan.toml --out runs/mine --jobs 4
     """
-    from labelsure.study import RunFolder, load_plan, run_study
+    from labelsure.study._plan import load_plan
+    from labelsure.study._run import run_study
+    from labelsure.study._run_folder import RunFolder
 
     chosen = load_plan(plan, trust_imports=trust_imports)
     if repeats is not None:
@@ -107,7 +109,7 @@ def study(
 
 def _write_report(run: StudyRun, lines: CellLines, n_jobs: int | None) -> str:
     """Write tables and figures; return what kept some of them from being made, or nothing."""
-    from labelsure.report import write_report
+    from labelsure.study.report.study_files import write_report
 
     if run.scores.empty:
         return ""
@@ -161,7 +163,7 @@ def _mean_accuracies(run: StudyRun) -> pd.DataFrame:
     """Return the mean actual and expected accuracy of the mode, by data set and classifier."""
     import pandas as pd
 
-    from labelsure.score_table import ScoreTable
+    from labelsure.estimation.score_table import ScoreTable
 
     table, columns = ScoreTable(run.scores), {}
     for metric in run.plan.metrics:

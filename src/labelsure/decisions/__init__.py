@@ -1,4 +1,7 @@
-"""Decisions: the expected accuracy of a labelset, and the labelset that has the highest."""
+"""Decisions: expected accuracy, the labelset that maximises it, abstention, label rankings.
+
+May depend on `distributions` and what is below it.
+"""
 
 from labelsure.decisions._rules import RULES, decide, expected_accuracy
 

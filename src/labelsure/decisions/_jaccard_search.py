@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelsure import _limits
-from labelsure._limits import TIE
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions import LabelsetDistribution, with_flips
-from labelsure.metrics import JACCARD
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import TIE
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._flips import with_flips
+from labelsure.metrics.registry import JACCARD
 
 MAX_FLIPS = 50  # of the local search; it nearly always ends by itself sooner
 

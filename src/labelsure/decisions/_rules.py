@@ -11,22 +11,21 @@ from typing import Any, Literal, Protocol, Unpack, overload
 
 import numpy as np
 
-from labelsure import _limits
-from labelsure._limits import TIE, cut_rows
-from labelsure._typing import Floats, Labelsets
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import TIE, cut_rows
+from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
-from labelsure.distributions import (
-    DenseDistribution,
-    EngineSettings,
-    Expected,
-    LabelsetDistribution,
-    SparseIndependentLabels,
-    Support,
-    check_distribution,
-)
+from labelsure.distributions._answers import Expected, Support
+from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._engines import EngineSettings
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelset_rows import no_labels, stack_rows
-from labelsure.metrics import (
+from labelsure.labelsets.codes import OPEN
+from labelsure.labelsets.rows import no_labels, stack_rows
+from labelsure.labelsets.sparse import make_sparse
+from labelsure.metrics.partial import PartialLabelsets
+from labelsure.metrics.registry import (
     EXACT,
     F1,
     HAMMING,
@@ -36,8 +35,6 @@ from labelsure.metrics import (
     check_empty,
     get_metric,
 )
-from labelsure.partial_labelsets import OPEN, PartialLabelsets
-from labelsure.sparse_rows import make_sparse
 
 
 class FittedChange(Protocol):

@@ -1,8 +1,10 @@
-"""Distributions over labelsets: what classifiers make and everything else uses."""
+"""Distributions over labelsets: `LabelsetDistribution`, its kinds and the confidence candidates.
+
+May depend on `metrics` and what is below it, not on `saving`. Classifiers make distributions;
+every other room asks them.
+"""
 
 from labelsure._kernels.progress import watch_progress
-from labelsure._storage import name_classes_publicly
-from labelsure.candidates import Profile
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
@@ -26,6 +28,7 @@ from labelsure.distributions._probabilities import (
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions._sparse_labels import SparseIndependentLabels, suggest_floor
 from labelsure.distributions._trellis import TrellisDistribution
+from labelsure.distributions.candidates import Profile
 
 __all__ = [
     "ROUNDING",
@@ -61,5 +64,3 @@ __all__ = [
     "watch_progress",
     "with_flips",
 ]
-
-name_classes_publicly(__name__)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from labelsure._typing import Floats, Indices, Labelsets
-from labelsure.candidates import Profile
-from labelsure.labelset_rows import stack_rows
-from labelsure.metrics import EXACT, HAMMING, Metric
+from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure.distributions.candidates import Profile
+from labelsure.labelsets.rows import stack_rows
+from labelsure.metrics.registry import EXACT, HAMMING, Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution

@@ -11,16 +11,12 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._probabilities import (
-    as_floats,
-    check_unit_interval,
-    clip_certain,
-)
+from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_certain
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import check_labelsets, index_of, is_sparse
-from labelsure.named_labelsets import order_columns
-from labelsure.weighted_labelsets import WeightedLabelsets
+from labelsure.labelsets.names import order_columns
+from labelsure.labelsets.rows import check_labelsets, index_of, is_sparse
+from labelsure.labelsets.weighted import WeightedLabelsets
 
 PAIR_TOLERANCE = 1e-4  # float32 softmax outputs are rounded
 

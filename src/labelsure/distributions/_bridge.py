@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from labelsure import _limits
-from labelsure._limits import MAX_ARRAY_BYTES
-from labelsure._typing import Floats, Indices, LabelNames, Labelsets, Names, RandomState, Rows
-from labelsure.candidates import Profile
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import MAX_ARRAY_BYTES
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    LabelNames,
+    Labelsets,
+    Names,
+    RandomState,
+    Rows,
+)
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     EXPECTATIONS,
@@ -24,16 +31,13 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
+from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError
-from labelsure.labelset_rows import refuse_other_labels
-from labelsure.labelsets import (
-    check_guesses,
-    check_label_names,
-    count_axes,
-)
-from labelsure.metrics import Metric, MetricLike, check_empty, check_metrics, get_metric
-from labelsure.named_labelsets import align_labelsets
-from labelsure.named_rows import align_rows, pick_rows, wrong_index
+from labelsure.labelsets.codes import check_guesses
+from labelsure.labelsets.index import align_rows, pick_rows, wrong_index
+from labelsure.labelsets.names import align_labelsets
+from labelsure.labelsets.rows import check_label_names, count_axes, refuse_other_labels
+from labelsure.metrics.registry import Metric, MetricLike, check_empty, check_metrics, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd

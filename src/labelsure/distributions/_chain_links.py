@@ -15,10 +15,10 @@ from scipy.special import expit, logit
 
 from labelsure._kernels.chain_joints import BlockPlan, joint_rows, plan_blocks
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
-from labelsure.labelsets import check_label_order
+from labelsure.labelsets.codes import check_label_order
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from labelsure import _limits
 from labelsure._kernels.progress import Progress
 from labelsure._kernels.threads import map_rows, n_threads
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.candidates import log
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
     Expected,
@@ -29,8 +28,9 @@ from labelsure.distributions._chain_links import Chain, LinearChain, write_joint
 from labelsure.distributions._dense import DenseDistribution, has_dense_best
 from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
 from labelsure.distributions._kept_answers import KeptAnswers
+from labelsure.distributions.candidates import log
 from labelsure.errors import InputError, TooLargeError
-from labelsure.metrics import EXACT, Metric
+from labelsure.metrics.registry import EXACT, Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._chain_views import ChainViews, Question, Views

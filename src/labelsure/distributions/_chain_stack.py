@@ -17,7 +17,7 @@ from scipy.special import logit
 from labelsure._kernels import chain_paths
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Integers, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions._chain_links import Chain, ChainLinks, LinearChain, open_interval
 from labelsure.distributions._weighted_chains import WeightedChains
 

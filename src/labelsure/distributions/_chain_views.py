@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labelsure import _limits
 from labelsure._kernels.progress import Progress
-from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import cut_rows
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure.distributions._answers import View
 from labelsure.distributions._draw_rounds import (
     CollisionPhase,
@@ -25,7 +25,7 @@ from labelsure.distributions._engines import Engine
 from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
 from labelsure.distributions._sampling import Sampled
 from labelsure.distributions._weighted_chains import WeightedChains
-from labelsure.metrics import Metric
+from labelsure.metrics.registry import Metric
 
 Views = Iterator[tuple[Indices, View]]
 

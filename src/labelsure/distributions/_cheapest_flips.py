@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 
-from labelsure._typing import Floats, Labelsets
+from labelsure._runtime.typing import Floats, Labelsets
 
 
 def cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:

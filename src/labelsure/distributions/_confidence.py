@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from labelsure.candidates import check_candidates, confidence_of_profile
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._engines import EngineSettings
+from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 
 if TYPE_CHECKING:
     import pandas as pd

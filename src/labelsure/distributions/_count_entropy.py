@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma
 
-from labelsure._typing import Floats, Indices
-from labelsure.candidates import Profile, log
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name
 
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from labelsure import _limits
 from labelsure._kernels.progress import Progress
-from labelsure._limits import cut_rows
-from labelsure._typing import Indices, LabelNames, Labelsets
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import cut_rows
+from labelsure._runtime.typing import Indices, LabelNames, Labelsets
 from labelsure.distributions._answers import Support
 from labelsure.distributions._chain_views import ChainViews, Question
 from labelsure.distributions._enumeration import Enumeration, add_greedy
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.weighted_labelsets import WeightedLabelsets
+from labelsure.labelsets.weighted import WeightedLabelsets
 
 
 def support_blocks(views: ChainViews) -> Iterator[tuple[Indices, Support]]:

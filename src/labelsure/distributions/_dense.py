@@ -8,21 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure import _limits
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels import unit_interval
 from labelsure._kernels.maximum_sweeps import fold_rows
 from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Integers, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.typing import Floats, Integers, Labelsets, Rows
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelset_rows import as_table, index_of
-from labelsure.labelsets import codes_of, from_codes
-from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
+from labelsure.labelsets.rows import as_table, codes_of, from_codes, index_of
+from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 
 class DenseDistribution(LabelsetDistribution):

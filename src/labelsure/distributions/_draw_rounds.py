@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from labelsure import _limits
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._sampling import MIN_NEW_DRAWS, Sampled
-from labelsure.metrics import Metric
+from labelsure.metrics.registry import Metric
 
 STEP = 1.4  # between the totals of the ladder: fewer draws too many, or fewer groups of instances
 LONGEST_JUMP = 6.0  # what a first round says of the variance is not to be trusted beyond

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 
 
 class DrawStreams:

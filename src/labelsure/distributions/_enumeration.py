@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
-from labelsure._typing import Floats, Indices, Labelsets, Mask
-from labelsure.candidates import Profile, log
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
 from labelsure.distributions._chain_links import CALL_ROWS, Chain
 from labelsure.distributions._chain_stack import LinearStack, draw_paths, log_mean_prob
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
 from labelsure.distributions._weighted_chains import WeightedChains
-from labelsure.metrics import Metric
-from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
+from labelsure.distributions.candidates import Profile, log
+from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
+from labelsure.metrics.registry import Metric
 
 BLOCK_ROWS = 32  # instances whose prefixes are expanded together
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelsure._typing import Labelsets
+from labelsure._runtime.typing import Labelsets
 
 
 def with_flips(Y: Labelsets) -> Labelsets:

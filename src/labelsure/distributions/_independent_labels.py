@@ -8,19 +8,20 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit, logit
 
-from labelsure import _limits
-from labelsure._limits import check_size, cut_rows
-from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import check_size, cut_rows
+from labelsure._runtime.typing import Floats, Labelsets, Rows
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets import fill_with_lowest, index_of
-from labelsure.metrics import Metric
-from labelsure.named_labelsets import order_columns
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.names import order_columns
+from labelsure.labelsets.rows import index_of
+from labelsure.metrics.registry import Metric
 
 WAITING_BYTES = 512
 """What the search for the most probable labelsets takes for each of them: numbers of Python."""

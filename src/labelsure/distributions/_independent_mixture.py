@@ -12,17 +12,17 @@ import numpy as np
 from scipy.special import logsumexp
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT
-from labelsure._limits import CACHED_JOINT_BYTES, TIE, cut_rows
-from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime.limits import CACHED_JOINT_BYTES, TIE, cut_rows
+from labelsure._runtime.typing import Floats, Labelsets, Rows
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import read_shares
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets import code_keys
-from labelsure.metrics import Metric
+from labelsure.labelsets.rows import code_keys
+from labelsure.metrics.registry import Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._chain_mixture import ChainMixture

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._notebook import count, list_names, make_html
-from labelsure._plots import plot_labelsets
-from labelsure._typing import Labelsets
-from labelsure.candidates import check_candidates, confidence_of_profile
+from labelsure._runtime.notebook import count, list_names, make_html
+from labelsure._runtime.plots import plot_labelsets
+from labelsure._runtime.typing import Labelsets
+from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
-from labelsure.labelset_rows import show_names
-from labelsure.labelsets import to_names
-from labelsure.named_labelsets import check_sep, write_names
+from labelsure.labelsets.codes import to_names
+from labelsure.labelsets.names import check_sep, write_names
+from labelsure.labelsets.rows import show_names
 
 if TYPE_CHECKING:
     import pandas as pd

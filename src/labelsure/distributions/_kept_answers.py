@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labelsure._typing import Indices
+from labelsure._runtime.typing import Indices
 from labelsure.distributions._answers import TopLabelsets
 
 if TYPE_CHECKING:

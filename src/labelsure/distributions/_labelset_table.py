@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.maximum_sweeps import listed_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Floats, Indices, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets import check_labelsets, codes_of, refuse_masked
-from labelsure.metrics import JACCARD, Metric
-from labelsure.weighted_labelsets import WeightedLabelsets
+from labelsure.labelsets.rows import check_labelsets, codes_of, refuse_masked
+from labelsure.labelsets.weighted import WeightedLabelsets
+from labelsure.metrics.registry import JACCARD, Metric
 
 _GUESS_ROWS: dict[Metric, Callable[..., None]] = {JACCARD: jaccard_rows}
 """Metrics that have a kernel for many guesses of an instance at a time."""

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure import _limits
 from labelsure._kernels import independent_sums as kernels
 from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Integers, Mask
-from labelsure.metrics import F1, JACCARD, Metric
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import cut_rows
+from labelsure._runtime.typing import Floats, Indices, Integers, Mask
+from labelsure.metrics.registry import F1, JACCARD, Metric
 
 NEGLIGIBLE = 1e-19
 """Numbers of ones in a rest that are less probable than this, beside the likeliest, are left out:

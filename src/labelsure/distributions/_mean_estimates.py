@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from labelsure._typing import Floats
+from labelsure._runtime.typing import Floats
 
 LEVEL = 0.95
 QUANTILE = float(norm.ppf(0.5 + LEVEL / 2))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure import _limits
-from labelsure._limits import check_size
-from labelsure._typing import Floats, Integers, RandomState
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import check_size
+from labelsure._runtime.typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
-from labelsure.labelset_rows import refuse_masked
+from labelsure.labelsets.rows import refuse_masked
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution

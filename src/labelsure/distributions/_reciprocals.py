@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-from labelsure._typing import Floats
+from labelsure._runtime.typing import Floats
 
 LARGEST_ERROR = 1e-13
 """Of the sum, times the least denominator: of an expected accuracy, therefore. It is measured at

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.candidates import Profile, log
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets, View
 from labelsure.distributions._chain_stack import (
     PathDraws,
@@ -38,8 +37,9 @@ from labelsure.distributions._mean_estimates import (
 )
 from labelsure.distributions._squared_draws import SquaredDraws
 from labelsure.distributions._weighted_chains import WeightedChains
-from labelsure.metrics import Metric, counts
-from labelsure.weighted_labelsets import WeightedLabelsets, find_distinct
+from labelsure.distributions.candidates import Profile, log
+from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
+from labelsure.metrics.registry import Metric, counts
 
 MIN_NEW_DRAWS = 10  # fewer give no interval
 DRAWS_PER_SQUARED = 5

@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import xlogy
 
-from labelsure._typing import Floats, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime.typing import Floats, Labelsets, Rows
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets import code_keys
-from labelsure.weighted_labelsets import WeightedLabelsets
+from labelsure.labelsets.rows import code_keys
+from labelsure.labelsets.weighted import WeightedLabelsets
 
 
 class SmoothedTable(LabelsetDistribution):

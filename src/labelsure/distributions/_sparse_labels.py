@@ -10,10 +10,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from labelsure import _limits
-from labelsure._limits import check_size
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import check_size
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._listed_labels import ListedLabels, Rest, has_best_size, sum_rows
@@ -26,11 +25,12 @@ from labelsure.distributions._sparse_marginals import (
     read_listed,
     read_top,
 )
+from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelset_rows import count_labels
-from labelsure.labelsets import check_sparse_labelsets
-from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Metric
-from labelsure.sparse_rows import StackedLabelsets, make_sparse, sparse_ones
+from labelsure.labelsets.codes import check_sparse_labelsets
+from labelsure.labelsets.rows import count_labels
+from labelsure.labelsets.sparse import StackedLabelsets, make_sparse, sparse_ones
+from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._independent_labels import IndependentLabels

@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 
 from labelsure._kernels.sparse_lookup import find_labels_rows
 from labelsure._kernels.threads import for_rows
-from labelsure._typing import Indices, Integers, Mask
+from labelsure._runtime.typing import Indices, Integers, Mask
 from labelsure.distributions._listed_labels import ListedLabels, Rest
 from labelsure.distributions._probabilities import as_floats, clip_rounding
 from labelsure.errors import InputError
-from labelsure.labelset_rows import is_sparse
+from labelsure.labelsets.rows import is_sparse
 
 WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")
 """Formats of scipy in which an entry can be there twice, which scipy would add up."""

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._typing import Floats, Integers, Mask
-from labelsure.candidates import log
+from labelsure._runtime.typing import Floats, Integers, Mask
 from labelsure.distributions._chain_stack import draw_paths, log_mean_prob
 from labelsure.distributions._mean_estimates import (
     QUANTILE,
@@ -17,7 +16,8 @@ from labelsure.distributions._mean_estimates import (
     undrawn_variance,
 )
 from labelsure.distributions._weighted_chains import WeightedChains
-from labelsure.weighted_labelsets import WeightedLabelsets
+from labelsure.distributions.candidates import log
+from labelsure.labelsets.weighted import WeightedLabelsets
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from labelsure._kernels import frontier_sums as summing
 from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels.maximum_sweeps import frontier_rows
 from labelsure._kernels.threads import for_rows, n_threads
-from labelsure._limits import check_size
-from labelsure._typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.candidates import Profile, log
+from labelsure._runtime.limits import check_size
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
@@ -37,8 +36,9 @@ from labelsure.distributions._trellis_points import (
     points_of_flips,
     rotations,
 )
-from labelsure.labelsets import check_label_order, fill_with_lowest
-from labelsure.metrics import EXACT, HAMMING, JACCARD, Metric
+from labelsure.distributions.candidates import Profile, log
+from labelsure.labelsets.codes import check_label_order, fill_with_lowest
+from labelsure.metrics.registry import EXACT, HAMMING, JACCARD, Metric
 
 ENTRY_BYTES = 32
 """What a labelset that waits in the search for the most probable ones takes: `top_rows`."""

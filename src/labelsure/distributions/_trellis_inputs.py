@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from labelsure import _limits
-from labelsure._typing import Floats
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.typing import Floats
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.errors import InputError, TooLargeError
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from labelsure._typing import Floats, Indices, Mask
+from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.distributions._reciprocals import sum_of_powers
-from labelsure.metrics import F1, JACCARD, Metric
+from labelsure.metrics.registry import F1, JACCARD, Metric
 
 Points = tuple[Floats, Floats]
 """Weights (q, 2, 3) of a false negative and a true positive at each point, coefficients (q, 2)."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from labelsure._typing import Floats, Integers, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Integers, Labelsets, Rows
 from labelsure.distributions._chain_links import Chain
 
 

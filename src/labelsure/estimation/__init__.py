@@ -1,12 +1,9 @@
-"""Estimated accuracy: what a fitted model says a prediction is worth, and how far to trust it."""
+"""Estimated accuracy: score table, models of accuracy, batch estimates, shift tests, monitoring.
 
-from labelsure._storage import name_classes_publicly
-from labelsure.estimation._batch_estimates import (
-    BatchSums,
-    Dispersion,
-    Estimate,
-    TrainingGain,
-)
+May depend on `classifiers`, `decisions` and what is below them.
+"""
+
+from labelsure.estimation._batch_estimates import BatchSums, Dispersion, Estimate, TrainingGain
 from labelsure.estimation._calibration_sample import CalibrationSample
 from labelsure.estimation._compared_batches import shift_test
 from labelsure.estimation._design import RATE_METRICS, Layout
@@ -16,11 +13,7 @@ from labelsure.estimation._fitted_estimator import SHIFTS, BatchSettings
 from labelsure.estimation._inputs import FEATURE_SETS, GroupLevels, keep_marginals
 from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._models import (
-    ACCURACY_MODELS,
-    PluginModel,
-    RidgeModel,
-)
+from labelsure.estimation._models import ACCURACY_MODELS, PluginModel, RidgeModel
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift_test import (
     MIN_ROWS,
@@ -61,5 +54,3 @@ __all__ = [
     "say_shift",
     "shift_test",
 ]
-
-name_classes_publicly(__name__)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import t as student
 
-from labelsure._notebook import count, make_html
-from labelsure._typing import Floats
-from labelsure.mean_tests import dispersion_ratio
-from labelsure.metrics import check_level
+from labelsure._runtime.notebook import count, make_html
+from labelsure._runtime.typing import Floats
+from labelsure.metrics.mean_tests import dispersion_ratio
+from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     from labelsure.estimation._shift_test import ShiftTest

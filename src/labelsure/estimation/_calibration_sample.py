@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure._typing import Floats, Indices, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.estimation._design import Inputs
 from labelsure.estimation._shift_test import MAX_LABELS, View, sample_rows
-from labelsure.label_outcomes import largest_marginals
-from labelsure.labelset_rows import show_names
+from labelsure.estimation.label_outcomes import largest_marginals
+from labelsure.labelsets.rows import show_names
 
 if TYPE_CHECKING:
     from labelsure.estimation._models import FitSettings, Model, Outcomes
-    from labelsure.label_outcomes import LabelOutcomes
-    from labelsure.score_table import ScoreTable
+    from labelsure.estimation.label_outcomes import LabelOutcomes
+    from labelsure.estimation.score_table import ScoreTable
 
 N_FOLDS = 5
 MIN_FOLDED = 20  # instances, below which folds would teach nothing

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._storage import first_line
-from labelsure._typing import Floats
+from labelsure._runtime.storage import first_line
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
 from labelsure.estimation._inputs import as_score_table, keep_marginals, view_batch
 from labelsure.estimation._shift_test import MIN_ROWS, ShiftTest, View, compare_views, sample_rows

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
-from labelsure.metrics import EXACT, F1, HAMMING, JACCARD, Counts, Metric
+from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Counts, Metric
 
 BLOCK_ROWS = 2**12  # so that a block with all folds fits a core's cache
 

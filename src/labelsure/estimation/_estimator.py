@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelsure._typing import Indices
-from labelsure.distributions import make_generator
+from labelsure._runtime.typing import Indices
+from labelsure.distributions._probabilities import make_generator
 from labelsure.estimation._batch_estimates import Dispersion, TrainingGain
 from labelsure.estimation._calibration_sample import CalibrationSample, estimate_by_folds
 from labelsure.estimation._design import check_penalty, check_values, choose_response
@@ -19,7 +19,7 @@ from labelsure.estimation._label_calibration import LabelCalibration
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation._models import FitSettings, Outcomes
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
-from labelsure.metrics import MetricLike, check_empty, get_metric
+from labelsure.metrics.registry import MetricLike, check_empty, get_metric
 
 N_FOLDS = 10
 

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as student
 
-from labelsure._notebook import count
-from labelsure._typing import Floats, Indices
-from labelsure.distributions import LabelsetDistribution, make_generator
+from labelsure._runtime.notebook import count
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.labelset_rows import index_of
-from labelsure.mean_tests import Betting, sparse_lower_bound
-from labelsure.metrics import Counts, check_level, counts
-from labelsure.named_rows import align_values, counts_rows
+from labelsure.labelsets.index import align_values, counts_rows
+from labelsure.labelsets.rows import index_of
+from labelsure.metrics.mean_tests import Betting, sparse_lower_bound
+from labelsure.metrics.registry import Counts, check_level, counts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import (
     BatchSums,
@@ -41,17 +41,17 @@ from labelsure.estimation._shift_test import (
     compare_views,
     warn_of_shift,
 )
-from labelsure.label_metrics import check_label_metric
-from labelsure.labelset_rows import index_of
-from labelsure.metrics import MetricLike, check_empty, get_metric
-from labelsure.named_rows import align_values
-from labelsure.saving import Savable
-from labelsure.score_table import ScoreTable
+from labelsure.estimation.label_metrics import check_label_metric
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.labelsets.index import align_values
+from labelsure.labelsets.rows import index_of
+from labelsure.metrics.registry import MetricLike, check_empty, get_metric
+from labelsure.saving._savable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.distributions import LabelsetDistribution
+    from labelsure.distributions._bridge import LabelsetDistribution
     from labelsure.estimation._calibration_sample import CalibrationSample
     from labelsure.estimation._label_estimates import LabelBatch
 
@@ -253,12 +253,21 @@ class FittedEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         model = self._fitted_model()
         gain = getattr(self, "training_gain_", TrainingGain())
         if shift in ("weighted", "labels"):
-            from labelsure.estimation._weighted_estimates import estimate_weighted
+            from labelsure.estimation._label_tilts import weigh_by_labels
+            from labelsure.estimation._weighted_estimates import (
+                BASES,
+                weigh_by_inputs,
+                weighted_interval,
+            )
 
             sample = self.labelled_sample()
             if view is None:
                 raise InputError(f"`view` must be given for shift={shift!r}, got None.")
-            return estimate_weighted(sums, sample, view, gain, level=level, shift=shift)
+            if shift == "labels":
+                weights, _ = weigh_by_labels(sample, view)
+            else:
+                weights = weigh_by_inputs(sample, view)
+            return weighted_interval(sums, sample, weights, gain, level, BASES[shift])
         dispersion = getattr(self, "dispersion_", Dispersion())
         slopes = sums.slopes / sums.n_samples
         fit_variance = model.mean_variance(slopes) if model.learns else None

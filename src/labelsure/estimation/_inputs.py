@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labelsure import _limits
-from labelsure._typing import Floats, Indices
-from labelsure.candidates import CANDIDATES
-from labelsure.distributions import IndependentLabels, LabelsetDistribution, Profile
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.typing import Floats, Indices
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions.candidates import CANDIDATES, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
-from labelsure.labelset_rows import differing_rows, index_of, show_names
-from labelsure.metrics import COUNTS, Metric, MetricLike, check_metrics
-from labelsure.named_rows import align_values, read_groups
-from labelsure.partial_labelsets import PartialLabelsets
-from labelsure.score_columns import DECISION_RULE, PARTIAL
-from labelsure.score_table import ScoreTable
+from labelsure.estimation.score_columns import DECISION_RULE, PARTIAL
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.labelsets.index import align_values, read_groups
+from labelsure.labelsets.rows import differing_rows, index_of, show_names
+from labelsure.metrics.partial import PartialLabelsets
+from labelsure.metrics.registry import COUNTS, Metric, MetricLike, check_metrics
 
 
 def check_n_samples(n_samples: int) -> None:
@@ -92,7 +93,7 @@ def read_table(
     """
     metrics: list[MetricLike] = [metric] if EXPECTED in names else []
     if Y_pred is None and rule == "best" and isinstance(dist, LabelsetDistribution):
-        from labelsure.decisions import decide  # few need it
+        from labelsure.decisions._rules import decide  # few need it
 
         Y_pred = decide(dist, metric, empty=empty)
         return ScoreTable.from_distribution(
@@ -199,7 +200,7 @@ def view_batch(
     rows = sample_rows(len(table)) if rows is None else rows
     if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
         return View.of_table(table, rows, decisions=not isinstance(source, Profile))
-    from labelsure.label_outcomes import calibration_marginals, largest_marginals
+    from labelsure.estimation.label_outcomes import calibration_marginals, largest_marginals
 
     some = source if len(rows) == len(source) else source[rows]
     if some.sparse_rows:

@@ -23,15 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from labelsure import _limits
-from labelsure._limits import cut_rows
-from labelsure._typing import Floats, Indices, Integers, LabelNames, Labelsets, Mask
-from labelsure.label_metrics import (
-    LABEL_METRICS,
-    LabelCounts,
-    check_label_metric,
-)
-from labelsure.label_outcomes import LabelOutcomes
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import cut_rows
+from labelsure._runtime.typing import Floats, Indices, Integers, LabelNames, Labelsets, Mask
+from labelsure.estimation.label_metrics import LABEL_METRICS, LabelCounts, check_label_metric
+from labelsure.estimation.label_outcomes import LabelOutcomes
 
 STEP = 0.1  # to which logits are rounded
 N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing is distinguished

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from labelsure._typing import Floats, Labelsets
-from labelsure.distributions import LabelsetDistribution
+from labelsure._runtime.typing import Floats, Labelsets
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.label_metrics import LabelCounts, draw_counts, expect_measures, label_table
-from labelsure.label_outcomes import calibration_marginals
-from labelsure.labelset_rows import refuse_other_labels
-from labelsure.metrics import check_level
+from labelsure.estimation.label_metrics import (
+    LabelCounts,
+    draw_counts,
+    expect_measures,
+    label_table,
+)
+from labelsure.estimation.label_outcomes import calibration_marginals
+from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._typing import Floats
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
 from labelsure.estimation._calibration_sample import CalibrationSample
 from labelsure.estimation._shift_test import View, label_column

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._typing import Floats, Indices, Integers, Labelsets
-from labelsure.distributions import LabelsetDistribution
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError
-from labelsure.labelset_rows import is_sparse, refuse_other_labels, row_keys
-from labelsure.labelsets import from_text
-from labelsure.named_labelsets import GivenLabelsets
-from labelsure.score_table import ScoreTable
-from labelsure.sparse_rows import make_sparse, sparse_ones
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.labelsets.codes import from_text
+from labelsure.labelsets.names import GivenLabelsets
+from labelsure.labelsets.rows import is_sparse, refuse_other_labels, row_keys
+from labelsure.labelsets.sparse import make_sparse, sparse_ones
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 from labelsure.errors import InputError
 from labelsure.estimation._design import (
     RESPONSES,
@@ -21,13 +21,7 @@ from labelsure.estimation._design import (
     make_blocks,
     scale_columns,
 )
-from labelsure.estimation._ridge import (
-    Problem,
-    covariance,
-    fit_path,
-    minimise,
-    penalty_path,
-)
+from labelsure.estimation._ridge import Problem, covariance, fit_path, minimise, penalty_path
 
 EXPECTED = "expected"
 """The feature that is the expected accuracy of the decision itself."""

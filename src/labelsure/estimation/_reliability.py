@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labelsure._notebook import count, make_html
-from labelsure._plots import plot_reliability
-from labelsure._typing import Floats
+from labelsure._runtime.notebook import count, make_html
+from labelsure._runtime.plots import plot_reliability
+from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
-from labelsure.labelset_rows import index_of
-from labelsure.mean_tests import wilson_interval
-from labelsure.metrics import check_accuracies, check_level
-from labelsure.named_rows import align_values
+from labelsure.labelsets.index import align_values
+from labelsure.labelsets.rows import index_of
+from labelsure.metrics.mean_tests import wilson_interval
+from labelsure.metrics.registry import check_accuracies, check_level
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from scipy.linalg import lu_factor, lu_solve
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from labelsure._typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices
 from labelsure.estimation._design import (
     Block,
     Layout,

@@ -17,15 +17,15 @@ from scipy.stats import mannwhitneyu
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._notebook import make_html
-from labelsure._typing import Floats, Indices
-from labelsure._warnings import warn
+from labelsure._runtime.notebook import make_html
+from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, ShiftWarning
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.score_table import ScoreTable
+    from labelsure.estimation.score_table import ScoreTable
 
 MAX_ROWS = 2000
 """Of a side: the test sees an AUC of 0.54 with so many, less than matters, in some milliseconds."""

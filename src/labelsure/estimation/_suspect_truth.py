@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelsure._typing import Floats, Indices, Labelsets
-from labelsure._warnings import warn
-from labelsure.classifiers import ProbabilityWarning
-from labelsure.label_outcomes import LabelOutcomes
-from labelsure.labelset_rows import show_names
+from labelsure._runtime.typing import Floats, Indices, Labelsets
+from labelsure._runtime.warnings import warn
+from labelsure.classifiers._probability_layouts import ProbabilityWarning
+from labelsure.estimation.label_outcomes import LabelOutcomes
+from labelsure.labelsets.rows import show_names
 
 MIN_ROWS, MAX_ROWS = 60, 2000
 MAX_LABELS = 200  # an order of more would take seconds to find

@@ -20,12 +20,12 @@ from scipy.special import expit
 from scipy.stats import t as student
 
 from labelsure._kernels.threads import one_blas_thread
-from labelsure._typing import Floats
+from labelsure._runtime.typing import Floats
 from labelsure.errors import NotEstimableError
 from labelsure.estimation._batch_estimates import BatchSums, Estimate, TrainingGain
 from labelsure.estimation._calibration_sample import CalibrationSample
 from labelsure.estimation._shift_test import MIN_ROWS, Separator, View
-from labelsure.metrics import check_level
+from labelsure.metrics.registry import check_level
 
 N_REPLICATES = 200
 
@@ -45,41 +45,6 @@ BASES = {
     "labels": "if labels have become more or less frequent, but look as before",
 }
 """By name of the way: what its number rests on."""
-
-
-def estimate_weighted(
-    sums: BatchSums,
-    sample: CalibrationSample,
-    batch: View,
-    gain: TrainingGain,
-    *,
-    level: float,
-    shift: str,
-) -> Estimate:
-    """Return the mean accuracy of a batch by weighted labelled instances, or refuse.
-
-    Parameters
-    ----------
-    sums
-        Of the batch, which is not empty.
-    sample
-        The labelled instances.
-    batch
-        What is compared of instances of the batch, all of them or some drawn at random.
-    gain
-        What the estimates of the batch hold because the classifier learned from more instances.
-    level
-        In (0, 1).
-    shift
-        By which way: "weighted" or "labels".
-    """
-    if shift == "labels":
-        from labelsure.estimation._label_tilts import weigh_by_labels
-
-        weights, _ = weigh_by_labels(sample, batch)
-    else:
-        weights = weigh_by_inputs(sample, batch)
-    return weighted_interval(sums, sample, weights, gain, level, BASES[shift])
 
 
 @dataclass(frozen=True)

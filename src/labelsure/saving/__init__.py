@@ -1,6 +1,8 @@
-"""Models on disk, without pickle: one file format for everything that has a `save`."""
+"""Fitted models on disk, without pickle: one file format for everything that has a `save`.
 
-from labelsure._storage import name_classes_publicly
+May depend on `metrics` and what is below it.
+"""
+
 from labelsure.saving._file_format import damaged
 from labelsure.saving._savable import Savable, load, read_description
 
@@ -10,5 +12,3 @@ __all__ = [
     "load",
     "read_description",
 ]
-
-name_classes_publicly(__name__)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from labelsure._storage import checksum_bytes, first_line, read_bytes
+from labelsure._runtime.storage import checksum_bytes, first_line, read_bytes
 from labelsure.errors import DataError
 
 FORMAT = "labelsure"

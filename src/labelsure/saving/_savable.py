@@ -16,10 +16,10 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from labelsure._storage import first_line, write_output
+from labelsure._runtime.storage import first_line, write_output
 from labelsure.errors import DataError, InputError
-from labelsure.labelset_rows import MAX_WRITTEN_NAMES, abbreviate_names
-from labelsure.metrics import METRICS, get_metric
+from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
+from labelsure.metrics.registry import METRICS, get_metric
 from labelsure.saving._file_format import (
     FORMAT,
     FORMAT_VERSION,
@@ -31,11 +31,12 @@ from labelsure.saving._file_format import (
     seal,
 )
 from labelsure.saving._schema import (
-    OWN_TYPES,
+    PUBLIC_NAMES,
     check_schema,
     check_trust,
     find_untrusted,
     make_entries,
+    name_modules,
 )
 
 LIBRARY = "scikit-learn"
@@ -266,7 +267,7 @@ def _build(file: SavedFile, trust: list[str]) -> Savable:
         # There is one warning for the whole file. Filters are those of the process: by turns.
         with FILTERS_LOCK, warnings.catch_warnings():
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = loads(file.content, trusted=[*OWN_TYPES, *trust])
+            model = loads(name_modules(file), trusted=[*PUBLIC_NAMES, *trust])
     except ImportError as error:
         raise DataError(
             f"The file {file.name!r} needs a library that is not installed: {first_line(error)}. "
@@ -316,7 +317,7 @@ def _parts(model: Savable) -> Iterator[Any]:
 def _refuse_replaced_methods(part: Any, file: SavedFile) -> None:
     """Refuse an attribute that stands in for a method: a type in its place would be called."""
     kind = type(part)
-    if f"{kind.__module__}.{kind.__name__}" not in OWN_TYPES:
+    if f"{kind.__module__}.{kind.__name__}" not in PUBLIC_NAMES:
         return
     fields = getattr(kind, "__dataclass_fields__", {})
     for name in vars(part):

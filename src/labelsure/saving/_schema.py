@@ -17,48 +17,45 @@ from functools import cache
 from typing import Any
 
 from labelsure.errors import DataError, InputError
-from labelsure.saving._file_format import (
-    SCHEMA,
-    SavedFile,
-    damaged,
-    join_entries,
-    split_entries,
-)
+from labelsure.saving._file_format import SCHEMA, SavedFile, damaged, join_entries, split_entries
 
-OWN_TYPES = (
-    "labelsure.AcceptPolicy",
-    "labelsure.AccuracyAwareClassifier",
-    "labelsure.AccuracyEstimator",
-    "labelsure.BinaryRelevance",
-    "labelsure.ChainDependence",
-    "labelsure.ClassifierTrellis",
-    "labelsure.ConditionalBernoulliMixture",
-    "labelsure.DependenceLayer",
-    "labelsure.EnsembleOfClassifierChains",
-    "labelsure.Estimate",
-    "labelsure.LabelPowerset",
-    "labelsure.LabelThresholds",
-    "labelsure.LabelsetRegion",
-    "labelsure.LabelwiseCalibration",
-    "labelsure.PrecomputedProbabilities",
-    "labelsure.PredictionColumns",
-    "labelsure.ProbabilisticClassifierChain",
-    "labelsure.TableColumns",
-    "labelsure.TemperatureScaling",
-    "labelsure.accuracy_aware.ModelCard",
-    "labelsure.estimation.CalibrationSample",
-    "labelsure.estimation.Dispersion",
-    "labelsure.estimation.GroupLevels",
-    "labelsure.estimation.LabelCalibration",
-    "labelsure.estimation.LabelsetFrequencies",
-    "labelsure.estimation.Layout",
-    "labelsure.estimation.PluginModel",
-    "labelsure.estimation.RidgeModel",
-    "labelsure.estimation.TrainingGain",
-    "labelsure.estimation.View",
-    "labelsure.input_columns.ColumnRole",
-)
-"""Every type of this package that a fitted model consists of."""
+OWN_TYPES = {
+    "AcceptPolicy": "labelsure.guarantees._policy",
+    "AccuracyAwareClassifier": "labelsure.model._aware_classifier",
+    "AccuracyEstimator": "labelsure.estimation._estimator",
+    "BinaryRelevance": "labelsure.classifiers._chain_classifiers",
+    "CalibrationSample": "labelsure.estimation._calibration_sample",
+    "ChainDependence": "labelsure.classifiers.recalibration._dependence",
+    "ClassifierTrellis": "labelsure.classifiers._trellis_classifier",
+    "ColumnRole": "labelsure.tables.input_columns._inferred_roles",
+    "ConditionalBernoulliMixture": "labelsure.classifiers._bernoulli_mixture",
+    "DependenceLayer": "labelsure.classifiers._dependence_layer",
+    "Dispersion": "labelsure.estimation._batch_estimates",
+    "EnsembleOfClassifierChains": "labelsure.classifiers._chain_classifiers",
+    "Estimate": "labelsure.estimation._batch_estimates",
+    "GroupLevels": "labelsure.estimation._inputs",
+    "LabelCalibration": "labelsure.estimation._label_calibration",
+    "LabelPowerset": "labelsure.classifiers._powerset_classifier",
+    "LabelThresholds": "labelsure.guarantees._label_thresholds",
+    "LabelsetFrequencies": "labelsure.estimation._labelset_frequencies",
+    "LabelsetRegion": "labelsure.guarantees._labelset_region",
+    "LabelwiseCalibration": "labelsure.classifiers.recalibration._labelwise_calibration",
+    "Layout": "labelsure.estimation._design",
+    "ModelCard": "labelsure.model._model_card",
+    "PluginModel": "labelsure.estimation._models",
+    "PrecomputedProbabilities": "labelsure.classifiers._precomputed",
+    "PredictionColumns": "labelsure.tables.input_columns._prediction_columns",
+    "ProbabilisticClassifierChain": "labelsure.classifiers._chain_classifiers",
+    "RidgeModel": "labelsure.estimation._models",
+    "TableColumns": "labelsure.tables.input_columns._table_columns",
+    "TemperatureScaling": "labelsure.classifiers.recalibration._temperature_scaling",
+    "TrainingGain": "labelsure.estimation._batch_estimates",
+    "View": "labelsure.estimation._shift_test",
+}
+"""Every type of this package that a fitted model consists of, and the module that defines it. Files
+name these types as `labelsure.X`, so that a class that moves changes one line here."""
+
+PUBLIC_NAMES = {f"{module}.{name}": f"labelsure.{name}" for name, module in OWN_TYPES.items()}
 
 MIN_PROTOCOL = 2
 """Of skops. Older ones have nodes of their own, which nothing here has ever written."""
@@ -107,7 +104,7 @@ def trusted_types() -> dict[str, frozenset[str]]:
         "MaskedArrayNode": frozenset({"numpy.ma.MaskedArray"}),
         "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
         "LossNode": frozenset(get_type_name(loss) for loss in _sklearn.ALLOWED_LOSSES),
-        "ObjectNode": frozenset({*OWN_TYPES, *learners}),
+        "ObjectNode": frozenset({*PUBLIC_NAMES.values(), *learners}),
         "ConstructorFromReduceNode": frozenset(),
         "DTypeNode": frozenset(),
         "FunctionNode": frozenset(),
@@ -256,6 +253,9 @@ def make_entries(content: bytes) -> dict[str, bytes]:
     written = split_entries(content)
     schema = json.loads(written[SCHEMA])
     nodes = list(_nodes(schema, SCHEMA))
+    for node in nodes:
+        if f"{node['__module__']}.{node['__class__']}" in PUBLIC_NAMES:
+            node["__module__"] = "labelsure"
     _check_can_be_loaded(nodes)
     uses = Counter(node.get("__id__") for node in nodes if node.get("__loader__") != "JsonNode")
     numbers: dict[int, int] = {}
@@ -288,3 +288,13 @@ def _without_compression(content: bytes) -> bytes:
     """Return the zip file of a sparse matrix as ours are: not compressed, without dates."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         return join_entries({name: file.read(name) for name in file.namelist()})
+
+
+def name_modules(file: SavedFile) -> bytes:
+    """Return the content with the modules of our types in place of their public names."""
+    entries = split_entries(file.content)
+    schema = json.loads(entries[SCHEMA])
+    for node in _nodes(schema, file.name):
+        if node["__module__"] == "labelsure":
+            node["__module__"] = OWN_TYPES[node["__class__"]]
+    return join_entries({**entries, SCHEMA: json.dumps(schema).encode("ascii")})

@@ -1,6 +1,8 @@
-"""Studies: a plan becomes cells, cells become the score table, every analysis comes from it."""
+"""Studies: a plan becomes cells, cells become the score table, every analysis follows from it.
 
-from labelsure._storage import name_classes_publicly
+May depend on `tables` and what is below it. Only `cli` depends on it.
+"""
+
 from labelsure.study._cells import Cell, plan_cells, score_cell
 from labelsure.study._plan import Plan, load_plan, shipped_plans
 from labelsure.study._run import CellEvent, StudyRun, open_run, run_study
@@ -19,5 +21,3 @@ __all__ = [
     "score_cell",
     "shipped_plans",
 ]
-
-name_classes_publicly(__name__)

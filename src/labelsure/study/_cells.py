@@ -10,18 +10,18 @@ from typing import Any
 import pandas as pd
 from scipy import sparse
 
-from labelsure import _limits
 from labelsure._kernels.threads import one_blas_thread
-from labelsure.classifiers import as_distribution
-from labelsure.datasets import Dataset, split_rows
-from labelsure.decisions import RULES, decide
-from labelsure.distributions import LabelsetDistribution
+from labelsure._runtime import limits as _limits
+from labelsure.classifiers._adapters import as_distribution
+from labelsure.decisions._rules import RULES, decide
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import DataError
-from labelsure.metrics import METRICS
-from labelsure.score_table import ScoreTable
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.metrics.registry import METRICS
 from labelsure.study._code_digest import digest_code
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
+from labelsure.tables.datasets._dataset import Dataset, split_rows
 
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")

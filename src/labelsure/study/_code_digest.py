@@ -24,7 +24,7 @@ def digest_code(*modules: str) -> str:
 
     Examples
     --------
-    >>> digest_code("labelsure.metrics") == digest_code("labelsure.candidates")
+    >>> digest_code("labelsure.metrics") == digest_code("labelsure.distributions.candidates")
     False
     """
     digest = sha256()

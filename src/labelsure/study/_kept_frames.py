@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelsure._storage import first_line, write_whole
+from labelsure._runtime.storage import first_line, write_whole
 from labelsure.errors import DataError
 
 NOTES_KEY = b"labelsure"

@@ -10,14 +10,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from labelsure import _limits
-from labelsure._processes import end_workers
-from labelsure._storage import expand_path
-from labelsure._typing import AnyPath
-from labelsure.candidates import CANDIDATES
-from labelsure.distributions import Engine
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.processes import end_workers
+from labelsure._runtime.storage import expand_path
+from labelsure._runtime.typing import AnyPath
+from labelsure.distributions._engines import Engine
+from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
-from labelsure.metrics import METRICS, check_empty
+from labelsure.metrics.registry import METRICS, check_empty
 from labelsure.study._plan_parts import CLASSIFIERS, ClassSpec, DataSource
 from labelsure.study._plan_text import parse_toml, read_plan_text
 

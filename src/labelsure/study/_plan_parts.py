@@ -13,13 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from labelsure._storage import expand_path, first_line
-from labelsure._typing import AnyPath
-from labelsure.datasets import Dataset, load_dataset, make_labelsets, read_dataset
-from labelsure.distributions import LabelsetDistribution
+from labelsure._runtime.storage import expand_path, first_line
+from labelsure._runtime.typing import AnyPath
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelset_rows import show_names
+from labelsure.labelsets.rows import show_names
 from labelsure.study._code_digest import PACKAGE
+from labelsure.tables.datasets._built_in import make_labelsets
+from labelsure.tables.datasets._catalogue import load_dataset
+from labelsure.tables.datasets._dataset import Dataset
+from labelsure.tables.datasets._reading import read_dataset
 
 CLASSIFIERS = {
     name: f"labelsure.classifiers.{name}"
@@ -31,7 +34,7 @@ CLASSIFIERS = {
         "LabelPowerset",
         "ProbabilisticClassifierChain",
     )
-} | {"DependenceLayer": "labelsure.dependence.DependenceLayer"}
+} | {"DependenceLayer": "labelsure.classifiers.DependenceLayer"}
 """Classifiers that need no import path. A new one is an entry here."""
 
 SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)

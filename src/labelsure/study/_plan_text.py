@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from labelsure import _limits
-from labelsure._storage import first_line
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.storage import first_line
 from labelsure.errors import DataError, InputError
 
 

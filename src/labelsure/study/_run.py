@@ -14,10 +14,10 @@ import pandas as pd
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
-from labelsure._notebook import N_ROWS, count, make_html
-from labelsure._processes import watched_workers
-from labelsure._task_pools import check_jobs
-from labelsure._typing import AnyPath
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.processes import watched_workers
+from labelsure._runtime.task_pools import check_jobs
+from labelsure._runtime.typing import AnyPath
 from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells
 from labelsure.study._code_digest import digest_code
 from labelsure.study._kept_frames import fingerprint_rows, read_kept, write_frame
@@ -27,7 +27,7 @@ from labelsure.study._run_folder import Manifest, RunFolder, labelsure_version
 from labelsure.study._workers import Outcome, compute_cells
 
 if TYPE_CHECKING:
-    from labelsure.analyses import Analyses, AnalysisSettings
+    from labelsure.study.analyses._all_analyses import Analyses, AnalysisSettings
 
 MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
 
@@ -109,7 +109,7 @@ class StudyRun:
             Processes for the mixture; None means as many as there are cores.
         """
         # Here, because it loads statsmodels: neither running nor opening a run needs that.
-        from labelsure.analyses import AnalysisSettings, run_analyses
+        from labelsure.study.analyses._all_analyses import AnalysisSettings, run_analyses
 
         settings = AnalysisSettings.from_plan(self.plan)
         path = self.folder / "analyses" / "mixture_replicates.parquet"
@@ -130,7 +130,7 @@ class StudyRun:
 
 def _analyses_key(scores: pd.DataFrame, settings: AnalysisSettings) -> str:
     """Return a checksum of all that the mixture's fits depend on."""
-    code = digest_code("labelsure.analyses._mixture_intervals")
+    code = digest_code("labelsure.study.analyses._mixture_intervals")
     made_from = json.dumps([asdict(settings), code], sort_keys=True).encode()
     return hashlib.sha256(made_from + fingerprint_rows(scores)).hexdigest()
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from labelsure._kernels.threads import n_threads
-from labelsure._processes import TaskFailure
-from labelsure._task_pools import run_tasks
+from labelsure._runtime.processes import TaskFailure
+from labelsure._runtime.task_pools import run_tasks
 from labelsure.study._cells import Cell, score_cell
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData

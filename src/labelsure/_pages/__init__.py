@@ -1,7 +1,0 @@
-"""Pages: what was found, as one HTML file that asks for nothing else."""
-
-from labelsure._pages._html_page import Page, encode_json
-
-__all__ = ["Page", "encode_json"]
-
-Page.__module__ = "labelsure.report"  # where users import it from

@@ -1,0 +1,4 @@
+"""What every room needs and knows nothing of labelsets: types, limits, processes, files, plots.
+
+May depend on `errors` alone.
+"""

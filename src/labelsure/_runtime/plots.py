@@ -1,0 +1,223 @@
+"""Charts that answers draw of themselves: plain arrays and tables in, Axes out.
+
+They can be read without colours: series differ by line style and marker, areas by hatching. A
+function draws into the caller's Axes, or makes new ones, and returns them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._runtime.typing import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "x", "+")
+FEW = 30  # accepted instances whose mean is still mostly chance
+MAX_LETTERS = 40  # in a line of the name of a labelset beside its bar
+MAX_LINES = 3  # of such a name
+ROUNDING = 1e-9  # a sum of probabilities this close to 1 leaves nothing to others
+
+
+def make_figure(width: float = 6.4, height: float = 4.8) -> Figure:
+    """Return a figure of its own, not pyplot's: nothing stays open, and no display is needed."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def choose_axes(ax: Axes | None) -> Axes:
+    """Return the caller's Axes, or those of a new figure."""
+    return make_figure().add_subplot() if ax is None else ax
+
+
+def distances(middle: Any, low: Any, high: Any) -> Floats:
+    """Return how far error bars reach down and up, (2, n); rounding does not make them negative."""
+    return np.array([np.subtract(middle, low), np.subtract(high, middle)]).clip(0)
+
+
+def draw_interval_series(
+    ax: Axes, x: Any, y: Any, interval: tuple[Any, Any], *, number: int, label: str
+) -> None:
+    """Draw values with their intervals, in a line style and with a marker of their own.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    x, y, interval
+        The values, and the lower and upper ends of the intervals of y.
+    number
+        How many such series are drawn already.
+    label
+        For the legend.
+    """
+    ax.errorbar(
+        x,
+        y,
+        yerr=distances(y, *interval),
+        marker=MARKERS[number % len(MARKERS)],
+        linestyle=STYLES[number % len(STYLES)],
+        markersize=4,
+        capsize=3,
+        linewidth=1,
+        label=label,
+    )
+
+
+def plot_reliability(table: pd.DataFrame, label: str, ax: Axes | None) -> Axes:
+    """Draw actual against estimated accuracy with its interval, and the diagonal.
+
+    Parameters
+    ----------
+    table
+        Of a `Reliability`.
+    label
+        For the legend.
+    ax
+        Where to draw; several tables can share it.
+    """
+    ax = choose_axes(ax)
+    n_before = len(ax.containers)
+    if not n_before:
+        ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="ideal")
+    shown = table[table["n_samples"] > 0]
+    draw_interval_series(
+        ax,
+        shown["estimated"],
+        shown["accuracy"],
+        (shown["accuracy_low"], shown["accuracy_high"]),
+        number=n_before,
+        label=label,
+    )
+    ax.set(xlabel="estimated accuracy", ylabel="actual accuracy", xlim=(0, 1), ylim=(0, 1))
+    ax.set_title("Actual against estimated accuracy")
+    ax.legend()
+    return ax
+
+
+def plot_accept_curve(
+    table: pd.DataFrame,
+    interval: tuple[Floats, Floats],
+    *,
+    label: str,
+    interval_label: str,
+    target: float | None,
+    ax: Axes | None,
+) -> Axes:
+    """Draw the mean accuracy of the accepted against their share, and how uncertain it is.
+
+    Parameters
+    ----------
+    table
+        Of an `AcceptCurve`.
+    interval
+        Between what each mean lies.
+    label, interval_label
+        For the legend.
+    target
+        A mean accuracy to mark; None for none.
+    ax
+        Where to draw; several curves can share it.
+    """
+    ax = choose_axes(ax)
+    start = np.zeros(min(len(table), 1))  # the first step begins with nothing accepted
+    coverage = np.append(start, table["coverage"])
+    low, accuracy, high = (
+        np.append(values[:1], values) for values in (interval[0], table["accuracy"], interval[1])
+    )
+    style = STYLES[len(ax.lines) % len(STYLES)]
+    (line,) = ax.step(coverage, accuracy, where="pre", linestyle=style, label=label)
+    ax.fill_between(
+        coverage,
+        low,
+        high,
+        step="pre",
+        alpha=0.25,
+        linewidth=0,
+        color=line.get_color(),
+        label=interval_label,
+    )
+    n_few = int((table["n_accepted"] < FEW).sum())
+    if n_few:
+        is_first = not any(patch.get_hatch() for patch in ax.patches)
+        shown = f"fewer than {FEW} accepted: mostly chance" if is_first else None
+        ax.axvspan(
+            0,
+            coverage[n_few],
+            facecolor="none",
+            edgecolor="0.5",
+            hatch="////",
+            linewidth=0,
+            zorder=0,
+            label=shown,
+        )
+    if target is not None:
+        _mark_target(table, target, ax)
+    ax.set(xlabel="share accepted", ylabel="mean accuracy of the accepted", xlim=(0, 1))
+    ax.set_title("Accuracy of the most confident predictions")
+    ax.legend()
+    return ax
+
+
+def _mark_target(table: pd.DataFrame, target: float, ax: Axes) -> None:
+    reached = table["coverage"][table["accuracy"] >= target]
+    if len(reached):
+        label = f"target {target:g}: met here with {reached.max():.0%} accepted"
+        ax.plot([reached.max()], [target], "kD", zorder=3)
+    else:
+        label = f"target {target:g}: not met here"
+    ax.axhline(target, color="k", linestyle=":", label=label)
+
+
+def plot_labelsets(
+    names: Sequence[str], probabilities: Floats, title: str, ax: Axes | None
+) -> Axes:
+    """Draw labelsets as bars, the most probable on top, and all others together as the last bar.
+
+    Parameters
+    ----------
+    names
+        Of the labelsets, the most probable first.
+    probabilities
+        Theirs; what is missing to 1 belongs to the others.
+    title
+        Whose labelsets they are.
+    ax
+        Where to draw.
+    """
+    shown = [_wrap(name) for name in names]
+    rest = 1.0 - float(np.sum(probabilities))
+    has_others = rest > ROUNDING
+    if has_others:
+        shown.append("all others together")
+    if ax is None:
+        n_lines = sum(1.5 + text.count("\n") for text in shown)
+        ax = make_figure(7.0, 1.2 + 0.2 * n_lines).add_subplot()
+    bars = [ax.barh(range(len(names)), probabilities, color="0.45", edgecolor="k")]
+    if has_others:
+        bars.append(ax.barh([len(names)], [rest], color="w", edgecolor="k", hatch="////"))
+    for drawn in bars:
+        ax.bar_label(drawn, fmt="{:.3g}", padding=3)
+    ax.set_yticks(range(len(shown)), shown)
+    ax.invert_yaxis()
+    ax.set_xmargin(0.2)  # room for the numbers beside the bars
+    ax.set_xlabel("probability")
+    ax.set_title(_wrap(title))
+    return ax
+
+
+def _wrap(text: str) -> str:
+    """Return a text in lines that fit beside a bar, with no sign that starts a formula."""
+    lines = wrap(text, MAX_LETTERS)
+    if len(lines) > MAX_LINES:
+        lines = [*lines[: MAX_LINES - 1], f"{lines[MAX_LINES - 1][: MAX_LETTERS - 2]} …"]
+    return "\n".join(lines).replace("$", r"\$")

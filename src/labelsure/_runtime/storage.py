@@ -1,0 +1,352 @@
+"""Files: read as bytes, written as a whole, and how saved models name their classes."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import os
+import re
+import shutil
+import stat
+import threading
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any
+
+from labelsure.errors import DataError, InputError, TooLargeError
+
+if TYPE_CHECKING:
+    from labelsure._runtime.typing import (
+        AnyPath,
+    )  # which loads NumPy; the command line does without
+
+_TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
+"""Names of files that are being written: the file, the process and its thread."""
+
+
+def expand_path(path: AnyPath) -> Path:
+    """Return a path with the home folder for a leading ``~``, or say that there is none.
+
+    Parameters
+    ----------
+    path
+        As the user gives it.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InputError(
+            f"The path {str(path)!r} must begin with the name of a folder, or with `~` of a user "
+            "who has a home folder here. Write the path without `~`."
+        ) from error
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write to a temporary file beside the path, and rename it once it is whole and on disk.
+
+    Parameters
+    ----------
+    path
+        Where the file will be; one that is there stays until the new one takes its place.
+    write
+        Called with the path to write to.
+    """
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    temporary = path.with_name(f".{path.name}.{writer}.labelsure-tmp")
+    try:
+        write(temporary)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):  # which names the temporary file, or none at all
+            raise OSError(error.errno, error.strerror or first_line(error), str(path)) from error
+        raise
+
+
+STREAM_FOLDERS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""Whose entries stand for what is open already, so that no file can take their place."""
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path names a device or a pipe, into which one writes and which stays as it is.
+
+    Parameters
+    ----------
+    path
+        Links are followed.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return False
+    is_open_already = path.parent in STREAM_FOLDERS and stat.S_ISREG(mode)
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or is_open_already
+
+
+def write_output(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write what a user asked for: a whole file, where a link leads to, or into a device or pipe.
+
+    Parameters
+    ----------
+    path
+        A file that is there stays until the new one takes its place. A device or a pipe gets the
+        content once that is whole.
+    write
+        Called with the path to write to.
+    """
+    if is_stream(path):
+        with TemporaryDirectory() as folder:
+            whole = Path(folder) / path.name
+            write(whole)
+            send_file(whole, path)
+        return
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "It is neither a file nor a pipe", str(path))
+    write_whole(target, write)
+
+
+def send_file(file: Path, stream: Path) -> None:
+    """Write the content of a file into a device or a pipe.
+
+    Parameters
+    ----------
+    file, stream
+        Where from, and where to.
+    """
+    with open(file, "rb") as source, open(stream, "wb") as sink:
+        shutil.copyfileobj(source, sink, CHUNK_BYTES)
+
+
+def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None:
+    """Refuse outputs that are an input, that lie in a folder of inputs, or that are one file.
+
+    Parameters
+    ----------
+    outputs
+        What will be written; devices and pipes are not replaced and may be anything.
+    inputs
+        Files and folders that will be read; ``data.npz:scores`` is the file ``data.npz``.
+    """
+    read = [expand_path(name) for given in inputs for name in {str(given), file_of(str(given))}]
+    written: list[Path] = []
+    for output in map(expand_path, outputs):
+        if is_stream(output):
+            continue
+        for other in read:
+            if _is_same(output, other):
+                raise InputError(
+                    f"The output {str(output)!r} must not be one of the inputs. Choose another "
+                    "name."
+                )
+            if other.is_dir() and _real_path(other) in _real_path(output).parents:
+                raise InputError(
+                    f"The output {str(output)!r} must not lie in a folder of inputs, got "
+                    f"{str(other)!r}. Choose another folder."
+                )
+        if any(_is_same(output, other) for other in written):
+            raise InputError(f"Each output must be a file of its own, {str(output)!r} is two.")
+        written.append(output)
+
+
+def file_of(given: str) -> str:
+    """Return the file of ``data.npz:scores``, which is one array of several."""
+    name, colon, _ = given.rpartition(":")
+    return name if colon and name.lower().endswith(".npz") else given
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, also by links, or will be."""
+    if one.exists() and other.exists():
+        return os.path.samefile(one, other)
+    return _real_path(one) == _real_path(other)
+
+
+def _real_path(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise InputError(f"The file {str(path)!r} cannot be written: {error}.") from error
+
+
+def check_output_file(output: AnyPath, inputs: Iterable[AnyPath]) -> None:
+    """Refuse a place that cannot be written, or that is an input, before anything is computed.
+
+    Parameters
+    ----------
+    output
+        Of a file.
+    inputs
+        As of `check_outputs`.
+    """
+    check_outputs([output], inputs)
+    place = expand_path(output)
+    if is_stream(place):
+        return
+    folder = _real_path(place).parent
+    if place.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(
+            f"The output must be a file in a folder that exists and is yours, got {str(output)!r}."
+        )
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what processes that were killed had begun to write into a folder, and nothing else.
+
+    Parameters
+    ----------
+    folder
+        In which no other process writes now. Folders inside of it are left alone, and so is what a
+        link leads to.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        if is_leftover(path):
+            path.unlink()
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file is what a process that was killed had begun to write."""
+    return bool(_TEMPORARY.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8, as a whole."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Compression:
+    """How a kind of compressed file begins, and how it is opened."""
+
+    magic: bytes
+    open: Callable[[IO[bytes]], Any]
+
+
+COMPRESSIONS = {
+    ".gz": Compression(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
+    ".bz2": Compression(b"BZh", bz2.BZ2File),
+}
+CHUNK_BYTES = 2**20
+
+
+def read_bytes(path: Path, n_bytes: int = -1) -> bytes:
+    """Return the content of a file as it is on disk, or no more than the first bytes of it."""
+    try:
+        status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            raise OSError("it is a device or a pipe, which may never end")
+        if n_bytes < 0:
+            _check_file_size(status.st_size, path)
+        with open(path, "rb") as file:
+            return file.read(n_bytes)
+    except TooLargeError:
+        raise
+    except FileNotFoundError as error:
+        raise DataError(f"There is no file {str(path)!r}.{_suggest_name(path)}") from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"The file {str(path)!r} cannot be read: {reason}.") from error
+
+
+def _suggest_name(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f" The folder {str(path.parent)!r} cannot be read either."
+    near = get_close_matches(path.name, names, n=1)
+    return (
+        f" Did you mean {near[0]!r}? Check the name." if near else " Check the name and the folder."
+    )
+
+
+def decompress(content: bytes, path: Path) -> bytes:
+    """Return what is in a .gz or .bz2 file; other content as it is.
+
+    Parameters
+    ----------
+    content
+        The bytes of the file.
+    path
+        Its name, which says how it should be compressed.
+    """
+    for suffix, compression in COMPRESSIONS.items():
+        if content.startswith(compression.magic):
+            break
+        if path.suffix.lower() == suffix:
+            raise DataError(
+                f"The file {path.name!r} must be a {suffix} file as its name says, but it does "
+                "not begin like one. Fetch it again, or rename it."
+            )
+    else:
+        return content
+    unpacked = bytearray()
+    try:
+        with compression.open(io.BytesIO(content)) as file:
+            while chunk := file.read(CHUNK_BYTES):
+                unpacked += chunk
+                _check_file_size(len(unpacked), path)
+    except TooLargeError:
+        raise
+    except (EOFError, OSError, ValueError, zlib.error) as error:
+        raise DataError(
+            f"The compressed file {path.name!r} is damaged or cut off ({first_line(error)}). "
+            "Fetch it again."
+        ) from error
+    return bytes(unpacked)
+
+
+def _check_file_size(n_bytes: int, path: Path) -> None:
+    from labelsure._runtime import limits as _limits  # only reading needs them
+
+    if n_bytes > _limits.MAX_FILE_BYTES:
+        raise TooLargeError(
+            f"The file {path.name!r} must have at most "
+            f"{_limits.format_bytes(_limits.MAX_FILE_BYTES)}, unpacked if it is compressed; it has "
+            "more. Split it, or leave out what is not needed."
+        )
+
+
+def decode(content: bytes) -> str:
+    """Return text that is UTF-8, or else Latin-1, in which the field's older files are written."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def first_line(error: object) -> str:
+    """Return the first line of another library's message, without its full stop."""
+    lines = str(error).strip().splitlines()
+    if lines:
+        return lines[0].rstrip(".")
+    return type(error).__name__ if isinstance(error, BaseException) else "it gives no reason"
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says the format, without that of the compression."""
+    inner = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    return inner.suffix.lower()
+
+
+def stem_of(path: Path) -> str:
+    """Return the name without any of the suffixes that say format and compression."""
+    inner = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    return inner.stem
+
+
+def checksum_bytes(content: bytes) -> str:
+    """Return the SHA-256 of some bytes."""
+    return sha256(content).hexdigest()

@@ -1,0 +1,94 @@
+"""Tasks on the cores of this machine, or on the workers of a Dask cluster: one call for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from labelsure._runtime.cluster import run_on_cluster
+from labelsure._runtime.processes import TaskFailure, count_workers
+from labelsure.errors import InputError
+
+WORKER_ENDED = TaskFailure(
+    "TerminatedWorkerError",
+    "A worker process was ended from outside, often for lack of memory. Run again with fewer jobs: "
+    "what is finished is kept.",
+)
+
+
+def run_tasks(
+    function: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int = 1,
+    scheduler: str | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """Call a function for each task, and yield the place of the task and what came back.
+
+    In the order in which they finish. What the function raises is raised here, so one that must not
+    stop the others catches it. A worker that ends makes a `TaskFailure` of the tasks that are lost.
+
+    Parameters
+    ----------
+    function
+        Of a module, so that workers can import it.
+    tasks
+        Its arguments.
+    n_jobs
+        How many processes of this machine; 1 calls it in this process.
+    scheduler
+        The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers do the work
+        instead.
+
+    Examples
+    --------
+    >>> sorted(run_tasks(divmod, [(7, 2), (9, 4)]))
+    [(0, (3, 1)), (1, (2, 1))]
+    """
+    if scheduler is not None:
+        return run_on_cluster(function, tasks, scheduler)
+    return _run_here(function, tasks, n_jobs)
+
+
+def _run_here(
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jobs: int
+) -> Iterator[tuple[int, Any]]:
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
+    parallel = Parallel(
+        n_jobs=count_workers(n_jobs, len(tasks)), return_as="generator_unordered", max_nbytes=None
+    )
+    left = set(range(len(tasks)))
+    try:
+        for place, result in parallel(
+            delayed(_call)(function, place, task) for place, task in enumerate(tasks)
+        ):
+            left.remove(place)
+            yield place, result
+    except TerminatedWorkerError:
+        for place in sorted(left):
+            yield place, WORKER_ENDED
+
+
+def _call(function: Callable[..., Any], place: int, task: tuple[Any, ...]) -> tuple[int, Any]:
+    return place, function(*task)
+
+
+def check_jobs(n_jobs: Any, default: int) -> int:
+    """Return a number of processes, `default` for None, or refuse it.
+
+    Parameters
+    ----------
+    n_jobs
+        What the user asks for.
+    default
+        Usually the number of cores.
+    """
+    if n_jobs is None:
+        return default
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
+        raise InputError(f"`n_jobs` must be a whole number >= 1, got {n_jobs!r}.")
+    count_workers(n_jobs, 1)  # refuses too many
+    return n_jobs

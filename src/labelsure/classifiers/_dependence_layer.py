@@ -1,0 +1,302 @@
+"""`DependenceLayer`: how the labels of any model depend on each other, learned beside it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime.typing import Floats, Labelsets
+from labelsure.classifiers._adapters import as_distribution
+from labelsure.classifiers._base_learners import (
+    check_takes_weights,
+    find_weight_argument,
+    name_missing_classes,
+)
+from labelsure.classifiers._chain_classifiers import BinaryRelevance
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.classifiers._predictor import (
+    LabelsetClassifier,
+    LabelsetPredictor,
+    index_of_batch,
+    read_truth,
+)
+from labelsure.classifiers.recalibration._dependence import ChainDependence
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._probabilities import clip_certain, make_random_state
+from labelsure.errors import InputError
+from labelsure.labelsets.index import align_values
+from labelsure.labelsets.rows import index_of, refuse_masked
+from labelsure.labelsets.sample_weights import check_weights
+
+MIN_SAMPLES = 10
+MAX_SEED = np.iinfo(np.int32).max
+
+Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
+"""What a model says of some instances, their truth and their weights."""
+
+
+class DependenceLayer(LabelsetPredictor):
+    """A joint distribution for a model that only says how likely each label is.
+
+    A `ChainDependence` over the logits of the model: each label also depends on those before it. It
+    is learned from instances that are new to the model. Labels stay independent unless it makes the
+    true labelsets of held-out instances more likely: the 95% interval of the mean gain in
+    log-probability must lie above 0.
+
+    Parameters
+    ----------
+    estimator
+        The model, as `as_distribution` takes it once it is fitted; a learner for one label, or None
+        for logistic regression, is put into `BinaryRelevance`.
+        It is fitted to all instances, and the layer learns from what clones say of the fold that
+        they were not fitted to. A model in `sklearn.frozen.FrozenEstimator` stays as it is, and
+        `PrecomputedProbabilities` learns nothing: then the layer learns from all instances, which
+        must be new to whatever made the probabilities.
+    gate
+        Whether dependence has to pass that test. Without, it is used whatever it gains.
+    cv
+        How many folds.
+    random_state
+        Seed of the folds; an int makes them the same in every call.
+
+    Attributes
+    ----------
+    estimator_
+        The fitted model.
+    dependence_
+        The fitted `ChainDependence`: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`.
+    choice_
+        Whether labels depend on each other, in words.
+    classes_, label_names_
+        As of all classifiers.
+
+    Examples
+    --------
+    The output of a neural network for labelled instances, here of two labels that come together:
+
+    >>> import numpy as np
+    >>> from labelsure import DependenceLayer, PrecomputedProbabilities
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.uniform(0.2, 0.8, (400, 1)) * [1.0, 1.0]
+    >>> Y = (rng.random((400, 1)) < P).astype(int)
+    >>> layer = DependenceLayer(PrecomputedProbabilities()).fit(P, Y)
+    >>> layer.dependence_.is_kept_, round(layer.dependence_.gain_, 1)
+    (True, 0.6)
+    >>> layer.predict_distribution(P)
+    ChainMixture(n_samples=400, n_labels=2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        gate: bool = True,
+        cv: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.gate = gate
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model, unless it is frozen, and learn how its labels depend on each other.
+
+        Parameters
+        ----------
+        X
+            n instances, in whatever form the model takes them.
+        y
+            Their labels: (n, L) zeros and ones, a DataFrame (whose columns name the labels),
+            sparse, or a list of label names for each instance; or a vector of two classes, which
+            is the case of one label.
+        sample_weight
+            (n,) weights of the instances, for the model and the layer. A weight of 0 is as if the
+            instance was not there.
+        """
+        self._check_parameters()
+        model = self._model()
+        index = index_of_batch(X, y)
+        if isinstance(model, LabelsetClassifier):
+            X, Y = self._check_training_data(X, y, min_samples=MIN_SAMPLES)
+            y = Y
+        else:
+            y = self._read_truth(X, y)
+        weights = None
+        if sample_weight is not None:
+            sample_weight = align_values(sample_weight, index, name="sample_weight", beside="`X`")
+            X, y, weights = self._weigh(model, X, y, sample_weight)
+        if self._is_settled:
+            self.estimator_ = self._fit_model(model, X, y)
+            folds = [self._compare(self.estimator_, X, y, weights)]
+        else:
+            folds = [self._compare_fold(model, X, y, weights, *rows) for rows in self._split(X)]
+            self.estimator_ = self._fit_model(model, X, y, weights)
+        self._learn(folds)
+        if not isinstance(model, LabelsetClassifier):
+            self.label_names_ = folds[0][0].label_names
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.estimator_, name):
+                    setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    @property
+    def choice_(self) -> str:
+        """Whether labels depend on each other, in words."""
+        check_is_fitted(self, "dependence_")
+        found = self.dependence_
+        gain = f"{found.gain_:.3g} ({found.gain_low_:.3g} to {found.gain_high_:.3g})"
+        kept = "labels depend on each other" if found.is_kept_ else "labels stay independent"
+        return f"{kept}, dependence adds {gain} to the log-probability of held-out labelsets"
+
+    def predict_distribution(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of each instance."""
+        check_is_fitted(self, "dependence_")
+        if isinstance(self.estimator_, LabelsetClassifier):
+            return super().predict_distribution(X)
+        refuse_masked(X, "X")
+        return self.distribution_of_checked(X).with_index(index_of(X))
+
+    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+        """Return P(Y|x) of instances that are checked already."""
+        return self.dependence_.transform(self._ask(self.estimator_, X))
+
+    # The model.
+
+    def _model(self) -> Any:
+        """Return the model; a learner for one label is fitted to each of them."""
+        if self.estimator is None or _is_for_one_label(self.estimator):
+            return BinaryRelevance(self.estimator, random_state=self.random_state)
+        return self.estimator
+
+    def _wrapped_estimator(self) -> Any:
+        return self._model()
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all instances are new to the model."""
+        return isinstance(self.estimator, (FrozenEstimator, PrecomputedProbabilities))
+
+    def _weigh(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
+        """Return the instances that have a weight, and these; refuse them for some models."""
+        weights = check_weights(sample_weight, _num_samples(X))
+        if isinstance(model, LabelsetClassifier):
+            model.check_takes_weights()
+        elif not self._is_settled:
+            check_takes_weights(model)
+        rows = np.flatnonzero(weights > 0)
+        return _safe_indexing(X, rows), _safe_indexing(y, rows), weights[rows]
+
+    def _fit_model(self, model: Any, X: Any, y: Any, weights: Floats | None = None) -> Any:
+        if isinstance(model, LabelsetClassifier):
+            return clone(model).fit_checked(X, y, self.label_names_, weights)
+        argument = find_weight_argument(model)
+        given = {} if weights is None or argument is None else {argument: weights}
+        with name_missing_classes(model, y, self.label_names_):
+            return clone(model).fit(X, y, **given)  # a frozen one stays as it is
+
+    def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
+        """Return what a fitted model says of each label."""
+        if isinstance(fitted, LabelsetClassifier):
+            dist = fitted.distribution_of_checked(X)
+        else:
+            knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
+            names = None if knows_names else self.label_names_
+            dist = as_distribution(fitted, X, label_names=names)
+        if isinstance(dist, IndependentLabels):
+            return dist
+        return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
+
+    def _read_truth(self, X: Any, y: Any) -> Any:
+        """Return y in the form that models of other libraries are fitted with, its rows as in X."""
+        refuse_masked(y, "y")
+        if y is None:
+            raise InputError("`y` must hold the true labelsets: requires y to be passed, got None.")
+        check_consistent_length(X, y)
+        if _num_samples(X) < MIN_SAMPLES:
+            raise InputError(
+                f"At least {MIN_SAMPLES} instances are needed, got {_num_samples(X)}. A few "
+                "hundred show whether labels depend on each other."
+            )
+        model = self._model()
+        is_precomputed = isinstance(model, PrecomputedProbabilities)
+        names = model.label_names_of(X) if is_precomputed else None
+        if isinstance(model, FrozenEstimator):
+            names = getattr(model.estimator, "label_names_", None)
+        truth = read_truth(
+            y,
+            X,
+            label_names=names,
+            settled=self._is_settled,
+            frozen=isinstance(model, FrozenEstimator),
+        )
+        self.classes_, self.label_names_ = truth.classes, truth.label_names
+        numbers = truth.labelsets.astype(np.int64)
+        self.n_labels_ = numbers.shape[1]
+        if truth.is_vector:
+            return numbers[:, 0]
+        if truth.label_names is None:
+            return numbers
+        import pandas as pd
+
+        return pd.DataFrame(numbers, index_of(X), list(truth.label_names))
+
+    def _split(self, X: Any) -> Any:
+        seed = make_random_state(self.random_state).randint(MAX_SEED)
+        folds = KFold(min(self.cv, _num_samples(X)), shuffle=True, random_state=seed)
+        return folds.split(np.zeros(_num_samples(X)))
+
+    def _compare_fold(
+        self, model: Any, X: Any, y: Any, weights: Floats | None, train: Any, held_out: Any
+    ) -> Fold:
+        """Fit a clone to some instances, and return what it says of the others."""
+        of_train, of_others = (
+            None if weights is None else weights[rows] for rows in (train, held_out)
+        )
+        known = _safe_indexing(X, train), _safe_indexing(y, train)
+        fitted = self._fit_model(model, *known, of_train)
+        others = _safe_indexing(X, held_out), _safe_indexing(y, held_out)
+        return self._compare(fitted, *others, of_others)
+
+    def _compare(self, fitted: Any, X: Any, y: Any, weights: Floats | None) -> Fold:
+        """Return what a model says of instances, and their truth in the order of its labels."""
+        dist = self._ask(fitted, X)
+        return dist, dist.align(np.reshape(y, (-1, 1)) if np.ndim(y) == 1 else y), weights
+
+    # The layer.
+
+    def _learn(self, folds: list[Fold]) -> None:
+        """Fit the dependence to what is said of instances and their truth."""
+        dists, truths, weights = (list(column) for column in zip(*folds, strict=True))
+        given = None if weights[0] is None else weights
+        with one_blas_thread():
+            self.dependence_ = ChainDependence(gate=self.gate).fit_parts(dists, truths, given)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.gate, (bool, np.bool_)):
+            raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
+        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
+            raise InputError(f"`cv` must be a whole number of folds >= 2, got {self.cv!r}.")
+        model = self._model()
+        if isinstance(model, type) or not hasattr(model, "get_params"):
+            raise InputError(
+                f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
+                "`DependenceLayer(PrecomputedProbabilities()).fit(probabilities, y)`."
+            )
+
+
+def _is_for_one_label(model: Any) -> bool:
+    """Whether a classifier says of itself that it does not take several labels."""
+    if isinstance(model, (type, FrozenEstimator)) or not hasattr(model, "__sklearn_tags__"):
+        return False
+    tags = get_tags(model)
+    known = tags.classifier_tags
+    return known is not None and not (known.multi_label or tags.target_tags.multi_output)

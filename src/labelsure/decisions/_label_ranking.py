@@ -1,0 +1,153 @@
+"""Labels ranked by their probability, and the precision of the first k of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelsure._runtime.typing import Floats, Integers
+from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.errors import InputError
+from labelsure.labelsets.codes import check_sparse_labelsets
+from labelsure.labelsets.rows import refuse_masked
+
+NOT_LISTED = -1
+"""In place of a label, where a sparse row lists fewer than k."""
+
+
+def rank_labels(dist: LabelsetDistribution) -> Integers:
+    """Return the rank of each label by its probability, (n, L): 1 for the most probable one.
+
+    Of equally probable labels the first comes first.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels
+    >>> rank_labels(IndependentLabels([[0.2, 0.9, 0.5]]))
+    array([[3, 1, 2]])
+    """
+    marginals = check_distribution(dist).with_dense_rows().marginals()
+    order = np.argsort(-marginals, axis=1, kind="stable")
+    ranks = np.empty(order.shape, dtype=np.int64)
+    np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[np.newaxis], axis=1)
+    return ranks
+
+
+def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
+    """Return the share of true labels among the first k of each instance, (n,).
+
+    Of equal scores the first label comes first. A label that a sparse row does not list is no
+    hit: with fewer than k in a row, the number of hits is divided by k all the same.
+
+    Parameters
+    ----------
+    scores
+        What labels are ranked by, the highest first: a batch of distributions, whose marginals
+        count; an (n, L) array; or a scipy sparse matrix.
+    Y_true
+        (n, L) the truth, dense or sparse.
+    k
+        How many labels.
+
+    Examples
+    --------
+    >>> from labelsure import precision_at_k
+    >>> precision_at_k([[0.2, 0.9, 0.5]], [[1, 1, 0]], k=2)
+    array([0.5])
+    """
+    ranked = _read_scores(scores)
+    labels, _ = _find_first(ranked, k)
+    if isinstance(scores, LabelsetDistribution):
+        Y_true = scores.align(Y_true, "Y_true")
+    n_samples, n_labels = ranked.shape
+    true: Any = check_sparse_labelsets(
+        Y_true, name="Y_true", n_samples=n_samples, n_labels=n_labels
+    )
+    is_true = true[np.arange(n_samples)[:, np.newaxis], labels].toarray()
+    return np.asarray((is_true * (labels != NOT_LISTED)).sum(axis=1) / k)
+
+
+def expected_precision_at_k(dist: Any, k: int) -> Floats:
+    """Return the expected precision of the k most probable labels of each instance, (n,).
+
+    It is the mean of their probabilities, for every kind of distribution: the expected number of
+    hits is a sum over labels, whether these depend on each other or not.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions; or probabilities of labels, an (n, L) array or a scipy sparse
+        matrix. Labels that a sparse matrix does not list add nothing.
+    k
+        How many labels.
+
+    Examples
+    --------
+    >>> from labelsure import expected_precision_at_k
+    >>> expected_precision_at_k([[0.25, 0.75, 0.5]], k=2)
+    array([0.625])
+    """
+    marginals = _read_scores(dist)
+    values = marginals.data if sparse.issparse(marginals) else marginals.ravel()
+    low, high = values.min(initial=0.0), values.max(initial=0.0)
+    if low < 0 or high > 1:
+        raise InputError(
+            "An expected precision needs probabilities of labels, between 0 and 1, got "
+            f"{low if low < 0 else high:g}. Pass a distribution, or make probabilities of scores."
+        )
+    return np.asarray(_find_first(marginals, k)[1].sum(axis=1) / k)
+
+
+def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
+    """Return the first k labels of each row and their scores, (n, k) each."""
+    n_samples, n_labels = scores.shape
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_labels:
+        raise InputError(f"`k` must be a number of labels from 1 to {n_labels}, got {k!r}.")
+    if not sparse.issparse(scores):
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return order, np.take_along_axis(scores, order, axis=1)
+    n_listed = np.diff(scores.indptr)
+    row = np.repeat(np.arange(n_samples), n_listed)
+    order = np.lexsort((scores.indices, -scores.data, row))
+    rank = np.arange(len(row)) - np.repeat(scores.indptr[:-1], n_listed)
+    is_first = rank < k
+    at = row[is_first], rank[is_first]
+    labels = np.full((n_samples, k), NOT_LISTED, dtype=np.int64)
+    values = np.zeros(labels.shape)
+    labels[at] = scores.indices[order[is_first]]
+    values[at] = scores.data[order[is_first]]
+    return labels, values
+
+
+def _read_scores(scores: Any) -> Any:
+    """Return an (n, L) array of numbers, or a CSR array in canonical form."""
+    if isinstance(scores, SparseIndependentLabels):
+        return scores.listed_marginals()
+    if isinstance(scores, LabelsetDistribution):
+        return scores.marginals()
+    refuse_masked(scores, "scores")
+    is_sparse = sparse.issparse(scores)
+    if is_sparse:
+        read = sparse.csr_array(scores, dtype=np.float64, copy=True)
+        read.sum_duplicates()
+    else:
+        try:
+            read = np.asarray(scores, dtype=np.float64)
+        except (TypeError, ValueError):
+            read = np.empty(0)
+    if read.ndim != 2 or read.shape[1] == 0:
+        raise InputError(
+            "`scores` must be distributions, or numbers of shape (n_samples, n_labels), got "
+            f"{type(scores).__name__}{f' of shape {read.shape}' if read.size else ''}."
+        )
+    if not np.isfinite(read.data if is_sparse else read).all():
+        raise InputError("`scores` must be finite numbers, got NaN or infinity. Drop such rows.")
+    return read

@@ -1,0 +1,438 @@
+"""The score table: one row for each prediction, with all that analyses and estimates use.
+
+This module makes the table from a distribution, with the columns of `score_columns`, and answers
+what is asked of it: candidates, and the accuracy and the expected accuracy of the decisions.
+
+Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
+the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
+is the stored one, plus `empty` times that probability where the decision is empty and the metric
+is 0/0 there. So one table serves every value of `empty`. No other module knows this rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Rows
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
+from labelsure.errors import InputError
+from labelsure.estimation.score_columns import (
+    CELL,
+    COLUMNS,
+    DECISION_RULE,
+    LOG_FREQUENCY,
+    METRIC_COLUMNS,
+    TRUE_P_EMPTY,
+)
+from labelsure.labelsets.codes import check_rows, to_text
+from labelsure.labelsets.index import align_rows, align_values
+from labelsure.labelsets.names import align_labelsets, align_pair
+from labelsure.labelsets.rows import (
+    count_labels,
+    is_sparse,
+    no_labels,
+    refuse_other_labels,
+    stack_rows,
+)
+from labelsure.metrics.registry import (
+    COUNTS,
+    METRICS,
+    Counts,
+    Metric,
+    MetricLike,
+    counts,
+    get_metric,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.estimation.label_outcomes import LabelOutcomes
+
+__all__ = ["CELL", "COLUMNS", "DECISION_RULE", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
+
+
+class ScoreTable:
+    """Predictions, what is known of each before the truth is, and how they compare with it.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame with columns of `labelsure.estimation.score_table.COLUMNS`; each is missed only
+        when it is needed. A distribution becomes a table by `from_distribution`.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, ScoreTable
+    >>> dist = IndependentLabels([[0.9, 0.2], [0.1, 0.1]])
+    >>> table = ScoreTable.from_distribution(dist, [[1, 1], [0, 0]], metrics=["jaccard"])
+    >>> table.accuracy("jaccard", empty=1.0)
+    array([0.5, 1. ])
+    >>> table.expected("jaccard", empty=1.0).round(2)
+    array([0.81, 0.81])
+    >>> table.to_frame()[["decision", "top", "tp", "expected_jaccard", "p_empty"]].round(2)
+      decision   top  tp  expected_jaccard  p_empty
+    0       10  0.72   1              0.81     0.08
+    1       00  0.81   0              0.00     0.81
+    """
+
+    label_names: LabelNames = None
+    _profiles: list[tuple[Rows, Profile]]
+    _compared: list[tuple[LabelsetDistribution, Labelsets]]
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        if not hasattr(frame, "columns"):
+            raise InputError(
+                f"A score table must be made of a DataFrame, got {type(frame).__name__}. Use "
+                "`ScoreTable.from_distribution` for a distribution."
+            )
+        self._columns: Any = frame
+        self.decisions: Labelsets | None = None
+        self._n_rows, self._compared = len(frame), []
+        self.index: pd.Index | None = frame.index
+        self.decision_rule: str | None = frame.attrs.get(DECISION_RULE)
+
+    @classmethod
+    def from_distribution(
+        cls,
+        dist: LabelsetDistribution,
+        Y_true: Any = None,
+        Y_pred: Any = None,
+        *,
+        metrics: Sequence[MetricLike] | None = None,
+        decision_rule: str | None = None,
+    ) -> Self:
+        """Return the table of a batch of predictions.
+
+        Parameters
+        ----------
+        dist
+            A batch of n distributions.
+        Y_true
+            (n, L) the truth, for everything that compares with it.
+        Y_pred
+            (n, L) the decisions; None means the mode.
+        metrics
+            Those whose expected accuracies will be asked for; None means all that have a name.
+        decision_rule
+            How the decisions were made, so that nobody judges one prediction by another; None
+            means "mode" where they are the mode, and "given" otherwise.
+        """
+        chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
+        if Y_pred is not None:
+            Y_pred = dist.align(Y_pred, "Y_pred")
+        if Y_true is not None:
+            Y_true = dist.align(Y_true, "Y_true")
+        summary = dist.summary([] if Y_pred is not None else chosen, empty=0.0)
+        decisions = summary.mode if Y_pred is None else Y_pred
+        columns = _compare(decisions, Y_true)
+        if chosen:
+            columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
+        for metric in chosen:
+            expected = summary.expected.get(metric.name)
+            if expected is None:
+                expected = dist.expected(metric, decisions, empty=0.0).value
+            columns[f"expected_{metric.name}"] = expected
+        rule = decision_rule or ("mode" if Y_pred is None else "given")
+        whole = (slice(None), summary.profile)
+        table = cls._from_parts(columns, [whole], decisions, rule, dist.index)
+        table._compared = [] if Y_true is None else [(dist, Y_true)]
+        table.label_names = dist.label_names
+        return table
+
+    @classmethod
+    def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
+        """Return the table of profiles alone; with truth and decisions also of accuracy."""
+        columns, decisions = {}, None
+        if Y_pred is not None:
+            if Y_true is not None:
+                Y_pred, Y_true = align_pair(Y_pred, Y_true, ("Y_pred", "Y_true"))
+            decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
+            columns = _compare(decisions, Y_true)
+        return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
+
+    @classmethod
+    def _from_parts(
+        cls,
+        columns: dict[str, Any],
+        profiles: list[tuple[Rows, Profile]],
+        decisions: Labelsets | None,
+        decision_rule: str | None,
+        index: pd.Index | None = None,
+    ) -> Self:
+        new = cls.__new__(cls)
+        new._columns, new._profiles, new.decisions = columns, profiles, decisions
+        new.decision_rule, new.index, new._compared = decision_rule, index, []
+        new._n_rows = sum(len(profile) for _, profile in profiles)
+        return new
+
+    @classmethod
+    def concatenate(cls, tables: Sequence[Self]) -> Self:
+        """Put the rows of tables that `from_distribution` made alike below each other."""
+        columns = {
+            name: np.concatenate([table._columns[name] for table in tables])
+            for name in tables[0]._columns
+        }
+        firsts = np.cumsum([0, *(len(table) for table in tables)])
+        profiles: list[tuple[Rows, Profile]] = [
+            (np.arange(len(table))[rows] + first, profile)
+            for table, first in zip(tables, firsts[:-1], strict=True)
+            for rows, profile in table._profiles
+        ]
+        decisions = [table.decisions for table in tables if table.decisions is not None]
+        rules = {table.decision_rule for table in tables}
+        rule = rules.pop() if len(rules) == 1 else "given"
+        new = cls._from_parts(columns, profiles, stack_rows(decisions) if decisions else None, rule)
+        new._compared = [pair for table in tables for pair in table._compared]
+        new.label_names = tables[0].label_names
+        return new
+
+    def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
+        """Return the table with a metric's best decision beside the one that it is about.
+
+        `Y_best` and `gap` are what `decide` returned, `Y_true` is the truth.
+        """
+        prefix = f"best_{get_metric(metric).name}_"
+        gap = align_values(gap, self.index, name="gap", beside="the table")
+        Y_best, Y_true = self._align(Y_best, "Y_best"), self._align(Y_true, "Y_true")
+        added = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
+        for name, values in zip(COUNTS, counts(Y_true, Y_best), strict=True):
+            added[f"{prefix}{name}"] = values
+        return self.with_columns(added)
+
+    def with_true_distribution(
+        self, truth: LabelsetDistribution | None, metrics: Sequence[MetricLike]
+    ) -> Self:
+        """Return the table with expected accuracies under the distribution that data comes from.
+
+        Without a `truth`, because nobody knows it, these columns are there but missing.
+        """
+        names = [get_metric(metric).name for metric in metrics]
+        added = {f"true_expected_{name}": np.full(len(self), np.nan) for name in names}
+        added[TRUE_P_EMPTY] = np.full(len(self), np.nan)
+        if truth is not None and self.decisions is not None:
+            n_labels = self.decisions.shape[1]
+            refuse_other_labels(
+                truth.label_names, truth.n_labels, self.label_names, n_labels, "the table"
+            )
+            order = align_rows(truth.index, self.index, name="truth", beside="the table")
+            truth = truth if order is None else truth[order]
+            for metric, name in zip(metrics, names, strict=True):
+                expected = truth.expected(metric, self.decisions, empty=0.0).value
+                added[f"true_expected_{name}"] = expected
+            added[TRUE_P_EMPTY] = np.exp(truth.log_prob(no_labels(self.decisions)))
+        return self.with_columns(added)
+
+    def with_columns(self, added: dict[str, Any]) -> Self:
+        """Return the table with more columns, by name."""
+        if hasattr(self._columns, "assign"):  # made of a DataFrame
+            return type(self)(self._columns.assign(**added))
+        about = self._profiles, self.decisions, self.decision_rule, self.index
+        new = self._from_parts({**self._columns, **added}, *about)
+        new._compared, new.label_names = self._compared, self.label_names
+        return new
+
+    def _align(self, Y: Any, name: str) -> Labelsets:
+        """Return labelsets in the order of the rows and labels of the table."""
+        if self.decisions is None:
+            raise InputError(
+                f"`{name}` must go with a table that was made from a distribution, which knows its "
+                "labels, got one of a DataFrame or a profile. Use `ScoreTable.from_distribution`."
+            )
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.decisions.shape[1],
+            label_names=self.label_names,
+            index=self.index,
+            beside="the table",
+            sparse=is_sparse(self.decisions),
+        )
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def _repr_html_(self) -> str:
+        sentence = f"A score table of {count(len(self), 'prediction')}."
+        return make_html(sentence, self.to_frame().head(N_ROWS))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table as a DataFrame, its columns in the order of `COLUMNS`."""
+        import pandas as pd
+
+        if isinstance(self._columns, pd.DataFrame):
+            return self._columns
+        columns = dict(self._columns)
+        if self.decisions is not None:
+            columns["decision"] = to_text(self.decisions)
+        frames = [
+            profile.to_frame().assign(n_labels=int(profile.n_labels))
+            for _, profile in self._profiles
+        ]
+        # Parts come in the order of their rows: `concatenate` is all that makes several.
+        profiles = pd.concat(frames, ignore_index=True)
+        columns |= {str(name): profiles[name].to_numpy() for name in profiles.columns}
+        first = [name for name in COLUMNS if name in columns and name != TRUE_P_EMPTY]
+        rest = [name for name in columns if name not in first]
+        frame = pd.DataFrame({name: columns[name] for name in [*first, *rest]}, self.index)
+        frame.attrs[DECISION_RULE] = self.decision_rule
+        return frame
+
+    def candidate(self, name: str) -> Floats:
+        """Return a candidate's value in each row, (n,), whatever its number of labels."""
+        return self._from_profiles(get_candidate(name).function)
+
+    def spread_candidate(self, name: str) -> Floats:
+        """Return the same on a scale on which rows differ, also of very many labels."""
+        return self._from_profiles(get_candidate(name).spread)
+
+    def ranks(self, name: str) -> Floats:
+        """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
+        return self._from_profiles(get_candidate(name).ranks)
+
+    def n_predicted(self) -> Floats:
+        """Return the number of labels in each decision, (n,)."""
+        if "n_predicted" in self._columns:
+            return self._column("n_predicted")
+        return self._column("tp") + self._column("fp")
+
+    def with_frequencies(self, log_frequencies: Floats) -> Self:
+        """Return the table with how often each decision occurred in the training data, (n,)."""
+        return self.with_columns({LOG_FREQUENCY: log_frequencies})
+
+    @property
+    def knows_frequencies(self) -> bool:
+        """Whether it says how often each decision occurred in the training data."""
+        return LOG_FREQUENCY in self._columns
+
+    def log_frequency(self) -> Floats:
+        """Return the logarithm of how often each decision occurred in the training data, (n,)."""
+        if not self.knows_frequencies:
+            raise InputError(
+                "`Y_train` must be given when fitting, or the table must have a column "
+                f"{LOG_FREQUENCY!r}, for an estimator that counts labelsets, got neither."
+            )
+        return self._column(LOG_FREQUENCY)
+
+    def counts(self) -> Counts:
+        """Return (tp, fp, fn, tn) of each decision."""
+        return self._counts("")
+
+    @property
+    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
+        """The distributions that the table was made from, with the truth; none of a DataFrame."""
+        return list(self._compared)
+
+    def label_outcomes(self) -> LabelOutcomes | None:
+        """Return what is known of each label; None if made of a DataFrame or of sparse labels."""
+        from labelsure.estimation.label_outcomes import LabelOutcomes
+
+        if self.decisions is None or not self._compared or is_sparse(self.decisions):
+            return None
+        return LabelOutcomes.join(self._compared, self.decisions)
+
+    def accuracy(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the accuracy of each decision, (n,)."""
+        return get_metric(metric).values(*self.counts(), empty=empty)
+
+    def expected(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the expected accuracy of each decision under the classifier's distribution."""
+        return self._expected(get_metric(metric), empty, "")
+
+    def true_expected(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the same under the true distribution, which only simulated data has."""
+        return self._expected(get_metric(metric), empty, "true_")
+
+    def best_accuracy(self, metric: MetricLike, empty: float) -> Floats:
+        """Return the accuracy of the decision with the highest expected accuracy, (n,)."""
+        metric = get_metric(metric)
+        return metric.values(*self._counts(f"best_{metric.name}_"), empty=empty)
+
+    def _expected(self, metric: Metric, empty: float, prefix: str) -> Floats:
+        stored = self._column(f"{prefix}expected_{metric.name}")
+        if empty == 0 or not metric.depends_on_empty:
+            return stored
+        is_empty = self.n_predicted() == 0
+        if not is_empty.any():
+            return stored
+        return np.where(is_empty, stored + empty * self._column(f"{prefix}p_empty"), stored)
+
+    def _counts(self, prefix: str) -> Counts:
+        tp, fp, fn, tn = (self._column(f"{prefix}{name}") for name in COUNTS)
+        return tp, fp, fn, tn
+
+    def _from_profiles(self, function: Callable[[Profile], Floats]) -> Floats:
+        if not hasattr(self, "_profiles"):
+            self._profiles = self._read_profiles()
+        values = np.empty(len(self))
+        for rows, profile in self._profiles:
+            values[rows] = function(profile)
+        return values
+
+    def _read_profiles(self) -> list[tuple[Rows, Profile]]:
+        """Return the rows of each number of labels with their profile."""
+        fields = [self._profile_column(name) for name in FIELDS]
+        n_labels = self._column("n_labels")
+        profiles: list[tuple[Rows, Profile]] = []
+        for size in np.unique(n_labels):
+            has_size = n_labels == size
+            rows: Rows = slice(None) if has_size.all() else np.flatnonzero(has_size)
+            log_top, log_runner_up, entropy, log_collision = (values[rows] for values in fields)
+            profile = Profile(log_top, log_runner_up, entropy, log_collision, float(size))
+            profiles.append((rows, profile))
+        return profiles
+
+    def _profile_column(self, name: str) -> Floats:
+        plain = name.removeprefix("log_")
+        if name in self._columns or name == plain:
+            return self._column(name, finite=name == plain)
+        with np.errstate(divide="ignore"):  # a runner-up of probability 0
+            return np.log(self._column(plain))
+
+    def _column(self, name: str, *, finite: bool = True) -> Floats:
+        if name not in self._columns:
+            raise self._missing(name)
+        values = np.asarray(self._columns[name], dtype=np.float64)
+        bad = ~np.isfinite(values) if finite else np.isnan(values)
+        if bad.any():
+            raise InputError(
+                f"The table's column {name!r} must hold finite numbers, got "
+                f"{values[bad][0]} in row {np.flatnonzero(bad)[0]}. Drop or repair such rows."
+            )
+        return values
+
+    def _missing(self, name: str) -> InputError:
+        """Return the error for a column that is not there, in the words of what was passed."""
+        if hasattr(self._columns, "iloc"):
+            return InputError(
+                f"The table must have a column {name!r}, got columns "
+                f"{', '.join(map(str, self._columns))}. `ScoreTable.from_distribution` makes all "
+                "that are needed."
+            )
+        if name not in COUNTS:
+            return InputError(
+                "`dist` must be a LabelsetDistribution, or a table with the expected accuracies, "
+                "for an estimator that uses them, got a Profile. Pass the distribution."
+            )
+        if self.decisions is None:
+            return InputError(
+                "`Y_pred` must be given with a Profile, which does not say what was predicted, "
+                "got None. Pass the labelsets, or the distribution."
+            )
+        return InputError(
+            "`Y_true` must be given to fit on a distribution, got None. Only a table with tp, fp, "
+            "fn and tn brings the truth along."
+        )
+
+
+def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
+    """Return the counts of the decisions against the truth, or else how many labels they have."""
+    if Y_true is None:
+        return {"n_predicted": count_labels(decisions)}
+    return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))

@@ -1,0 +1,224 @@
+"""`LabelThresholds`: predict the labels whose probability is high enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure._runtime.limits import TIE
+from labelsure._runtime.typing import Floats, Integers, Labelsets, Mask
+from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.metrics.registry import Metric, MetricLike, check_empty, get_metric
+from labelsure.saving._savable import Savable
+
+MAX_ROUNDS = 20  # over all labels; a round that gains nothing ends the search, mostly the third
+
+
+class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
+    """Predict the labels whose probability reaches a threshold: what most people do.
+
+    `labelsure.decide` finds the best labelset of each instance from its whole distribution;
+    thresholds see single labels only. They are chosen on labelled instances that are new to the
+    classifier, for a metric. `docs/thresholds.md` compares the two.
+
+    Parameters
+    ----------
+    rule
+        - "one": one threshold for all labels, of all that there are the one with the highest mean
+          accuracy;
+        - "each": a threshold for each label, improved one at a time, from the single one on, until
+          none helps the mean accuracy any more;
+        - "mean_size": the one threshold whose predictions have as many labels in the mean as the
+          truth;
+        - "top_k": the k most probable labels of every instance.
+    metric
+        What they are chosen for: "exact", "hamming", "jaccard", "f1", or a function of
+        (tp, fp, fn, tn). "mean_size" does not use it but for `accuracy_`.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+
+    Attributes
+    ----------
+    thresholds_
+        (L,) predict label j where its probability is at least this; infinite where it is never
+        predicted. None for "top_k".
+    k_
+        How many labels "top_k" predicts; None for the others.
+    label_names_
+        The labels that they were chosen for.
+    accuracy_
+        The mean accuracy on the instances that it was fitted to.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, LabelThresholds
+    >>> dist = IndependentLabels([[0.9, 0.3], [0.2, 0.4], [0.6, 0.1]])
+    >>> thresholds = LabelThresholds("one", "f1").fit(dist, [[1, 1], [0, 1], [1, 0]])
+    >>> thresholds.thresholds_, thresholds.accuracy_
+    (array([0.25, 0.25]), 1.0)
+    >>> thresholds.predict(IndependentLabels([[0.3, 0.2]]))
+    array([[1, 0]], dtype=int8)
+    """
+
+    def __init__(self, rule: str = "one", metric: MetricLike = "f1", empty: float = 1.0) -> None:
+        self.rule = rule
+        self.metric = metric
+        self.empty = empty
+
+    def fit(self, dist: LabelsetDistribution, Y_true: Any) -> Self:
+        """Choose thresholds on labelled instances that are new to the classifier.
+
+        Parameters
+        ----------
+        dist
+            A batch of n distributions, of which only the probabilities of labels are used.
+        Y_true
+            (n, L) the truth.
+        """
+        if self.rule not in RULES:
+            raise unknown_name("rule", self.rule, RULES)
+        metric, empty = get_metric(self.metric), check_empty(self.empty)
+        dist = check_distribution(dist).with_dense_rows()
+        true = dist.align(Y_true, "Y_true")
+        if len(dist) == 0:
+            raise InputError("Thresholds need at least one labelled instance, got none.")
+        labelled = _Labelled(dist.marginals(), true, metric, empty)
+        chosen = RULES[self.rule](labelled)
+        self.label_names_, self.n_labels_ = dist.label_names, dist.n_labels
+        self.thresholds_: Any = None if isinstance(chosen, int) else chosen
+        self.k_: int | None = chosen if isinstance(chosen, int) else None
+        self.accuracy_ = float(labelled.values(self.predict(dist)).mean())
+        return self
+
+    def predict(self, dist: LabelsetDistribution) -> Labelsets:
+        """Return the labelsets that the thresholds give, (n, L).
+
+        Parameters
+        ----------
+        dist
+            A batch of distributions over the same labels.
+        """
+        check_is_fitted(self)
+        dist = check_distribution(dist).with_dense_rows()
+        refuse_other_labels(
+            dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "these thresholds"
+        )
+        if self.k_ is not None:
+            return _take_top(dist.marginals(), self.k_)
+        return (dist.marginals() >= self.thresholds_).astype(np.int8)
+
+
+def _take_top(marginals: Floats, k: int) -> Labelsets:
+    """Return the k most probable labels, of equally probable ones the first."""
+    order = np.argsort(-marginals, axis=1, kind="stable")
+    chosen = np.zeros(marginals.shape, dtype=np.int8)
+    np.put_along_axis(chosen, order[:, :k], 1, axis=1)
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """Probabilities of labels, the truth, and the metric that thresholds are chosen for."""
+
+    marginals: Floats
+    true: Labelsets
+    metric: Metric
+    empty: float
+
+    def values(self, predicted: Labelsets) -> Floats:
+        """Return the accuracy of each prediction, (n,)."""
+        hits = (predicted & self.true).sum(axis=1)
+        return self.values_of(hits, predicted.sum(axis=1))
+
+    def values_of(self, hits: Integers, n_predicted: Integers) -> Floats:
+        """Return accuracies from true positives and sizes, (n,) or (n, k) each."""
+        n_labels, n_true = self.true.shape[1], self.true.sum(axis=1)
+        n_true = n_true if hits.ndim == 1 else n_true[:, np.newaxis]
+        fp, fn = n_predicted - hits, n_true - hits
+        return self.metric.values(hits, fp, fn, n_labels - hits - fp - fn, empty=self.empty)
+
+    def in_order(self) -> tuple[Floats, Floats]:
+        """Return marginals from the highest on, (n, L), and the values of the top k, (n, L + 1)."""
+        order = np.argsort(-self.marginals, axis=1, kind="stable")
+        hits = np.take_along_axis(self.true, order, axis=1).cumsum(axis=1, dtype=np.int64)
+        hits = np.column_stack([np.zeros(len(hits), dtype=np.int64), hits])
+        sizes = np.broadcast_to(np.arange(hits.shape[1]), hits.shape)
+        return np.take_along_axis(self.marginals, order, axis=1), self.values_of(hits, sizes)
+
+
+def _find_best_cut(probabilities: Floats, gains: Floats) -> tuple[float, float]:
+    """Return the threshold with the largest sum of gains at or above it, and that sum.
+
+    Of equally good thresholds the one nearest to a half, which depends least on the sample.
+    """
+    cuts, counts = _list_cuts(probabilities)
+    running = np.append(0.0, np.cumsum(gains[np.argsort(-probabilities, kind="stable")]))
+    sums = running[counts]
+    good = np.flatnonzero(sums >= sums.max() - TIE * max(len(gains), 1))
+    best = good[np.argmin(np.abs(cuts[good] - 0.5))]
+    return float(cuts[best]), float(sums[best])
+
+
+def _list_cuts(probabilities: Floats) -> tuple[Floats, Integers]:
+    """Return thresholds that differ in what they let through, and how many each lets through."""
+    falling = -np.sort(-probabilities)
+    is_last = np.append(falling[1:] != falling[:-1], True)
+    counts = np.append(0, np.flatnonzero(is_last) + 1)
+    above, below = falling[counts[1:] - 1], np.append(falling[counts[1:-1]], 0.0)
+    middle = (above + below) / 2
+    # Neighbouring numbers have no middle: rounding must not let the lower one through.
+    return np.append(np.inf, np.where(middle > below, middle, above)), counts
+
+
+def _choose_one(labelled: _Labelled) -> Floats:
+    """As the threshold falls, one label after another joins its instance's prediction."""
+    falling, values = labelled.in_order()
+    threshold, _ = _find_best_cut(falling.ravel(), np.diff(values, axis=1).ravel())
+    return np.full(falling.shape[1], threshold)
+
+
+def _choose_each(labelled: _Labelled) -> Floats:
+    thresholds = _choose_one(labelled)
+    predicted: Mask = labelled.marginals >= thresholds
+    for _ in range(MAX_ROUNDS):
+        before = float(labelled.values(predicted.astype(np.int8)).sum())
+        for j, marginals in enumerate(labelled.marginals.T):
+            predicted[:, j] = False
+            hits = (predicted & (labelled.true == 1)).sum(axis=1)
+            sizes = predicted.sum(axis=1)
+            without = labelled.values_of(hits, sizes)
+            gains = labelled.values_of(hits + labelled.true[:, j], sizes + 1) - without
+            cut, gain = _find_best_cut(marginals, gains)
+            if gain > float(gains[marginals >= thresholds[j]].sum()) + TIE * len(gains):
+                thresholds[j] = cut
+            predicted[:, j] = marginals >= thresholds[j]
+        if labelled.values(predicted.astype(np.int8)).sum() <= before + TIE * len(predicted):
+            break
+    return thresholds
+
+
+def _match_mean_size(labelled: _Labelled) -> Floats:
+    cuts, counts = _list_cuts(labelled.marginals.ravel())
+    nearest = np.argmin(np.abs(counts - labelled.true.sum()))
+    return np.full(labelled.marginals.shape[1], cuts[nearest])
+
+
+def _choose_size(labelled: _Labelled) -> int:
+    means = labelled.in_order()[1].mean(axis=0)
+    return int(np.argmax(means >= means.max() - TIE))
+
+
+RULES: dict[str, Callable[[_Labelled], Floats | int]] = {
+    "one": _choose_one,
+    "each": _choose_each,
+    "mean_size": _match_mean_size,
+    "top_k": _choose_size,
+}
+"""The rules by name: thresholds of the labels, or how many labels to take."""

@@ -1,0 +1,8 @@
+"""Labelsets: dense and sparse rows, label names and alignment, codes, weighted rows.
+
+May depend on `_kernels`, `_runtime` and `errors`. Every labelset that a user passes enters here.
+"""
+
+from labelsure.labelsets.codes import from_indices, from_names, to_indices, to_names
+
+__all__ = ["from_indices", "from_names", "to_indices", "to_names"]

@@ -1,0 +1,451 @@
+"""The door for labelsets: frames, names, lists; put in order by label name and by row.
+
+Whatever a truth or a prediction comes as, `read_labelsets` returns rows of zeros and ones with the
+names and the index that came along. `align_labelsets` puts them into the order of what they are
+compared with, `align_pair` a truth and a prediction into one order. Labels go by name where both
+sides have names, and by position where one of them is an array; names that instances list have no
+positions, so that they are refused beside labels without names. Rows go by index where both sides
+have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.typing import Indices, LabelNames, Labelsets
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.codes import check_sparse_labelsets, from_indices, to_names
+from labelsure.labelsets.index import align_rows, list_some
+from labelsure.labelsets.rows import (
+    as_table,
+    check_label_names,
+    check_labelsets,
+    check_shape,
+    index_of,
+    is_sparse,
+    names_in,
+    show_names,
+)
+from labelsure.labelsets.sparse import make_sparse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "GivenLabelsets",
+    "NamedLabelsets",
+    "align_labelsets",
+    "align_pair",
+    "check_sep",
+    "match_labels",
+    "order_columns",
+    "read_labelsets",
+    "write_names",
+]
+
+
+@dataclass(frozen=True)
+class NamedLabelsets:
+    """Labelsets with the names that came with them.
+
+    Parameters
+    ----------
+    rows
+        (n, L) zeros and ones.
+    label_names
+        One for each column; None where nobody named them.
+    index
+        One entry for each row; None where rows are only counted.
+
+    Examples
+    --------
+    >>> from labelsure import read_labelsets
+    >>> read_labelsets([["cat"], ["dog", "cat"]]).label_names
+    ('cat', 'dog')
+    """
+
+    rows: Labelsets
+    label_names: tuple[str, ...] | None = None
+    index: pd.Index | None = None
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        sizes = f"{count(len(self.rows), 'labelset')} of {count(self.rows.shape[1], 'label')}"
+        names = show_names(self.label_names, self.rows.shape[1])
+        return make_html(f"{sizes}.", pd.DataFrame(self.rows, self.index, names).head(N_ROWS))
+
+
+def read_labelsets(
+    Y: Any,
+    label_names: Iterable[Any] | None = None,
+    *,
+    name: str = "Y",
+    sep: str | None = None,
+    sparse: bool = False,
+) -> NamedLabelsets:
+    """Read labelsets in any of the forms that people have them in.
+
+    Parameters
+    ----------
+    Y
+        - (n, L) zeros and ones or booleans: array, lists, sparse matrix, or a DataFrame of pandas,
+          Polars or another library that speaks Arrow (whose columns name the labels);
+        - for each instance the names of its labels: a list of lists or sets, a Series of them, or,
+          with `sep`, strings such as ``"a;b"``.
+    label_names
+        The labels, in the order in which the columns are wanted: columns of a DataFrame are brought
+        into it, columns of an array have it. None: the columns of a DataFrame, or else all names
+        that occur, sorted.
+    name
+        What the caller calls it, for the messages.
+    sep
+        What stands between the names in a string.
+    sparse
+        Whether the rows are wanted as a `scipy.sparse.csr_array`, for very many labels.
+
+    Examples
+    --------
+    >>> read_labelsets([{"cat"}, set(), {"dog", "cat"}]).rows
+    array([[1, 0],
+           [0, 0],
+           [1, 1]], dtype=int8)
+    >>> read_labelsets(["dog;cat", ""], ["cat", "dog"], sep=";").rows
+    array([[1, 1],
+           [0, 0]], dtype=int8)
+    """
+    given = GivenLabelsets.read(Y, name, sep)
+    names = given.label_names if label_names is None else label_names
+    if given.sets is not None and names is None:
+        names = given.listed_names
+        if not names:
+            raise InputError(
+                f"`{name}` must name at least one label, got only empty labelsets. Pass the names "
+                "of all labels as `label_names`."
+            )
+    names = None if names is None else tuple(str(label) for label in names)
+    rows = given.to_rows(names, beside="`label_names`", sparse=sparse)
+    return NamedLabelsets(rows, check_label_names(names, rows.shape[1]), given.index)
+
+
+@dataclass(frozen=True)
+class GivenLabelsets:
+    """Labelsets as somebody passed them, before it is known in which order they are wanted.
+
+    Parameters
+    ----------
+    name
+        What the caller calls them, for the messages.
+    values
+        Zeros and ones in any form.
+    sets
+        Instead of these, the names that each instance lists; None for zeros and ones.
+    label_names
+        The columns of a table; None where columns have no names, or instances list them.
+    index
+        One entry for each row; None where rows have no names.
+    """
+
+    name: str
+    values: Any
+    sets: list[list[str]] | None
+    label_names: LabelNames
+    index: pd.Index | None
+
+    @classmethod
+    def read(cls, Y: Any, name: str, sep: str | None = None) -> GivenLabelsets:
+        """Read anything that users have; arguments as of `read_labelsets`."""
+        index, values = index_of(Y), as_table(Y)
+        sets = _name_sets(values, name, sep)
+        columns = None if sets is not None else names_in(values)
+        names = None if columns is None else check_label_names(columns, len(columns))
+        return cls(name, values, sets, names, index)
+
+    @property
+    def listed_names(self) -> tuple[str, ...]:
+        """All names that instances list, sorted."""
+        return tuple(sorted({label for labels in self.sets or () for label in labels}))
+
+    def to_rows(self, label_names: LabelNames, *, beside: str, sparse: bool) -> Labelsets:
+        """Return rows whose columns are in the order of these names; None for positions."""
+        if self.sets is not None:
+            if label_names is None:
+                raise InputError(
+                    f"`{self.name}` lists names, and {beside} has none, so that nothing says which "
+                    "column is which label: pass `label_names=` or a frame there, or zeros and "
+                    f"ones as `{self.name}`."
+                )
+            return _rows_of(self.sets, label_names, self.name, sparse)
+        _refuse_missing(self.values, self.name)
+        check = check_sparse_labelsets if sparse else check_labelsets
+        rows = check(self.values, name=self.name)
+        if self.label_names is None or label_names is None or self.label_names == label_names:
+            return rows
+        rows = rows[:, match_labels(self.label_names, label_names, self.name, beside)]
+        return make_sparse(rows) if sparse else rows
+
+
+def align_pair(
+    first: Any, second: Any, names: tuple[str, str] = ("Y_true", "Y_pred")
+) -> tuple[Labelsets, Labelsets]:
+    """Return a truth and a prediction with their rows in the order of the first, or refuse them.
+
+    Of names that instances list on both sides all that occur are the labels.
+
+    Parameters
+    ----------
+    first, second
+        In any form.
+    names
+        What both are called, for the messages.
+    """
+    sparse = is_sparse(first) or is_sparse(second)
+    one, other = GivenLabelsets.read(first, names[0]), GivenLabelsets.read(second, names[1])
+    labels = other.label_names if one.label_names is None else one.label_names
+    if one.sets is not None and other.sets is not None:
+        labels = tuple(sorted({*one.listed_names, *other.listed_names}))
+        if not labels:
+            raise InputError(
+                "`Y_true` or `Y_pred` must name a label, both list only empty labelsets, so that "
+                "the number of labels is not known. Read them by `read_labelsets` with "
+                "`label_names=`."
+            )
+    rows = one.to_rows(labels, beside=f"`{names[1]}`", sparse=sparse)
+    n_samples, n_labels = rows.shape
+    shape = {"n_samples": n_samples, "n_labels": n_labels}
+    beside = f"`{names[0]}`"
+    return rows, _put_in_order(other, labels, one.index, **shape, beside=beside, sparse=sparse)
+
+
+def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:
+    """Return scores with their columns in the order of label names, and these names.
+
+    Parameters
+    ----------
+    source
+        A table, whose columns have names, or anything else, which goes by position.
+    label_names
+        The order that is wanted; None for that of the columns.
+    name
+        What the caller calls the scores, for the messages.
+    """
+    table = as_table(source)
+    own = names_in(table)
+    if own is None or label_names is None:
+        return table, own if label_names is None else label_names
+    wanted = tuple(str(label) for label in label_names)
+    return table.iloc[:, match_labels(tuple(own), wanted, name, "`label_names`")], wanted
+
+
+def _name_sets(Y: Any, name: str, sep: str | None) -> list[list[str]] | None:
+    """Return each instance's label names; None where Y holds zeros and ones."""
+    entries: Sequence[Any] = ()
+    if hasattr(Y, "columns"):
+        if Y.shape[1] == 1 and Y.iloc[:, 0].dtype.kind not in "biuf":
+            entries = list(Y.iloc[:, 0])
+    elif isinstance(Y, np.ndarray):
+        entries = list(Y) if Y.ndim == 1 or (Y.ndim == 2 and Y.dtype.kind in "OUT") else ()
+    elif isinstance(Y, Iterable) and not hasattr(Y, "toarray"):
+        entries = list(Y)
+    holds_names = [isinstance(entry, str) or _is_collection_of_names(entry) for entry in entries]
+    if not any(holds_names) and not (entries and all(map(_is_empty, entries))):
+        return None
+    return [_names_of(entry, i, name, sep) for i, entry in enumerate(entries)]
+
+
+def _is_collection_of_names(entry: Any) -> bool:
+    if isinstance(entry, (set, frozenset)):
+        return True
+    if not isinstance(entry, (list, tuple, np.ndarray)):
+        return False
+    return any(isinstance(label, str) for label in entry)
+
+
+def _is_empty(entry: Any) -> bool:
+    return isinstance(entry, (list, tuple, np.ndarray)) and np.ndim(entry) > 0 and len(entry) == 0
+
+
+def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
+    if isinstance(entry, str):
+        if sep is None:
+            raise InputError(
+                f"`{name}` must be zeros and ones, or a list of label names for each instance, got "
+                f"the text {entry!r} in row {row}. If it holds several names, say what stands "
+                "between them, e.g. sep=';'."
+            )
+        return [label.strip() for label in entry.split(sep) if label.strip()]
+    if entry is None or isinstance(entry, float):
+        raise InputError(
+            f"`{name}` must say for every instance which labels it has, row {row} is missing. "
+            "Write an empty list where there are none, or drop that row."
+        )
+    if not isinstance(entry, Iterable):
+        raise InputError(
+            f"`{name}` must be a list of label names for each instance, got {entry!r} in row {row}."
+        )
+    return [str(label) for label in entry]
+
+
+def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: bool) -> Labelsets:
+    check_label_names(names, len(names))
+    position = {label: j for j, label in enumerate(names)}
+    places = [[position.get(label, -1) for label in labels] for labels in sets]
+    for i, found in enumerate(places):
+        if -1 in found:
+            unknown = sets[i][found.index(-1)]
+            raise unknown_name(f"label in row {i} of `{name}`:", unknown, position)
+    if sparse:
+        return from_indices(places, len(position))
+    rows = np.zeros((len(sets), len(position)), dtype=np.int8)
+    for row, found in zip(rows, places, strict=True):
+        row[found] = 1
+    return rows
+
+
+def _refuse_missing(Y: Any, name: str) -> None:
+    """Refuse labels that nobody has checked, by name and row."""
+    if not hasattr(Y, "isna"):
+        return
+    missing = Y.isna().to_numpy()
+    if missing.any():
+        row, column = np.argwhere(missing.reshape(len(Y), -1))[0]
+        label = str(Y.columns[column]) if hasattr(Y, "columns") else str(Y.name)
+        n_rows = int(missing.reshape(len(Y), -1).any(axis=1).sum())
+        raise InputError(
+            f"`{name}` must be known for every label, {label!r} is missing in row {row} (and "
+            f"{n_rows} rows in all have a label that is missing). Fill them in, or drop these "
+            f"rows, e.g. `{name}.dropna()`, from everything that goes with them."
+        )
+
+
+def align_labelsets(
+    Y: Any,
+    *,
+    name: str,
+    n_samples: int,
+    n_labels: int,
+    label_names: tuple[str, ...] | None = None,
+    index: pd.Index | None = None,
+    beside: str = "the distribution",
+    sparse: bool = False,
+) -> Labelsets:
+    """Return labelsets in the order of what they are compared with, or refuse them.
+
+    Parameters
+    ----------
+    Y
+        Anything that `read_labelsets` reads.
+    name
+        What the caller calls it, for the messages.
+    n_samples, n_labels
+        The shape that it must have.
+    label_names
+        Those of the other side; None where it has none, so that columns count by position.
+    index
+        That of the other side; None where its rows are only counted.
+    beside
+        What the other side is, for the messages.
+    sparse
+        Whether the other side has sparse rows, so that these are wanted.
+    """
+    check = check_sparse_labelsets if sparse else check_labelsets
+    is_plain = isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "biuf"
+    if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
+        return check(Y, name=name, n_samples=n_samples, n_labels=n_labels)
+    given = GivenLabelsets.read(Y, name)
+    return _put_in_order(
+        given,
+        label_names,
+        index,
+        n_samples=n_samples,
+        n_labels=n_labels,
+        beside=beside,
+        sparse=sparse,
+    )
+
+
+def _put_in_order(
+    given: GivenLabelsets,
+    label_names: LabelNames,
+    index: pd.Index | None,
+    *,
+    n_samples: int,
+    n_labels: int,
+    beside: str,
+    sparse: bool,
+) -> Labelsets:
+    rows = given.to_rows(label_names, beside=beside, sparse=sparse)
+    check_shape(rows.shape, given.name, n_samples, n_labels)
+    order = align_rows(given.index, index, name=given.name, beside=beside)
+    return rows if order is None else rows[order]
+
+
+def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
+    """Return the positions of the wanted labels, or refuse names that are not the same.
+
+    Parameters
+    ----------
+    own, wanted
+        The names of the columns, and those that they must have in any order.
+    name, beside
+        What both sides are called, for the messages.
+    """
+    position = {label: j for j, label in enumerate(own)}
+    missing = [label for label in wanted if label not in position]
+    known = set(wanted)
+    unknown = [label for label in own if label not in known]
+    if missing or unknown:
+        parts = [
+            f"{what} {list_some(labels)}"
+            for what, labels in (("missing are", missing), ("unknown are", unknown))
+            if labels
+        ]
+        raise InputError(
+            f"The columns of `{name}` must be the labels of {beside}, in any order; "
+            f"{'; '.join(parts)}. Rename or drop columns, or pass an array to go by position."
+        )
+    return np.array([position[label] for label in wanted], dtype=np.intp)
+
+
+def write_names(rows: Any, label_names: Sequence[str] | None, sep: str | None = None) -> list[Any]:
+    """Return the names of the labels that are set, as `read_labelsets` reads them.
+
+    Parameters
+    ----------
+    rows
+        (n, L) zeros and ones, or a mask.
+    label_names
+        One for each column; None writes y0, y1, ...
+    sep
+        What stands between them in a text, see `check_sep`; None for tuples of names.
+
+    Examples
+    --------
+    >>> write_names([[1, 1], [0, 0]], ["cat", "dog"]), write_names([[1, 1]], ["cat", "dog"], ";")
+    ([('cat', 'dog'), ()], ['cat;dog'])
+    """
+    names = to_names(rows, label_names)
+    return list(names) if sep is None else [sep.join(labels) for labels in names]
+
+
+def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
+    """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
+    if sep is None:
+        return
+    if not isinstance(sep, str) or not sep:
+        raise InputError(
+            f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
+            f"names, got {sep!r}."
+        )
+    for name in label_names or ["y0123456789"]:  # labels without names are shown by these
+        if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
+            raise InputError(
+                f"`sep` must stand between names of labels that can be told apart again: not "
+                f"empty, without spaces around and without {sep!r}, got the label {name!r}. Choose "
+                "another `sep`, rename the label, or leave `sep` out for tuples of names."
+            )

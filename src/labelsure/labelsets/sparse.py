@@ -1,0 +1,103 @@
+"""Very many labels: sparse rows, as `scipy.sparse.csr_array` has them.
+
+Rows hold ones only, their indices in order and none twice. `labelset_rows` has what is asked of
+labelsets in this form and in that of arrays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from labelsure._runtime.typing import Labelsets
+
+__all__ = [
+    "StackedLabelsets",
+    "key_sparse_rows",
+    "make_sparse",
+    "sparse_ones",
+]
+
+
+def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
+    """Return sparse rows from the labels of all rows, in order, and where each row starts."""
+    ones = np.ones(len(indices), dtype=np.int8)
+    rows = csr_array((ones, indices, starts), shape=(len(starts) - 1, n_labels))
+    rows.has_canonical_format = True
+    return rows
+
+
+def make_sparse(Y: Any) -> Labelsets:
+    """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
+
+    Parameters
+    ----------
+    Y
+        Zeros and ones: an array, or sparse in any format. It is not changed.
+
+    Examples
+    --------
+    >>> make_sparse(np.array([[0, 1, 1], [0, 0, 0]], dtype=np.int8)).indices
+    array([1, 2], dtype=int32)
+    """
+    rows = csr_array(Y)
+    is_ones = rows.dtype == np.int8 and bool((rows.data == 1).all())
+    if is_ones and rows.has_canonical_format:
+        return rows
+    rows = csr_array(Y, dtype=np.int8, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return sparse_ones(rows.indices, rows.indptr, rows.shape[1])
+
+
+class StackedLabelsets:
+    """Several sparse labelsets for each instance: what an (n, g, L) array is of dense ones.
+
+    Parameters
+    ----------
+    rows
+        (n * g, L) sparse rows, those of an instance one after the other.
+    n_each
+        g, how many each instance has.
+
+    Examples
+    --------
+    >>> rows = make_sparse(np.eye(4, dtype=np.int8))
+    >>> stacked = StackedLabelsets(rows, 2)
+    >>> stacked.shape, stacked[:, 1].indices, stacked[1].indices
+    ((2, 2, 4), array([1, 3], dtype=int32), array([2, 3], dtype=int32))
+    """
+
+    ndim = 3
+
+    def __init__(self, rows: Labelsets, n_each: int) -> None:
+        self.rows = rows
+        self.n_each = n_each
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Instances, labelsets of each, labels."""
+        n_rows, n_labels = self.rows.shape
+        return n_rows // max(1, self.n_each), self.n_each, n_labels
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: int | tuple[slice, int]) -> Labelsets:
+        """Return all labelsets of an instance, `[i]`, or one of each instance, `[:, rank]`."""
+        numbers = np.arange(self.rows.shape[0]).reshape(self.shape[:2])
+        return self.rows[numbers[at]]
+
+
+def key_sparse_rows(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts like its code: its labels, the last one first."""
+    starts: Any = Y.indptr  # type: ignore[attr-defined]
+    labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
+    keys = np.empty(Y.shape[0], dtype=object)
+    for i in range(len(keys)):
+        keys[i] = labels[starts[i] : starts[i + 1]][::-1].tobytes()
+    return keys

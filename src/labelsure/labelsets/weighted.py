@@ -1,0 +1,207 @@
+"""Labelsets with weights, of each instance as many as there are: votes, beams, what was enumerated.
+
+The labelsets of all instances stand below each other in one array, so that everything is computed
+without a loop over the instances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
+from labelsure.labelsets.codes import fill_with_lowest
+from labelsure.labelsets.rows import code_keys
+
+__all__ = ["WeightedLabelsets", "find_distinct"]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedLabelsets:
+    """Distinct labelsets of each instance, perhaps none, with positive weights.
+
+    Made by `merge`, which keeps these promises; the arrays must not be changed afterwards.
+
+    Parameters
+    ----------
+    rows
+        (m, L) the labelsets of the first instance, then those of the next: each instance's in the
+        order of falling weights, of equal ones the lowest code first.
+    weights
+        (m,) all above 0. They need not sum to one.
+    starts
+        (n + 1,) the labelsets of instance i are rows[starts[i] : starts[i + 1]].
+
+    Examples
+    --------
+    Two instances, of which the first has a labelset twice:
+
+    >>> seen = WeightedLabelsets.merge([[1, 0], [0, 1], [1, 0], [1, 1]], [1, 2, 3, 5], [0, 0, 0, 1])
+    >>> seen.rows
+    array([[1, 0],
+           [0, 1],
+           [1, 1]], dtype=int8)
+    >>> seen.weights
+    array([4., 2., 5.])
+    >>> seen.totals()
+    array([6., 5.])
+    """
+
+    rows: Labelsets
+    weights: Floats
+    starts: Indices
+
+    @classmethod
+    def merge(
+        cls, rows: Any, weights: Any, instance: Any, n_samples: int | None = None
+    ) -> WeightedLabelsets:
+        """Add up the weights of equal labelsets, drop those of weight 0, and sort the rest.
+
+        Parameters
+        ----------
+        rows
+            (m, L) labelsets in any order.
+        weights
+            (m,) numbers >= 0.
+        instance
+            (m,) whose they are.
+        n_samples
+            The number of instances; None means up to the last that has a labelset.
+        """
+        rows = np.asarray(rows, dtype=np.int8)
+        weights, instance = np.asarray(weights, dtype=np.float64), np.asarray(instance)
+        keys = code_keys(rows)
+        order, first = _group_equal(keys, instance)
+        sums = np.add.reduceat(weights[order], first) if len(first) else np.empty(0)
+        kept, sums = order[first[sums > 0]], sums[sums > 0]
+        ranked = np.lexsort((keys[kept], -sums, instance[kept]))
+        kept = kept[ranked]
+        if n_samples is None:
+            n_samples = int(instance.max()) + 1 if len(instance) else 0
+        starts = np.searchsorted(instance[kept], np.arange(n_samples + 1))
+        return cls(rows[kept], sums[ranked], starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return self.rows.shape[1]
+
+    @property
+    def lengths(self) -> Indices:
+        """How many labelsets each instance has, (n,)."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def instance(self) -> Indices:
+        """The instance of each labelset, (m,)."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def weights_of(self, i: int) -> Floats:
+        """Return the weights of one instance, the largest first."""
+        return self.weights[self.starts[i] : self.starts[i + 1]]
+
+    def take(self, rows: Rows) -> WeightedLabelsets:
+        """Return the labelsets of some instances."""
+        chosen = np.arange(len(self))[rows]
+        lengths = self.lengths[chosen]
+        starts = np.append(0, np.cumsum(lengths))
+        source = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], lengths)
+        return WeightedLabelsets(self.rows[source], self.weights[source], starts)
+
+    def sum(self, values: Floats) -> Floats:
+        """Add up values of the labelsets by instance: (m, ...) to (n, ...)."""
+        sums = np.zeros((len(self), *values.shape[1:]))
+        some = self.lengths > 0
+        if some.any():
+            sums[some] = np.add.reduceat(values, self.starts[:-1][some], axis=0)
+        return sums
+
+    def totals(self) -> Floats:
+        """Return the sum of each instance's weights, (n,)."""
+        return self.sum(self.weights)
+
+    def marginals(self) -> Floats:
+        """Return the weight of each label's labelsets, (n, L)."""
+        return self.sum(self.weights[:, np.newaxis] * self.rows)
+
+    def normalise(self) -> WeightedLabelsets:
+        """Return the same with weights that are divided by their total."""
+        weights = self.weights / self.totals()[self.instance]
+        return WeightedLabelsets(self.rows, weights, self.starts)
+
+    def join(self, other: WeightedLabelsets) -> WeightedLabelsets:
+        """Return the labelsets of both, with the sum of the weights for those in both."""
+        return self.merge(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.weights, other.weights]),
+            np.concatenate([self.instance, other.instance]),
+            len(self),
+        )
+
+    def top(self, k: int) -> tuple[Labelsets, Floats]:
+        """Return each instance's k labelsets of largest weight, (n, k, L), and these, (n, k).
+
+        Where there are fewer, the labelsets of lowest code follow with weight 0.
+        """
+        labelsets = np.zeros((len(self), k, self.n_labels), dtype=np.int8)
+        weights = np.zeros((len(self), k))
+        rank = np.arange(len(self.rows)) - self.starts[self.instance]
+        shown = rank < k
+        labelsets[self.instance[shown], rank[shown]] = self.rows[shown]
+        weights[self.instance[shown], rank[shown]] = self.weights[shown]
+        fill_with_lowest(labelsets, self.lengths)
+        return labelsets, weights
+
+    def contains(self, draws: Labelsets) -> Mask:
+        """Say which draws are among their instance's labelsets: (n, size, L) to (n, size)."""
+        drawn = code_keys(draws.reshape(-1, self.n_labels)).reshape(draws.shape[:2])
+        keys = code_keys(self.rows)
+        found = np.empty(drawn.shape, dtype=bool)
+        for i, mine in enumerate(drawn):
+            found[i] = np.isin(mine, keys[self.starts[i] : self.starts[i + 1]])
+        return found
+
+    def counts(self, Y_pred: Labelsets) -> tuple[Indices, Indices, Indices, Indices]:
+        """Return (tp, fp, fn, tn) of each labelset when its instance's prediction is given.
+
+        Parameters
+        ----------
+        Y_pred
+            (n, L) one prediction for each instance.
+        """
+        n_predicted = Y_pred.sum(axis=1)[self.instance]
+        tp = (self.rows & Y_pred[self.instance]).sum(axis=1)
+        fp, fn = n_predicted - tp, self.rows.sum(axis=1) - tp
+        return tp, fp, fn, self.n_labels - tp - fp - fn
+
+
+def find_distinct(rows: Labelsets, instance: Indices) -> Indices:
+    """Return the first place of each distinct labelset of each instance, by instance and code.
+
+    Examples
+    --------
+    >>> rows = np.array([[1, 1], [0, 1], [1, 1], [1, 1]], dtype=np.int8)
+    >>> find_distinct(rows, np.array([0, 0, 0, 1]))
+    array([1, 0, 3])
+    """
+    order, first = _group_equal(code_keys(rows), instance)
+    return order[first]
+
+
+def _group_equal(keys: NDArray[Any], instance: Indices) -> tuple[Indices, Indices]:
+    """Sort by instance and key; return the order and where in it each group of equal ones starts.
+
+    The sort is stable, so that a group starts with the one that came first.
+    """
+    order = np.lexsort((keys, instance))
+    keys, instance = keys[order], instance[order]
+    is_first = np.ones(len(order), dtype=bool)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (instance[1:] != instance[:-1])
+    return order, np.flatnonzero(is_first)

@@ -1,0 +1,216 @@
+"""Tests and intervals of a mean: whether outcomes in [0, 1] show it to be above a target.
+
+A p-value is for "the true mean is at most the target". Whoever guarantees something, such as the
+mean accuracy of what a policy accepts, rests on one of these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, logsumexp, ndtri_exp
+from scipy.stats import beta, norm
+
+from labelsure._kernels.capital_growth import count_shown, largest_log_capital
+from labelsure._runtime.typing import Floats
+from labelsure.errors import InputError
+
+CAP = 0.98
+"""The largest part of the capital that one outcome can cost. Outcomes of little variance take a
+large one; for those that are 0 or 1, where less would be better, there is an exact test."""
+BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
+STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
+N_TARGETS = 1000  # of a lower bound: it is a multiple of 0.001
+SPARSE_STEP, N_SPARSE_STAKES = 3.0, 8  # stakes from the largest down to its 2,187th part
+PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
+
+
+class MeanTest(ABC):
+    """A test of the mean of outcomes in [0, 1], drawn independently."""
+
+    @abstractmethod
+    def check(self, outcomes: Floats) -> None:
+        """Refuse outcomes that the test is not made for."""
+
+    @abstractmethod
+    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return the p-value of "the true mean is at most the target".
+
+        Parameters
+        ----------
+        outcomes
+            (n,) in an order that has nothing to do with their values.
+        target
+            The mean to be shown, in (0, 1).
+        error
+            The p-value that is hoped for. It steers the test and is no part of its validity.
+        """
+
+    @abstractmethod
+    def lower_bound(self, outcomes: Floats, error: float) -> float:
+        """Return what the true mean exceeds, but for a chance of `error`."""
+
+
+class ExactBinomial(MeanTest):
+    """For outcomes that are 0 or 1: the binomial tail itself."""
+
+    def check(self, outcomes: Floats) -> None:
+        """Refuse outcomes between 0 and 1."""
+        between = ~np.isin(outcomes, (0, 1))
+        if between.any():
+            raise InputError(
+                "`accuracy` must be 0 or 1 for outcome='binary', got "
+                f"{outcomes[between][0]}. Use outcome='bounded'."
+            )
+
+    def p_value(self, outcomes: Floats, target: float, error: float) -> float:
+        """Return the chance of as few zeros if the mean was the target."""
+        return _binomial_tail(len(outcomes) - outcomes.sum(), len(outcomes), target)
+
+    def lower_bound(self, outcomes: Floats, error: float) -> float:
+        """Return the bound of Clopper and Pearson."""
+        n_ones = int(outcomes.sum())
+        if n_ones == 0:
+            return 0.0
+        return float(beta.ppf(error, n_ones, len(outcomes) - n_ones + 1))
+
+
+class Betting(MeanTest):
+    """For outcomes anywhere in [0, 1]: bet on them one after the other.
+
+    A capital of 1 is staked on each outcome being above the target. If the true mean is at most
+    the target, no way of betting makes it grow on average, and the chance that it ever reaches
+    1 / p is at most p (Ville). How much is staked may depend on all outcomes before, and here on
+    their variance, on the capital that is still missing and on the number of outcomes to come:
+    what has the best chance of getting there in time if sums are normal (Kulldorff, "Optimal
+    control of favorable games with a time limit"; betting on means: Waudby-Smith and Ramdas,
+    "Estimating means of bounded random variables by betting"). So it has nearly the power of a
+    test that assumes normal sums, and no need of the assumption.
+    """
+
+    def check(self, outcomes: Floats) -> None:
+        """Take all outcomes in [0, 1]."""
+
+    def p_value(self, outcomes: Floats, target: float, error: float, n_all: int = 0) -> float:
+        """Return 1 over the largest capital on the way.
+
+        Parameters
+        ----------
+        outcomes, target, error
+            As for every test.
+        n_all
+            Size of the population, whose mean is tested, that outcomes were drawn from without
+            replacement; 0 for independent draws.
+        """
+        log_goal = np.log(BEYOND / error)
+        log_capital = largest_log_capital(
+            outcomes, n_all, target, CAP, log_goal, _optimal_stakes(), STAKE_STEP
+        )
+        return float(np.exp(-log_capital))
+
+    def lower_bound(self, outcomes: Floats, error: float, n_all: int = 0) -> float:
+        """Return the highest of 0, 0.001, ..., 0.999 up to which all targets are shown.
+
+        If it was above the true mean, then a target from the true mean on was shown, the next one
+        of the list, which happens with a chance of at most `error`.
+        """
+        log_needed, log_goal = -np.log(error), np.log(BEYOND / error)
+        stakes = _optimal_stakes()
+        n_shown = count_shown(
+            outcomes, n_all, N_TARGETS, log_needed, CAP, log_goal, stakes, STAKE_STEP
+        )
+        return float(n_shown / N_TARGETS)
+
+
+def sparse_lower_bound(
+    values: Floats, n_all: int, least: float, most: float, error: float
+) -> float:
+    """Return what the mean of n_all independent variables exceeds, but for a chance of `error`.
+
+    They may differ in distribution, and all but `values` are 0: outcomes divided by the
+    probabilities with which each was seen, 0 where it was not. A capital with a stake s that does
+    not depend on the outcomes, the product of 1 + s (x - target), has an expectation of at most
+    that with the mean in place of each x (inequality of arithmetic and geometric means), so of at
+    most 1 if the mean is at most the target. Capitals with several stakes are averaged.
+
+    Parameters
+    ----------
+    values
+        (n,) those that are not 0.
+    n_all
+        How many there are with those that are 0.
+    least, most
+        The range of all of them, with 0 in it.
+    error
+        In (0, 1).
+    """
+    stakes = CAP / (most - least) / SPARSE_STEP ** np.arange(N_SPARSE_STAKES)
+
+    def log_capital(target: float) -> float:
+        growth = np.log1p(np.outer(stakes, values - target)).sum(axis=1)
+        growth += (n_all - len(values)) * np.log1p(-stakes * target)
+        return float(logsumexp(growth) - np.log(len(stakes)))
+
+    # It falls as the target rises.
+    low, high = least, most
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if log_capital(middle) >= -np.log(error) else (low, middle)
+    return low
+
+
+@cache
+def _optimal_stakes() -> Floats:
+    """Return the stakes of a capital that is a factor exp(0), exp(STAKE_STEP), ... from its goal.
+
+    A part p of the goal is reached with probability p if nothing favours anyone: if a standard
+    normal variable is below z, the p-quantile. The stake is how fast that probability moves with
+    z, relative to itself.
+    """
+    log_p = -STAKE_STEP * np.arange(1, N_STAKES)
+    stakes = np.exp(norm.logpdf(ndtri_exp(log_p)) - log_p)
+    return np.append(0.0, stakes)
+
+
+def _binomial_tail(n_zeros: float, n: int, target: float) -> float:
+    """Return the chance of at most so many zeros among n if the mean is the target."""
+    return float(bdtr(n_zeros, n, 1 - target))
+
+
+MEAN_TESTS: dict[str, MeanTest] = {"bounded": Betting(), "binary": ExactBinomial()}
+"""The test for each kind of outcome."""
+
+
+def dispersion_ratio(coins: Any, residuals: Any) -> Any:
+    """Return the ratio of two sums of squares, drawn to 1 where there is little to go by.
+
+    Parameters
+    ----------
+    coins, residuals
+        Variances of coins and squared residuals, summed over instances.
+    """
+    return (residuals + PSEUDO_VARIANCE) / (coins + PSEUDO_VARIANCE)
+
+
+def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tuple[Floats, Floats]:
+    """Return Wilson's interval of means, for as many coins as would scatter as the values do.
+
+    Parameters
+    ----------
+    mean, spread
+        Means of accuracies, and the standard deviations of what they are the means of.
+    n_samples
+        How many there are in each.
+    level
+        How often such an interval covers.
+    """
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
+
+    mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
+    ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
+    n_coins = n_samples / ratio
+    low, high = proportion_confint(mean * n_coins, n_coins, alpha=1 - level, method="wilson")
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)

@@ -1,0 +1,288 @@
+"""Answers that may leave labels open: each label is there, absent, or not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, Mask
+from labelsure.errors import InputError
+from labelsure.labelsets.codes import OPEN
+from labelsure.labelsets.index import pick_rows, wrong_index
+from labelsure.labelsets.names import align_labelsets, check_sep, write_names
+from labelsure.labelsets.rows import check_label_names, refuse_masked
+from labelsure.metrics.registry import Counts, MetricLike, check_empty, check_metrics, get_metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["OPEN", "PartialLabelsets"]
+
+
+@dataclass(frozen=True, eq=False)
+class PartialLabelsets:
+    """Labelsets of which some labels may be open: neither said to be there nor said to be absent.
+
+    Parameters
+    ----------
+    values
+        (n, L): 1 where a label is certain to be there, 0 where it is certain to be absent, -1
+        where it is open.
+    label_names
+        One for each label; None where they have none.
+    index
+        The names of the rows; None where they are only counted.
+    gap
+        (n,) by how much, at most, each answer is below the best possible, where that is known.
+
+    Examples
+    --------
+    >>> answer = PartialLabelsets([[1, 0, -1], [0, 0, 0]], ["cat", "dog", "owl"])
+    >>> answer.certain, answer.possible, answer.open
+    ([('cat',), ()], [('cat', 'owl'), ()], [('owl',), ()])
+    >>> answer.agrees([[1, 0, 1], [0, 1, 0]])
+    array([ True, False])
+    """
+
+    values: Labelsets
+    label_names: LabelNames = None
+    index: pd.Index | None = None
+    gap: Floats | None = None
+
+    def __post_init__(self) -> None:
+        values = _check_values(self.values)
+        names = check_label_names(self.label_names, values.shape[1])
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "label_names", names)
+        if self.index is not None and len(self.index) != len(values):
+            raise wrong_index(self.index, len(values))
+        if self.gap is not None:
+            object.__setattr__(self, "gap", _check_gap(self.gap, len(values)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_samples={len(self)}, n_labels={self.n_labels})"
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the answers of some rows: an index, a slice, indices or a mask."""
+        taken = pick_rows(rows, len(self), self.index)
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        del parts["label_names"]  # the rest has an entry for each row, or is None
+        some: dict[str, Any] = {
+            name: part if part is None else part[taken] for name, part in parts.items()
+        }
+        return replace(self, **some)
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return self.values.shape[1]
+
+    @property
+    def is_certain(self) -> Mask:
+        """Which labels are certain to be there, (n, L)."""
+        return self.values == 1
+
+    @property
+    def is_possible(self) -> Mask:
+        """Which labels are certain or open, (n, L)."""
+        return self.values != 0
+
+    @property
+    def is_open(self) -> Mask:
+        """Which labels are open, (n, L)."""
+        return self.values == OPEN
+
+    @property
+    def certain(self) -> list[tuple[str, ...]]:
+        """The names of the labels that are certain to be there, for each instance."""
+        return write_names(self.is_certain, self.label_names)
+
+    @property
+    def possible(self) -> list[tuple[str, ...]]:
+        """The names of the labels that are certain or open, for each instance."""
+        return write_names(self.is_possible, self.label_names)
+
+    @property
+    def open(self) -> list[tuple[str, ...]]:
+        """The names of the labels that are open, for each instance."""
+        return write_names(self.is_open, self.label_names)
+
+    @property
+    def n_open(self) -> Integers:
+        """How many labels are open, (n,)."""
+        return self.is_open.sum(axis=1)
+
+    def align(self, Y: Any, name: str = "Y_true") -> Labelsets:
+        """Return labelsets in the order of these labels and instances, or refuse them.
+
+        Parameters
+        ----------
+        Y
+            Zeros and ones or label names, as for `labelsure.read_labelsets`. The columns of a
+            DataFrame are compared by name, its rows by index; an array goes by position.
+        name
+            What the caller calls it.
+        """
+        return align_labelsets(
+            Y,
+            name=name,
+            n_samples=len(self),
+            n_labels=self.n_labels,
+            label_names=self.label_names,
+            index=self.index,
+            beside="the answer",
+        )
+
+    def agrees(self, Y_true: Any) -> Mask:
+        """Say whether all labels that are decided are right, (n,); its mean is the coverage.
+
+        An answer that leaves all labels open agrees with every truth.
+
+        Parameters
+        ----------
+        Y_true
+            What is true, as for `align`.
+        """
+        return ((self.values == self.align(Y_true)) | self.is_open).all(axis=1)
+
+    def counts(self, Y_true: Any) -> Counts:
+        """Return (tp, fp, fn, tn) of the decided labels, each (n,); open ones are in none.
+
+        Parameters
+        ----------
+        Y_true
+            What is true, as for `align`.
+        """
+        true, certain, absent = self.align(Y_true) == 1, self.is_certain, self.values == 0
+        pairs = ((certain, true), (certain, ~true), (absent, true), (absent, ~true))
+        tp, fp, fn, tn = ((mine & theirs).sum(axis=1) for mine, theirs in pairs)
+        return tp, fp, fn, tn
+
+    def accuracy(self, Y_true: Any, metric: MetricLike, *, empty: float = 1.0) -> Floats:
+        """Return the accuracy of the decided labels alone, (n,); NaN where all labels are open.
+
+        Parameters
+        ----------
+        Y_true
+            What is true, as for `align`.
+        metric
+            "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+        empty
+            The Jaccard and F1 where no decided label is set, neither here nor in the truth.
+
+        Examples
+        --------
+        >>> PartialLabelsets([[1, 0, -1], [-1, -1, -1]]).accuracy([[1, 1, 1], [0, 0, 0]], "hamming")
+        array([0.5, nan])
+        """
+        metric, empty = get_metric(metric), check_empty(empty)
+        counts = self.counts(Y_true)
+        some = self.n_open < self.n_labels
+        values = np.full(len(self), np.nan)
+        tp, fp, fn, tn = (number[some] for number in counts)
+        values[some] = metric.values(tp, fp, fn, tn, empty=empty)
+        return values
+
+    def compare(
+        self,
+        Y_true: Any,
+        metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard", "f1"),
+        *,
+        empty: float = 1.0,
+    ) -> pd.DataFrame:
+        """Return how each answer compares with the truth; the means say what answers are worth.
+
+        Parameters
+        ----------
+        Y_true
+            What is true, as for `align`.
+        metrics, empty
+            As for `accuracy`.
+
+        Returns
+        -------
+        pandas.DataFrame with a row for each instance: `agrees` (all decided labels are right, its
+        mean is the coverage), `n_certain`, `n_possible`, `share_open`, and the accuracy of the
+        decided labels for each metric, missing where all labels are open
+
+        Examples
+        --------
+        >>> answer = PartialLabelsets([[1, 0, -1], [1, 1, 0]])
+        >>> answer.compare([[1, 0, 0], [1, 0, 0]], ["hamming"]).mean().round(3).to_dict()
+        {'agrees': 0.5, 'n_certain': 1.5, 'n_possible': 2.0, 'share_open': 0.167, 'hamming': 0.833}
+        """
+        import pandas as pd
+
+        true = self.align(Y_true)
+        known = {
+            "agrees": self.agrees(true),
+            "n_certain": self.is_certain.sum(axis=1),
+            "n_possible": self.is_possible.sum(axis=1),
+            "share_open": self.n_open / self.n_labels,
+        }
+        for metric in check_metrics(metrics):
+            known[metric.name] = self.accuracy(true, metric, empty=empty)
+        return pd.DataFrame(known, self.index)
+
+    def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
+        """Return the names of certain, possible and open labels as a table, a row an instance.
+
+        `gap` follows where it is known.
+
+        Parameters
+        ----------
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        import pandas as pd
+
+        check_sep(sep, self.label_names)
+        shown = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
+        columns: dict[str, Any] = {
+            name: write_names(mask, self.label_names, sep) for name, mask in shown.items()
+        }
+        if self.gap is not None:
+            columns["gap"] = self.gap
+        index = pd.RangeIndex(len(self)) if self.index is None else self.index
+        return pd.DataFrame(columns).set_axis(index)
+
+    def _repr_html_(self) -> str:
+        sizes = f"{count(len(self), 'answer')} about {count(self.n_labels, 'label')}"
+        share = f", {self.is_open.mean():.1%} of the labels open" if len(self) else ""
+        return make_html(f"{sizes}{share}.", self[:N_ROWS].to_frame(sep=None))
+
+
+def _check_values(values: Any) -> Labelsets:
+    refuse_masked(values, "values")
+    array = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iuf":
+        raise InputError(
+            "`values` must be an (n, L) array of 1, 0 and -1 with at least one label, got shape "
+            f"{array.shape} and dtype {array.dtype}."
+        )
+    bad = ~np.isin(array, (1, 0, OPEN))
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise InputError(
+            "`values` must be 1 (there), 0 (absent) or -1 (open), got "
+            f"{array[row, column]} in row {row}, column {column}."
+        )
+    return array.astype(np.int8)
+
+
+def _check_gap(gap: Any, n_samples: int) -> Floats:
+    refuse_masked(gap, "gap")
+    array = np.asarray(gap, dtype=np.float64)
+    if array.shape != (n_samples,) or np.isnan(array).any():
+        raise InputError(
+            f"`gap` must be one number for each of the {n_samples} instances, got shape "
+            f"{array.shape}{' with NaN' if np.isnan(array).any() else ''}."
+        )
+    return array

@@ -1,0 +1,335 @@
+"""Metrics: how accurate one labelset is when another is true, from the four counts.
+
+A metric is a function of (tp, fp, fn, tn) and says what others need to know of it: its title, its
+range, its kind of outcome. The four of the paper and its field are registered by name; any other
+function of the same arguments does as well. Two empty labelsets are the one case in which a
+quotient such as Jaccard's is 0/0: there, and only there, a function may give NaN, which is then
+worth `empty`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labelsure._runtime.typing import Floats, Mask
+from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.names import align_pair
+from labelsure.labelsets.rows import count_labels, count_shared, refuse_masked
+
+__all__ = [
+    "COUNTS",
+    "EXACT",
+    "F1",
+    "HAMMING",
+    "JACCARD",
+    "METRICS",
+    "Counts",
+    "Metric",
+    "MetricLike",
+    "accuracy",
+    "check_accuracies",
+    "check_empty",
+    "check_level",
+    "check_metrics",
+    "counts",
+    "get_metric",
+]
+
+COUNTS = ("tp", "fp", "fn", "tn")
+"""The names of the four counts, in the order in which every function takes them."""
+
+OUTCOMES = ("bounded", "binary")
+ROUNDING = 1e-9  # how far a value may be outside of its metric's range
+
+Counts = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+"""True positives, false positives, false negatives, true negatives."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named function of (tp, fp, fn, tn), the counts being arrays of one shape.
+
+    Parameters
+    ----------
+    name
+        What tables and messages call it.
+    function
+        Takes four float arrays, returns one of the same shape; NaN for two empty sets means
+        "worth `empty`".
+    range
+        The least and the largest value that it can have, for any number of labels. Certified
+        gaps rest on it, so that every value is compared with it. None where it is not known: it
+        is then worked out for each number of labels.
+    outcome
+        "binary" if there are no values but 0 and 1, "bounded" otherwise.
+    title
+        For headings; by default the name with a capital letter.
+    """
+
+    name: str
+    function: Callable[[Any, Any, Any, Any], Any]
+    range: tuple[float, float] | None = None
+    outcome: str = "bounded"
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise InputError(
+                f"The range of the metric {self.name!r} must be its least and its largest value, "
+                f"got {self.range!r}. Pass None if it is not known."
+            )
+        if self.outcome not in OUTCOMES:
+            raise unknown_name(f"outcome of the metric {self.name!r}", self.outcome, OUTCOMES)
+        if not self.title:
+            object.__setattr__(self, "title", self.name[:1].upper() + self.name[1:])
+
+    def __hash__(self) -> int:
+        # Of the name alone: the function may be an object that has no hash.
+        return hash(self.name)
+
+    def values(self, tp: Any, fp: Any, fn: Any, tn: Any, *, empty: float = 1.0) -> Floats:
+        """Return the metric of each entry, two empty sets being worth `empty` where it is 0/0."""
+        tp, fp, fn, tn = (np.asarray(count, dtype=np.float64) for count in (tp, fp, fn, tn))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.array(self.function(tp, fp, fn, tn), dtype=np.float64)
+        if values.shape != tp.shape:
+            raise InputError(
+                f"The metric {self.name!r} must return an array of shape {tp.shape}, one value for "
+                f"each entry of its arguments, got shape {values.shape}. Write it with array "
+                "operations, e.g. `np.where` instead of `if`."
+            )
+        both_empty = tp + fp + fn == 0
+        values[both_empty & np.isnan(values)] = empty
+        if not np.isfinite(values).all():
+            at = np.argwhere(~np.isfinite(values))[0]
+            where = ", ".join(
+                f"{name}={count[tuple(at)]:g}"
+                for name, count in zip(COUNTS, (tp, fp, fn, tn), strict=True)
+            )
+            raise InputError(
+                f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
+                "Only two empty labelsets may give NaN, which is worth `empty`."
+            )
+        self._check_range(values)
+        return values
+
+    def _check_range(self, values: Floats) -> None:
+        if self.range is None or values.size == 0:
+            return
+        least, largest = self.range
+        if values.min() < least - ROUNDING or values.max() > largest + ROUNDING:
+            worst = values.min() if values.min() < least - ROUNDING else values.max()
+            raise InputError(
+                f"The metric {self.name!r} must lie in its range [{least:g}, {largest:g}], got "
+                f"{worst:g}. State its true range, or None if it is not known."
+            )
+
+    @cached_property
+    def depends_on_empty(self) -> bool:
+        """Whether it is 0/0 for two empty labelsets, so that these are worth `empty`."""
+        nothing = ([0], [0], [0], [1])
+        return bool(self.values(*nothing, empty=1.0) != self.values(*nothing, empty=0.0))
+
+    def spread(self, n_labels: int, *, empty: float = 1.0) -> float:
+        """Return how far apart two of its values can be, for labelsets of `n_labels`."""
+        if self.range is not None:
+            return self.range[1] - self.range[0]
+        tables = [self.table(n_labels, k, empty=empty) for k in range(n_labels + 1)]
+        return float(max(table.max() for table in tables) - min(table.min() for table in tables))
+
+    def table(
+        self, n_labels: int, n_predicted: int, *, empty: float = 1.0, n_missed: int | None = None
+    ) -> Floats:
+        """Return the metric for every (tp, fn) when `n_predicted` of `n_labels` are predicted.
+
+        With `n_missed` for no more false negatives than that.
+        """
+        n_others = n_labels - n_predicted
+        most = n_others if n_missed is None else min(n_others, n_missed)
+        tp = np.arange(n_predicted + 1)[:, np.newaxis]
+        fn = np.arange(most + 1)[np.newaxis, :]
+        tp, fn = np.broadcast_arrays(tp, fn)
+        return self.values(tp, n_predicted - tp, fn, n_others - fn, empty=empty)
+
+
+def _exact(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (fp + fn == 0).astype(np.float64)
+
+
+def _hamming(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (tp + tn) / (tp + fp + fn + tn)
+
+
+def _jaccard(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tp / (tp + fp + fn)
+
+
+def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return 2 * tp / (2 * tp + fp + fn)
+
+
+EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact Match")
+HAMMING = Metric("hamming", _hamming, (0.0, 1.0))
+JACCARD = Metric("jaccard", _jaccard, (0.0, 1.0))
+F1 = Metric("f1", _f1, (0.0, 1.0))
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1)}
+"""The metrics that have a name. A new one is a function, an entry here, and a loop in the tests."""
+
+MetricLike = str | Metric | Callable[[Any, Any, Any, Any], Any]
+
+
+def get_metric(metric: MetricLike) -> Metric:
+    """Return the registered metric of that name, or the given function as a metric.
+
+    Examples
+    --------
+    >>> get_metric("jaccard").values([1], [1], [0], [2])
+    array([0.5])
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric not in METRICS:
+            raise unknown_name("metric", metric, METRICS)
+        return METRICS[metric]
+    if callable(metric):
+        return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
+    raise InputError(
+        f"`metric` must be a name ({', '.join(METRICS)}) or a function of (tp, fp, fn, tn), "
+        f"got {metric!r}."
+    )
+
+
+def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
+    """Return several metrics, which go by their names and so must have different ones.
+
+    Examples
+    --------
+    >>> [metric.name for metric in check_metrics(["exact", "f1"])]
+    ['exact', 'f1']
+    """
+    if isinstance(metrics, str):
+        raise InputError(
+            f"`metrics` must be a sequence of metrics, got {metrics!r}. Write [{metrics!r}]."
+        )
+    chosen = [get_metric(metric) for metric in metrics]
+    names = [metric.name for metric in dict.fromkeys(chosen)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"`metrics` must have distinct names, got two called {twice!r}. Name them: "
+            "`Metric(name, function)` of `labelsure.metrics`."
+        )
+    return chosen
+
+
+def check_empty(empty: float) -> float:
+    """Return `empty` as a float in [0, 1], or say what is wrong with it."""
+    try:
+        value = float(empty)
+    except (TypeError, ValueError):
+        value = np.nan
+    if not 0 <= value <= 1:
+        raise InputError(
+            f"`empty` must be a number in [0, 1], the accuracy of two empty labelsets, got "
+            f"{empty!r}. Usual choices are 1.0 and 0.0."
+        )
+    return value
+
+
+def check_level(level: float) -> float:
+    """Return `level` if it is a probability strictly between 0 and 1, or say what is wrong."""
+    if not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
+        raise InputError(
+            f"`level` must be a probability between 0 and 1, both excluded, got {level!r}. "
+            "Usual choices are 0.9, 0.95 and 0.99."
+        )
+    return float(level)
+
+
+def check_accuracies(values: Any, name: str) -> Floats:
+    """Return one number in [0, 1] for each instance, or say what is wrong with them.
+
+    Parameters
+    ----------
+    values
+        Accuracies or estimates of them.
+    name
+        What the caller calls them, for the messages.
+    """
+    refuse_masked(values, name)
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"`{name}` must be one number for each instance, got shape {array.shape}.")
+    outside = ~((array >= 0) & (array <= 1))
+    if outside.any():
+        raise InputError(
+            f"`{name}` must lie in [0, 1], got {array[outside][0]} in row "
+            f"{np.flatnonzero(outside)[0]}."
+        )
+    return array
+
+
+def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
+    """Return (tp, fp, fn, tn), each (n,): how each prediction compares with the truth.
+
+    Labels are compared by name where both sides have names, rows by index where both have one.
+    Where one is sparse, no array of all labels is made.
+
+    Examples
+    --------
+    >>> [int(c[0]) for c in counts([[1, 1, 0, 0]], [[1, 0, 1, 0]])]
+    [1, 1, 1, 1]
+    """
+    true, predicted = align_pair(Y_true, Y_pred)
+    tp = count_shared(true, predicted)
+    fp, fn = count_labels(predicted) - tp, count_labels(true) - tp
+    return tp, fp, fn, true.shape[1] - tp - fp - fn
+
+
+@runtime_checkable
+class OpenLabels(Protocol):
+    """A prediction that leaves labels open, such as `PartialLabelsets`, and judges the others."""
+
+    def agrees(self, Y_true: Any) -> Mask:
+        """Say whether all labels that are decided are right."""
+
+    def accuracy(self, Y_true: Any, metric: MetricLike, *, empty: float) -> Floats:
+        """Return the accuracy of the decided labels."""
+
+
+def accuracy(
+    Y_true: ArrayLike, Y_pred: ArrayLike | OpenLabels, metric: MetricLike, *, empty: float = 1.0
+) -> Floats:
+    """Return the accuracy of each prediction, once the truth is known.
+
+    Parameters
+    ----------
+    Y_true, Y_pred
+        (n, L) zeros and ones, or a list of label names for each instance. The columns of two
+        DataFrames are compared by name, their rows by index. Of a prediction that leaves labels
+        open, `PartialLabelsets`, the decided ones count.
+    metric
+        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+    empty
+        The Jaccard and F1 of two empty labelsets.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> accuracy([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]], "jaccard")
+    array([0.5, 1. ])
+    """
+    if isinstance(Y_pred, OpenLabels):
+        return Y_pred.accuracy(Y_true, metric, empty=empty)
+    return get_metric(metric).values(*counts(Y_true, Y_pred), empty=check_empty(empty))

@@ -1,0 +1,246 @@
+"""`Assessment`: predictions, what they are worth, and which of them to accept, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.typing import Floats, Labelsets, Mask
+from labelsure.decisions._rules import decide
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._instance_table import check_shown, make_table
+from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.estimation._inputs import keep_marginals
+from labelsure.estimation._shift_test import MIN_ROWS, ShiftTest, say_shift
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.guarantees._labelset_region import LabelsetRegion
+from labelsure.guarantees._policy import AcceptPolicy
+from labelsure.guarantees._region_answers import RegionLabelsets
+from labelsure.metrics.partial import PartialLabelsets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment:
+    """Predictions and what they are worth: what `AccuracyAwareClassifier.assess` returns.
+
+    Parameters
+    ----------
+    distribution
+        The distributions over labelsets, with the index of X.
+    Y_pred
+        (n, L) predicted labelsets.
+    accuracy
+        (n,) estimated accuracies.
+    expected
+        (n,) expected accuracies, under the distribution alone.
+    accepted
+        (n,) whether the policy accepts each; None without a target.
+    reason
+        (n,) why, in a few words.
+    region
+        Certain and possible labels, where the model has a region.
+    shift
+        The `ShiftTest` of the whole batch, where there was one.
+    untested
+        Why the batch was not compared with the calibration set; empty where it was, and where
+        nobody asked.
+    """
+
+    distribution: LabelsetDistribution
+    Y_pred: Labelsets
+    accuracy: Floats
+    expected: Floats
+    accepted: Mask | None
+    reason: NDArray[Any]
+    region: RegionLabelsets | None = None
+    shift: ShiftTest | None = None
+    untested: str = ""
+
+    def __len__(self) -> int:
+        return len(self.accuracy)
+
+    def __getitem__(self, rows: Any) -> Assessment:
+        """Return the assessment of some rows: an index, a slice, indices or a mask."""
+        taken = np.atleast_1d(np.arange(len(self))[rows])
+        return replace(
+            self,
+            distribution=self.distribution[taken],
+            Y_pred=self.Y_pred[taken],
+            accuracy=self.accuracy[taken],
+            expected=self.expected[taken],
+            accepted=None if self.accepted is None else self.accepted[taken],
+            reason=self.reason[taken],
+            region=None if self.region is None else self.region[taken],
+        )
+
+    def leave_open(self, open_cost: float) -> PartialLabelsets:
+        """Abstain on single labels: answers that leave uncertain labels open.
+
+        Parameters
+        ----------
+        open_cost
+            A label is left open if it would be wrong with a probability above this cost. This is
+            the rule of Hamming, whatever the metric of the model.
+        """
+        return decide(self.distribution, "hamming", open_cost=open_cost)
+
+    def to_frame(
+        self,
+        k: int = 3,
+        *,
+        probabilities: bool | None = None,
+        sep: str | None = None,
+        open_cost: float | None = None,
+    ) -> pd.DataFrame:
+        """Return a table with a row for each prediction and the index of X, see `docs/table.md`.
+
+        Parameters
+        ----------
+        k
+            How many of the most probable labelsets to add; not more than there are. With 0 they
+            are not computed.
+        probabilities
+            Whether to add the probability of each label: a column for each. None means yes, but for
+            sparse labels.
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        open_cost
+            Add which labels are decided and which left open at this cost, see `leave_open`.
+        """
+        import pandas as pd
+
+        accepted = [pd.NA] * len(self) if self.accepted is None else self.accepted
+        known = {
+            "estimated_accuracy": self.accuracy,
+            "expected_accuracy": self.expected,
+            "accept": pd.array(accepted, dtype="boolean"),
+            "reason": self.reason,
+        }
+        if self.region is not None:
+            names = self.region.to_frame(sep=sep, count=False)
+            known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
+        if open_cost is not None:
+            answers = self.leave_open(open_cost).to_frame(sep=sep)
+            known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
+        if probabilities is None:
+            probabilities = not self.distribution.sparse_rows
+        return make_table(
+            self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
+        )
+
+    def __str__(self) -> str:
+        if len(self) == 0:
+            return "No predictions."
+        n_predictions, mean = count(len(self), "prediction"), float(self.accuracy.mean())
+        accepted = "no target or coverage was set"
+        if self.accepted is not None:
+            accepted = f"{int(self.accepted.sum()):,} accepted"
+        said = f"{n_predictions}, mean estimated accuracy {mean:.3f}; {accepted}."
+        return " ".join(filter(None, (said, say_shift(self.shift, self.untested))))
+
+    def __repr__(self) -> str:
+        n_accepted = None if self.accepted is None else int(self.accepted.sum())
+        return f"Assessment(n_samples={len(self)}, n_accepted={n_accepted})"
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), self[:N_ROWS].to_frame(0, probabilities=False))
+
+
+def assess_predictions(
+    dist: LabelsetDistribution,
+    Y_pred: Labelsets | None,
+    estimator: AccuracyEstimator,
+    policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
+    k: int = 0,
+    *,
+    tests_shift: bool = True,
+) -> Assessment:
+    """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
+
+    Parameters
+    ----------
+    dist
+        A batch of distributions.
+    Y_pred
+        (n, L) what is predicted; None for the mode.
+    estimator
+        Fitted to predictions that were made in the same way.
+    policy, region
+        Fitted ones, or None.
+    k
+        How many of the most probable labelsets `to_frame` will be asked for: they and the
+        probability of each label are found in the same sweep. 0 leaves them for later.
+    tests_shift
+        Whether the batch is compared with the calibration set.
+    """
+    n_shown = check_shown(k, dist.n_labels)
+    if n_shown:
+        dist = dist.keep_top(n_shown)
+    compares = tests_shift and estimator.can_compare and len(dist) >= MIN_ROWS
+    if compares and not n_shown:
+        dist = keep_marginals(dist)
+    table = ScoreTable.from_distribution(
+        dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
+    )
+    found = assess_table(dist, table, estimator, policy, region)
+    if not tests_shift:
+        return found
+    view = estimator.view_table(dist, table) if compares else None
+    test, untested = estimator.compare_with_calibration(view)
+    return replace(found, shift=test, untested=untested)
+
+
+def assess_table(
+    dist: LabelsetDistribution,
+    table: ScoreTable,
+    estimator: AccuracyEstimator,
+    policy: AcceptPolicy | None,
+    region: LabelsetRegion | None = None,
+) -> Assessment:
+    """Return what a fitted estimator and a policy say of predictions in a score table.
+
+    Parameters
+    ----------
+    dist
+        A batch of distributions.
+    table
+        Made from them.
+    estimator, policy, region
+        As for `assess_predictions`.
+    """
+    estimated = estimator.predict(table)
+    accepted = None if policy is None else policy.accept(estimated)
+    return Assessment(
+        dist,
+        cast(Labelsets, table.decisions),  # the table of a distribution has them
+        estimated,
+        table.expected(estimator.metric, estimator.empty),
+        accepted,
+        _give_reasons(policy, accepted, len(dist)),
+        None if region is None else region.predict(dist),
+    )
+
+
+def _give_reasons(
+    policy: AcceptPolicy | None, accepted: Mask | None, n_samples: int
+) -> NDArray[Any]:
+    """Return one of few sentences for each prediction, so that they can be counted."""
+    if policy is None or accepted is None:
+        return np.full(n_samples, "no target or coverage was set", dtype=object)
+    if not policy.reached_:
+        sentence = f"no threshold is proved to reach the target {policy.target:g}"
+        return np.full(n_samples, sentence, dtype=object)
+    threshold = f"the threshold {policy.threshold_:g}"
+    sentences = [
+        f"estimated accuracy below {threshold}",
+        f"estimated accuracy at least {threshold}",
+    ]
+    return np.array(sentences, dtype=object)[accepted.astype(np.intp)]

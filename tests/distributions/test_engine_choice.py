@@ -1,0 +1,93 @@
+"""Which engine answers by itself, and when its searches and draws end."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import labelsure as ls
+from labelsure._runtime import limits as _limits
+
+
+def chains_of(n_labels, n_chains, spread, n_samples=3, seed=0):
+    """`spread` 0.3 is nearly flat, 4 is concentrated."""
+    rng = np.random.default_rng(seed)
+    base = spread * rng.normal(-0.8, 1, size=(n_samples, n_labels))
+    chains = []
+    for _ in range(n_chains):
+        order = rng.permutation(n_labels)
+        own = base + 0.2 * spread * rng.normal(size=base.shape)
+        links = 0.3 * spread * rng.normal(size=(n_labels, n_labels))
+        chains.append(ls.LinearChain(order, own[:, order], links))
+    return chains
+
+
+@pytest.mark.jit_only
+def test_the_tolerance_of_draws_is_met():
+    dist = ls.ChainMixture(chains_of(30, 5, 0.8, n_samples=10))
+    for tolerance in (0.05, 0.01, 0.004):
+        chosen = dist.with_engine(sampled_tolerance=tolerance)
+        frame = ls.confidence(chosen, bounds=True)
+        for name in ("SE", "CE", "GI", "CS"):
+            assert (frame[f"{name}_high"] - frame[f"{name}_low"] <= tolerance + 1e-9).all(), name
+
+
+@pytest.mark.jit_only
+def test_threads_change_neither_the_choice_nor_a_bit(monkeypatch):
+    mixtures = [ls.ChainMixture(chains_of(n_labels, 3, 1.0)) for n_labels in (16, 24, 40)]
+    answers = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("LABELSURE_NUM_THREADS", threads)
+        profiles = [dist.profile() for dist in mixtures]
+        answers.append(
+            [
+                *(values for p in profiles for values in (p.method, p.entropy, p.log_collision)),
+                *(dist.marginals() for dist in mixtures),
+                *(ls.decide(dist, "f1") for dist in mixtures),
+                [dist.max_exact_labels for dist in mixtures],
+            ]
+        )
+    for one, other in zip(*answers, strict=True):
+        assert_array_equal(one, other)
+
+
+def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
+    assert _limits.EXACT_LABELS == 16
+    for n_labels in (16, 17):
+        dist = ls.ChainMixture(chains_of(n_labels, 2, 0.3))
+        assert set(dist.profile().method) == {"exact" if n_labels == 16 else "certified+sampled"}
+        assert set(dist.profile(engine="dense").method) == {"exact"}
+        marginals, exact = dist.marginals(), dist.with_engine(engine="dense").marginals()
+        assert np.array_equal(marginals, exact) == (n_labels == 16)
+        assert (dist.support() is None) == (n_labels == 16)
+    monkeypatch.setattr(_limits, "EXACT_LABELS", 17)
+    assert set(dist.profile().method) == {"exact"}
+    bounded = ls.ChainMixture(chains_of(12, 2, 0.3), max_exact_labels=11)
+    assert "exact" not in bounded.profile().method
+
+
+@pytest.mark.jit_only
+def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
+    """Flat probabilities: 256 labelsets have next to no mass. Sharp ones are searched as before."""
+    goals = np.array([0.0, 0.0, 0.0, 2.0, 0.0])
+    found = {}
+    for spread in (0.5, 4.0):
+        dist = ls.ChainMixture(chains_of(27, 5, spread))
+        for small in (0.0, 0.002, 0.02):
+            found[spread, small] = dist._beyond_dense.search(np.arange(3), goals, 256, small)
+    assert (found[0.5, 0.0].seen.totals() < 0.01).all()
+    for small in (0.002, 0.02):
+        bound = found[0.5, small].largest_unseen
+        assert ((bound <= small) & (bound > small / 16)).all()
+        assert_array_equal(found[4.0, small].seen.weights, found[4.0, 0.0].seen.weights)
+
+
+@pytest.mark.jit_only
+def test_labelsets_of_large_odds_are_found_with_their_probabilities():
+    """Sixty labels of odds e**200 or e**-200, and one in doubt: their product is no number."""
+    base = np.where(np.arange(61) % 3 == 0, -200.0, 200.0)[np.newaxis]
+    base[0, 60] = 1.0
+    chain = ls.LinearChain(np.arange(61), base, np.zeros((61, 61)))
+    best = ls.ChainMixture([chain], engine="certified").top(2)
+    p = 1 / (1 + np.exp(-1.0))
+    np.testing.assert_allclose(best.probabilities, [[p, 1 - p]], rtol=1e-12)
+    assert_array_equal(best.labelsets[0, 0], base[0] > 0)

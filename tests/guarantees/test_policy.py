@@ -1,0 +1,307 @@
+"""`AcceptPolicy`: p-values and families against loops, and the object itself."""
+
+import warnings
+
+import numpy as np
+import oracles_estimation as oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import labelsure as ls
+from labelsure.errors import InputError, UnknownNameError
+from labelsure.guarantees._families import FAMILIES
+from labelsure.guarantees._policy import AcceptPolicy, TargetWarning
+
+
+@given(st.lists(st.sampled_from([0.001, 0.02, 0.5]), min_size=100, max_size=100))
+def test_sequences_are_those_of_the_loop(p_values):
+    family = FAMILIES["sequences"]
+    grid = family.grid()
+    starts = family.entries(grid, 0.8).tolist()
+    expected = oracles.sequences(p_values, starts, 0.05)
+    assert family.passed(lambda i: p_values[i], grid, 0.8, 0.05).tolist() == expected
+
+
+def test_grids_are_fixed():
+    assert FAMILIES["bonferroni"].grid().tolist() == [round(k / 20, 12) for k in range(20)]
+    assert FAMILIES["sequences"].grid().tolist() == [round(k / 100, 12) for k in range(100)]
+    starts = FAMILIES["sequences"].grid()[FAMILIES["sequences"].entries(np.arange(100) / 100, 0.8)]
+    assert starts.tolist() == [0.8, 0.85]
+
+
+@pytest.fixture(scope="module")
+def scored():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(size=3000)
+    return score, (rng.uniform(size=3000) < score).astype(float)
+
+
+@pytest.mark.parametrize("family", ["sequences", "bonferroni"])
+def test_accepts_from_the_threshold_on(scored, family):
+    score, accuracy = scored
+    policy = AcceptPolicy(0.8, outcome="binary", family=family).fit(score, accuracy)
+    assert policy.reached_
+    accepted = policy.accept(score)
+    np.testing.assert_array_equal(accepted, score >= policy.threshold_)
+    assert policy.coverage_ == accepted.mean()
+    assert accuracy[accepted].mean() > 0.8
+    assert policy.accept([policy.threshold_]).all()
+    assert "keeps" in policy.message_
+
+
+def test_a_target_below_the_overall_mean_accepts_everything(scored):
+    score, accuracy = scored
+    policy = AcceptPolicy(0.4, outcome="binary").fit(score, accuracy)
+    assert policy.threshold_ == 0
+    assert policy.coverage_ == 1
+
+
+def test_binary_needs_fewer_instances_than_bounded(scored):
+    score, accuracy = scored
+    binary, bounded = (
+        AcceptPolicy(0.8, outcome=outcome).fit(score, accuracy) for outcome in ("binary", "bounded")
+    )
+    assert binary.coverage_ >= bounded.coverage_
+
+
+def test_says_that_more_instances_would_help():
+    rng = np.random.default_rng(0)
+    score = np.full(60, 0.97)
+    with pytest.warns(
+        TargetWarning, match=r"Cannot show a mean accuracy of 0.9.*of 0.940, too close.*Label more"
+    ):
+        policy = AcceptPolicy(0.9).fit(score, rng.permutation(np.repeat([1.0, 0.88], 30)))
+    assert not policy.reached_
+    assert policy.coverage_ == 0
+    assert not policy.accept([1.0]).any()
+    # With more of the same kind it does pass.
+    again = rng.choice([1.0, 0.88], size=1000)
+    assert AcceptPolicy(0.9).fit(np.full(1000, 0.97), again).reached_
+
+
+def test_says_when_no_number_of_instances_would_do():
+    with pytest.warns(TargetWarning, match=r"more would not help: where.*at most 0.500"):
+        AcceptPolicy(0.9).fit(np.linspace(0, 0.99, 100), np.full(100, 0.5))
+
+
+def test_says_when_too_few_have_such_scores():
+    with pytest.warns(TargetWarning, match=r"fewer than 10 of them have scores near 0.9 or above"):
+        AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
+
+
+def test_table_of_targets_against_coverage(scored):
+    policy = AcceptPolicy(0.8, outcome="binary").fit(*scored)
+    table = policy.table()
+    assert (np.diff(table["coverage"]) <= 1e-12).all()
+    mine = table.set_index("target").loc[0.8]
+    assert mine["threshold"] == policy.threshold_
+    assert mine["coverage"] == policy.coverage_
+    assert policy.table([0.7])["target"].tolist() == [0.7]
+    alone = AcceptPolicy(0.7, outcome="binary").fit(*scored)
+    assert policy.table([0.7])["threshold"].item() == alone.threshold_
+
+
+@pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
+@pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"coverage": 0.3}])
+@pytest.mark.parametrize("groups", [None, np.arange(3000) % 2])
+@pytest.mark.parametrize("grid", [[0.2, 0.7, 0.9], np.array([0.2, 0.7, 0.9])])
+def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
+    policy = AcceptPolicy(**settings, outcome="binary", grid=grid).fit(*scored, groups)
+    policy.save(tmp_path / "policy.labelsure")
+    loaded = ls.load(tmp_path / "policy.labelsure")
+    for name, value in policy.get_params().items():
+        np.testing.assert_array_equal(loaded.get_params()[name], value)
+    for name in ("threshold_", "coverage_", "message_"):
+        assert getattr(loaded, name) == getattr(policy, name)
+    assert loaded.table().equals(policy.table())
+    np.testing.assert_array_equal(
+        loaded.accept(scored[0], groups), policy.accept(scored[0], groups)
+    )
+
+
+def test_is_a_scikit_learn_object(scored):
+    policy = AcceptPolicy(0.7, 0.99)
+    assert clone(policy).get_params() == policy.get_params()
+    with pytest.raises(NotFittedError):
+        policy.accept([0.5])
+
+
+def test_messages(scored):
+    def fails(message, error=InputError):
+        return pytest.raises(error, match=message)
+
+    score, accuracy = scored
+    for target, level, name, value in ((90, 0.9, "target", 90), (0.9, 1.0, "level", 1.0)):
+        with fails(f"`{name}` must be a number between 0 and 1, both excluded, got {value}"):
+            AcceptPolicy(target, level).fit(score, accuracy)
+    for coverage in (0, 1.5, "all"):
+        with fails(f"`coverage` must be a number above 0 and at most 1, got {coverage!r}"):
+            AcceptPolicy(coverage=coverage).fit(score, accuracy)
+    with fails("`target` or `coverage` must be given, and not both, got target=None and cov"):
+        AcceptPolicy().fit(score, accuracy)
+    with fails("not both, got target=0.9 and coverage=0.5"):
+        AcceptPolicy(0.9, coverage=0.5).fit(score, accuracy)
+    with fails("A coverage needs at least one labelled instance, got none."):
+        AcceptPolicy(coverage=0.5).fit([], [])
+    with fails("Unknown outcome 'binnary'. Did you mean 'binary'", UnknownNameError):
+        AcceptPolicy(0.9, outcome="binnary").fit(score, accuracy)
+    with fails("Unknown family 'holm'", UnknownNameError):
+        AcceptPolicy(0.9, family="holm").fit(score, accuracy)
+    with fails("`accuracy` must be 0 or 1 for outcome='binary', got 0.5"):
+        AcceptPolicy(0.9, outcome="binary").fit([0.5], [0.5])
+    with fails("`grid` must be a list of finite thresholds"):
+        AcceptPolicy(0.9, grid=[np.inf]).fit(score, accuracy)
+    policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
+    with fails("`target` must be a number between 0 and 1, both excluded, got 1.5"):
+        policy.table([1.5])
+    with fails("`groups` must be given to `accept` just as to `fit`, got some here and none there"):
+        policy.accept([0.5], ["a"])
+    with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
+        AcceptPolicy(0.8).fit(score, accuracy, ["a"])
+    grouped = AcceptPolicy(coverage=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
+    with fails("got none here and some there"):
+        grouped.accept([0.5])
+    with fails("must be among those that the policy was fitted to, got 'c'. It knows 'a', 'b'."):
+        grouped.accept([0.5], ["c"])
+
+
+@pytest.mark.parametrize("outcome", ["binary", "bounded"])
+def test_a_coverage_refers_the_least_certain(scored, outcome):
+    score, accuracy = scored
+    policy = AcceptPolicy(coverage=0.8, outcome=outcome).fit(score, accuracy)
+    accepted = policy.accept(score)
+    assert accepted.sum() == 2400
+    assert score[accepted].min() == policy.threshold_ > score[~accepted].max()
+    assert policy.coverage_ == 0.8
+    assert policy.reached_
+    mean = accuracy[accepted].mean()
+    assert mean - 0.03 < policy.bound_ < mean
+    assert policy.message_ == str(policy)
+    assert (
+        f"keeps 80.0% of the predictions, and their mean accuracy is at least {policy.bound_:.3f}"
+        in str(policy)
+    )
+
+
+def test_the_instance_that_sets_the_threshold_is_not_tested():
+    score, accuracy = np.array([0.9, 0.8, 0.7, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])
+    policy = AcceptPolicy(coverage=0.75, outcome="binary").fit(score, accuracy)
+    assert policy.threshold_ == 0.7
+    assert policy.bound_ == pytest.approx(oracles.binomial_bound(2, 2, 0.05))
+
+
+@given(st.lists(st.sampled_from([0.1, 0.4, 0.4, 0.9]), min_size=1, max_size=30), st.floats(0.05, 1))
+def test_a_coverage_is_undercut_by_ties_alone(scores, coverage):
+    policy = AcceptPolicy(coverage=coverage).fit(scores, np.ones(len(scores)))
+    ranked = sorted(scores, reverse=True)
+    n = next(k for k in range(1, len(scores) + 1) if k >= coverage * len(scores))
+    last = ranked[n - 1]
+    is_tied = scores.count(last) > 1 and last < ranked[0]
+    accepted = [s > last if is_tied else s >= last for s in scores]
+    assert policy.accept(scores).tolist() == accepted
+    assert policy.coverage_ == sum(accepted) / len(scores)
+    assert ("are referred" in str(policy)) == is_tied
+
+
+def test_the_bound_of_a_coverage_holds_with_ties():
+    """Two scores, the higher one less accurate: which is the threshold is a matter of chance."""
+    rng, n, n_repeats = np.random.default_rng(0), 500, 4000
+    is_high = rng.random((n_repeats, n)) < 0.5
+    accuracy = (rng.random((n_repeats, n)) < np.where(is_high, 0.02, 0.98)).astype(float)
+    missed = 0
+    for high, values in zip(is_high, accuracy, strict=True):
+        policy = AcceptPolicy(coverage=0.5, outcome="binary").fit(high * 1.0, values)
+        accepted = policy.accept([0.0, 1.0])
+        missed += policy.bound_ > np.array([0.98, 0.02])[accepted].mean()
+    assert missed <= 243  # more than 5 % of 4,000 with a chance of one in a thousand
+
+
+def test_a_table_of_coverages(scored):
+    policy = AcceptPolicy(coverage=0.25, outcome="binary").fit(*scored)
+    table = policy.table()
+    assert "target" not in table
+    assert table["coverage"].tolist() == pytest.approx([0.1, 0.2, 0.25, *np.arange(3, 11) / 10])
+    assert (np.diff(table["bound"]) < 0).all()
+    mine = table.iloc[2]
+    assert (mine["threshold"], mine["bound"]) == (policy.threshold_, policy.bound_)
+
+
+def test_each_group_has_the_policy_of_its_own_instances(scored):
+    score, accuracy = scored
+    groups = np.where(np.arange(3000) % 3 == 0, "small", "large")
+    policy = AcceptPolicy(0.7, outcome="binary").fit(score, accuracy, groups)
+    accepted = policy.accept(score, groups)
+    n_accepted = 0
+    for name in ("small", "large"):
+        mine = groups == name
+        alone = AcceptPolicy(0.7, outcome="binary").fit(score[mine], accuracy[mine])
+        assert policy.threshold_[name] == alone.threshold_
+        assert policy.bound_[name] == 0.7
+        np.testing.assert_array_equal(accepted[mine], alone.accept(score[mine]))
+        assert f"Group {name!r}: {alone.message_}" in str(policy)
+        n_accepted += alone.accept(score[mine]).sum()
+        table = policy.table([0.6, 0.7])
+        mine = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
+        assert mine.equals(alone.table([0.6, 0.7]))
+    assert policy.coverage_ == pytest.approx(n_accepted / 3000)
+    assert policy.reached_
+
+
+def test_a_group_more_leaves_the_others_as_they_are():
+    """With accuracies that are tested one after the other, whose order matters."""
+    rng = np.random.default_rng(0)
+    score = rng.uniform(size=900)
+    accuracy = np.clip(score + rng.normal(0, 0.1, size=900), 0, 1)
+    groups = np.array(["a", "b", "c"])[np.arange(900) % 3]
+    everything = AcceptPolicy(coverage=0.5).fit(score, accuracy, groups)
+    some = groups != "c"
+    without = AcceptPolicy(coverage=0.5).fit(score[some], accuracy[some], groups[some])
+    for name in ("a", "b"):
+        assert everything.threshold_[name] == without.threshold_[name]
+        assert everything.bound_[name] == without.bound_[name]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_a_missing_group_is_no_group(missing):
+    groups = np.array(["a", missing, "b"], dtype=object)
+    with pytest.raises(InputError, match="must name the group of each instance, got none in row 1"):
+        AcceptPolicy(coverage=0.5).fit([0.1, 0.2, 0.3], [1, 1, 1], groups)
+    dist = ls.IndependentLabels([[0.2]] * 3)
+    with pytest.raises(InputError, match=r"`slope_groups` must name the group .* row 1"):
+        ls.AccuracyEstimator().fit(dist, [[0], [1], [0]], slope_groups=groups)
+
+
+def test_a_message_in_other_words_is_loaded(scored, tmp_path):
+    """As a version has it that says the same in other words, or rounds another way."""
+    policy = AcceptPolicy(0.8, outcome="binary").fit(*scored)
+    policy.message_ = "In other words."
+    policy.bound_ += 1e-13
+    policy.save(tmp_path / "policy.labelsure")
+    assert str(ls.load(tmp_path / "policy.labelsure")) == "In other words."
+
+
+def test_one_group_that_fails_is_said(scored):
+    score, accuracy = scored
+    groups = np.where(np.arange(3000) < 20, "few", "many")
+    with pytest.warns(TargetWarning, match="Group 'few': Cannot show a mean accuracy of 0.8"):
+        policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy, groups)
+    assert not policy.reached_
+    assert not policy.accept(score[:20], groups[:20]).any()
+    assert policy.accept(score[20:], groups[20:]).any()
+
+
+def test_rows_sorted_by_score_are_shuffled():
+    # Betting on sorted accuracies would show anything (see the tests of means).
+    rng = np.random.default_rng(0)
+    n_reached = 0
+    for seed in range(20):
+        value = rng.beta(8, 2, size=400)
+        score = np.clip(value, 0.9, 1)  # a peek at the outcome, so that the order tells
+        order = np.argsort(-score)
+        with warnings.catch_warnings(action="ignore"):
+            policy = AcceptPolicy(0.8, grid=[0.0], random_state=seed)
+            n_reached += policy.fit(score[order], value[order]).reached_
+    assert n_reached <= 4

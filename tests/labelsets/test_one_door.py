@@ -1,0 +1,376 @@
+"""One door for labelsets: every form of Y gives the same answer in every function, or an error."""
+
+import inspect
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
+
+import labelsure as ls
+from labelsure.errors import LabelsureError
+from labelsure.guarantees._region_answers import RegionLabelsets
+
+N, NAMES = 60, ["c", "b", "a"]  # in another order than sorted, and with other frequencies
+INDEX = pd.Index([f"r{i}" for i in range(N)])
+_rng = np.random.default_rng(0)
+P = np.clip(_rng.beta(0.5, 0.5, (N, 3)) * [0.9, 0.6, 0.3], 0.02, 0.98)
+Y = (_rng.random((N, 3)) < P).astype(int)
+Y[0], Y[1] = [0, 0, 0], [1, 1, 1]
+PREDICTED = (P > 0.4).astype(int)
+X = np.column_stack([P, _rng.normal(size=N)])
+VOTES = (_rng.random((N, 9, 3)) < P[:, None]).astype(int)
+
+
+def list_names(rows):
+    return [[name for name, bit in zip(NAMES, row, strict=True) if bit] for row in rows]
+
+
+def frame_of(rows):
+    return pd.DataFrame(rows, INDEX, NAMES)
+
+
+def object_array(lists):
+    array = np.empty(len(lists), dtype=object)
+    array[:] = lists
+    return array
+
+
+SHUFFLED = np.random.default_rng(1).permutation(N)
+POSITIONS = {
+    "sparse": sp.csr_matrix,
+    "frame": frame_of,
+    "frame without an index": lambda Y: pd.DataFrame(Y, columns=NAMES),
+    "polars": lambda Y: pl.DataFrame(Y, schema=NAMES),
+}
+"""Forms whose columns are in the order of the predictions."""
+
+PERMUTED = {
+    "permuted frame": lambda Y: frame_of(Y)[["a", "c", "b"]],
+    "permuted polars": lambda Y: pl.DataFrame(Y, schema=NAMES)[["a", "c", "b"]],
+}
+"""Forms whose columns are in another order, which only names tell."""
+
+LISTED = {"lists of names": list_names, "object array": lambda Y: object_array(list_names(Y))}
+"""Forms in which each instance lists names."""
+
+SHUFFLED_ROWS = {"shuffled frame": lambda Y: frame_of(Y).iloc[SHUFFLED]}
+"""A form whose rows are in another order, which only the index tells."""
+
+
+def labelsets_of(holder, named=False):
+    """The labelsets of a data set, or of what was read, with the labels in the order of `NAMES`."""
+    rows = getattr(holder, "rows", getattr(holder, "Y", None))
+    rows = rows.toarray() if sp.issparse(rows) else rows
+    index = holder.index if named and holder.index is not None else INDEX
+    frame = pd.DataFrame(rows, index, holder.label_names or NAMES)
+    return frame.reindex(columns=NAMES, index=INDEX if index[0] in INDEX else None).to_numpy()
+
+
+def dist_of(named):
+    return ls.IndependentLabels(frame_of(P) if named else P)
+
+
+def features(named):
+    return pd.DataFrame(X, INDEX, list("uvwx")) if named else X
+
+
+def scores(named):
+    return frame_of(P) if named else P
+
+
+def fitted_marginals(model, named):
+    """The marginals of a fitted classifier with the columns in the order of `NAMES`."""
+    dist = model.predict_distribution(features(named))
+    if dist.label_names is None:
+        return dist.marginals()
+    return pd.DataFrame(dist.marginals(), columns=dist.label_names)[NAMES].to_numpy()
+
+
+def precomputed_marginals(named, model):
+    dist = model.predict_distribution(scores(named))
+    names = NAMES if dist.label_names is None else dist.label_names
+    return pd.DataFrame(dist.marginals(), columns=names)[NAMES].to_numpy()
+
+
+@cache
+def aware(named):
+    model = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), "f1", random_state=0, cv=2)
+    return model.fit(scores(named), frame_of(Y) if named else Y)
+
+
+@cache
+def estimator(named):
+    return ls.AccuracyEstimator("f1").fit(dist_of(named), Y)
+
+
+@cache
+def given_estimator(named):
+    return ls.AccuracyEstimator("f1").fit(dist_of(named), Y, PREDICTED)
+
+
+def answers(named):
+    return ls.PartialLabelsets(np.where(P > 0.3, PREDICTED, -1), *named_parts(named))
+
+
+def named_parts(named):
+    return (NAMES, INDEX) if named else (None, None)
+
+
+def table(named):
+    return ls.ScoreTable.from_distribution(dist_of(named), Y)
+
+
+def values_of(estimate):
+    return [estimate.mean, estimate.low, estimate.high]
+
+
+BESIDE = {
+    "accuracy": [
+        lambda Y, named: ls.accuracy(frame_of(PREDICTED) if named else PREDICTED, Y, "f1"),
+        lambda Y, named: np.sort(
+            ls.accuracy(Y, frame_of(PREDICTED) if named else PREDICTED, "f1")
+        ),  # the order is that of Y
+    ],
+    "expected_accuracy": lambda Y, named: ls.expected_accuracy(dist_of(named), Y, metric="f1"),
+    "precision_at_k": lambda Y, named: ls.precision_at_k(dist_of(named), Y, 2),
+    "suggest_floor": lambda Y, named: ls.suggest_floor(
+        ls.SparseIndependentLabels(
+            sp.csr_array(np.where(P > 0.2, P, 0)), label_names=named_parts(named)[0]
+        ).with_index(named_parts(named)[1]),
+        Y,
+    ),
+    "shift_test": lambda Y, named: ls.shift_test(dist_of(named), dist_of(named), Y_pred=Y).auc,
+    "AccuracyEstimator.fit": [
+        lambda Y, named: values_of(
+            ls.AccuracyEstimator("f1").fit(dist_of(named), Y).estimate(dist_of(named))
+        ),
+        lambda Y, named: values_of(
+            ls.AccuracyEstimator("f1")
+            .fit(dist_of(named), PREDICTED, Y)
+            .estimate(dist_of(named), Y, shift="ignore")
+        ),
+        lambda Y, named: values_of(
+            ls.AccuracyEstimator("f1")
+            .fit(dist_of(named), PREDICTED, Y_train=Y)
+            .estimate(dist_of(named), shift="ignore")
+        ),
+    ],
+    "FittedEstimator.estimate": [
+        lambda Y, named: values_of(
+            estimator(named).estimate(dist_of(named), Y_true=Y, rows=np.arange(N))
+        ),
+        lambda Y, named: values_of(
+            given_estimator(named).estimate(dist_of(named), Y, shift="ignore")
+        ),
+    ],
+    "FittedEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
+    "FittedEstimator.sum_up": lambda Y, named: (
+        given_estimator(named).sum_up(dist_of(named), Y).total
+    ),
+    "FittedEstimator.view": lambda Y, named: given_estimator(named).view(dist_of(named), Y).values,
+    "FittedEstimator.estimate_labels": lambda Y, named: (
+        given_estimator(named).estimate_labels(dist_of(named), Y).to_numpy()
+    ),
+    "ScoreTable.from_distribution": [
+        lambda Y, named: ls.ScoreTable.from_distribution(dist_of(named), Y).accuracy("f1", 1.0),
+        lambda Y, named: ls.ScoreTable.from_distribution(
+            dist_of(named), PREDICTED, Y, metrics=["f1"]
+        ).expected("f1", 1.0),
+    ],
+    "ScoreTable.with_best": lambda Y, named: (
+        table(named)
+        .with_best("f1", frame_of(PREDICTED) if named else PREDICTED, np.zeros(N), Y)
+        .best_accuracy("f1", 1.0)
+    ),
+    "ScoreTable.from_profile": lambda Y, named: ls.ScoreTable.from_profile(
+        dist_of(named).profile(), Y, frame_of(PREDICTED) if named else PREDICTED
+    ).accuracy("f1", 1.0),
+    "LabelThresholds.fit": lambda Y, named: (
+        ls.LabelThresholds("each").fit(dist_of(named), Y).thresholds_
+    ),
+    "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
+    "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
+    "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
+    "LabelsetDistribution.tempered_log_prob": lambda Y, named: dist_of(named).tempered_log_prob(Y)(
+        0.7
+    ),
+    "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).quantile_,
+    "RegionLabelsets.contains": lambda Y, named: (
+        ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)
+    ),
+    "PartialLabelsets.accuracy": lambda Y, named: answers(named).accuracy(Y, "hamming"),
+    "PartialLabelsets.agrees": lambda Y, named: answers(named).agrees(Y),
+    "PartialLabelsets.align": lambda Y, named: answers(named).align(Y),
+    "PartialLabelsets.compare": lambda Y, named: answers(named).compare(Y).to_numpy(),
+    "PartialLabelsets.counts": lambda Y, named: np.stack(answers(named).counts(Y)),
+    "Recalibration.fit": lambda Y, named: (
+        ls.LabelwiseCalibration(gate=False)
+        .fit(dist_of(named), Y)
+        .transform(dist_of(named))
+        .marginals()
+    ),
+    "Recalibration.fit_parts": lambda Y, named: (
+        ls.LabelwiseCalibration(gate=False)
+        .fit_parts([dist_of(named)], [Y])
+        .transform(dist_of(named))
+        .marginals()
+    ),
+    "PrecomputedProbabilities.fit": lambda Y, named: precomputed_marginals(
+        named, ls.PrecomputedProbabilities().fit(scores(named), Y)
+    ),
+    "AccuracyAwareClassifier.fit": lambda Y, named: (
+        ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), "f1", random_state=0, cv=2)
+        .fit(scores(named), Y)
+        .predict_accuracy(scores(named))
+    ),
+    "AccuracyAwareClassifier.score": lambda Y, named: aware(named).score(scores(named), Y),
+    "AccuracyAwareClassifier.estimate": lambda Y, named: values_of(
+        aware(named).estimate(scores(named), Y_true=Y, rows=np.arange(N))
+    ),
+    "AccuracyAwareClassifier.report": lambda Y, named: [
+        row["recall"] for row in report_labels(named, Y)
+    ],
+    # What a layer gains depends on the order of labels, and is kept where they are scrambled.
+    "DependenceLayer.fit": lambda Y, named: (
+        ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(scores(named), Y).dependence_.is_kept_
+    ),
+    "LabelsetPredictor.score": [
+        lambda Y, named: (
+            ls.PrecomputedProbabilities().fit(scores(named), PREDICTED).score(scores(named), Y)
+        ),
+        lambda Y, named: (
+            ls.BinaryRelevance()
+            .fit(features(named), frame_of(PREDICTED) if named else PREDICTED)
+            .score(features(named), Y)
+        ),
+    ],
+}
+"""Functions that hold labelsets beside predictions, which have names and an index, or neither."""
+
+
+def report_labels(named, Y):
+    page = aware(named).report(scores(named), Y)
+    return sorted(page.data["labels"]["rows"], key=lambda row: row["name"])
+
+
+ALONE = {
+    "LabelsetClassifier.fit": [
+        lambda Y, named, kind=kind: fitted_marginals(kind().fit(features(named), Y), named)
+        for kind in (ls.BinaryRelevance, ls.LabelPowerset)  # chains depend on the order of labels
+    ],
+    "ConditionalBernoulliMixture.fit": lambda Y, named: fitted_marginals(
+        ls.ConditionalBernoulliMixture(n_components=1, random_state=0).fit(features(named), Y),
+        named,
+    ),
+    "AccuracyAwareClassifier.fit": lambda Y, named: (
+        ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "f1", random_state=0, cv=2)
+        .fit(features(named), Y)
+        .predict_accuracy(features(named))
+    ),
+    "AccuracyAwareClassifier.fit of another library's model": lambda Y, named: (
+        ls.AccuracyAwareClassifier(
+            MultiOutputClassifier(LogisticRegression()), "f1", random_state=0, cv=2
+        )
+        .fit(features(named), Y)
+        .predict_accuracy(features(named))
+    ),
+    "DependenceLayer.fit": lambda Y, named: fitted_marginals(
+        ls.DependenceLayer(random_state=0).fit(features(named), Y).estimator_, named
+    ),
+    "Dataset.__init__": lambda Y, named: labelsets_of(ls.Dataset(features(named), Y)),
+    "read_labelsets": lambda Y, named: labelsets_of(ls.read_labelsets(Y, NAMES), named),
+}
+"""Functions that take the order of the labels from Y, whose names reach their answers."""
+
+EXEMPT = {
+    "Chain.link_logits": "a chain has no names: its arguments are arrays that a mixture checked",
+    "Chain.log_prob": "likewise",
+    "Chain.path_conditionals": "likewise",
+    "LinearChain.link_logits": "likewise",
+    "LinearChain.log_prob": "likewise",
+    "LabelsetClassifier.fit_checked": "takes what was checked",
+    "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
+    "LabelsetTable.from_samples": "likewise",
+    "PredictionColumns.fit": "does not look at y",
+    "TableColumns.fit": "does not look at y",
+}
+"""Public callables with an argument of this name that take no labelsets in every form."""
+
+ARGUMENTS = {"Y", "y", "Ys", "Y_true", "Y_pred", "Y_train", "Y_best", "samples", "labelsets"}
+
+
+def callables_with_labelsets():
+    """The qualified names of all public callables that have an argument for labelsets."""
+    found = set()
+    returned = [RegionLabelsets]
+    for public in [*(getattr(ls, name) for name in ls.__all__), *returned]:
+        members = [public]
+        if inspect.isclass(public):
+            is_routine = inspect.getmembers(public, inspect.isroutine)
+            members = [f for name, f in is_routine if name == "__init__" or name[0] != "_"]
+        for member in members:
+            if not (getattr(member, "__module__", None) or "").startswith("labelsure"):
+                continue
+            if ARGUMENTS & set(inspect.signature(member).parameters):
+                found.add(member.__qualname__)
+    return found
+
+
+def test_every_public_callable_that_takes_labelsets_is_held_to_the_law():
+    listed = {*BESIDE, *ALONE, *EXEMPT}
+    found = callables_with_labelsets()
+    assert not found - listed
+    hidden = {"AccuracyAwareClassifier.estimate"}  # which has Y_true in **settings
+    assert not {name for name in listed if " " not in name} - found - hidden
+    assert not set(EXEMPT) & {*BESIDE, *ALONE}
+
+
+def cases(functions):
+    return [
+        pytest.param(function, id=f"{name} {number}" if isinstance(several, list) else name)
+        for name, several in functions.items()
+        for number, function in enumerate(several if isinstance(several, list) else [several])
+    ]
+
+
+def ask(function, form, named):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(function(form(Y), named), dtype=float)
+
+
+def assert_same(found, expected, name):
+    assert np.shape(found) == np.shape(expected), name
+    assert np.allclose(found, expected, rtol=1e-6, atol=1e-9, equal_nan=True), name
+
+
+@pytest.mark.parametrize("function", cases(BESIDE))
+def test_labels_and_rows_go_by_name_where_the_predictions_have_names(function):
+    expected = ask(function, np.asarray, True)
+    for name, form in {**POSITIONS, **PERMUTED, **LISTED, **SHUFFLED_ROWS}.items():
+        assert_same(ask(function, form, True), expected, name)
+
+
+@pytest.mark.parametrize("function", cases(BESIDE))
+def test_names_that_are_listed_are_refused_where_the_predictions_have_none(function):
+    expected = ask(function, np.asarray, False)
+    for name, form in POSITIONS.items():
+        assert_same(ask(function, form, False), expected, name)
+    for form in LISTED.values():
+        with pytest.raises(LabelsureError, match=r"lists names, and .* has none"):
+            ask(function, form, False)
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("function", cases(ALONE))
+def test_names_reach_what_is_fitted(function, named):
+    expected = ask(function, np.asarray, named)
+    forms = {**POSITIONS, **PERMUTED, **LISTED, **(SHUFFLED_ROWS if named else {})}
+    for name, form in forms.items():
+        assert_same(ask(function, form, named), expected, name)

@@ -1,0 +1,201 @@
+"""`AccuracyAwareClassifier` with a recalibration: what it is fitted to, and what goes by it."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+
+import labelsure as ls
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(240, 20))
+Y = (X[:, :3] + X[:, 1:4] + RNG.normal(size=(240, 3)) > 0.5).astype(int)
+NEW = RNG.normal(size=(30, 20))
+METRIC, TARGET = "jaccard", 0.2
+LEARNER = LogisticRegression(C=1e4)  # with so many features, overconfident
+
+MODELS = {
+    "temperature": ls.BinaryRelevance(LEARNER),
+    "temperature of a trellis": ls.ClassifierTrellis(LEARNER, random_state=0),
+    "temperature of chains": ls.EnsembleOfClassifierChains(LEARNER, n_chains=2, random_state=0),
+    "labels": ls.BinaryRelevance(LEARNER),
+}
+OBJECTS = {
+    "temperature": ls.TemperatureScaling,
+    "labels": ls.LabelwiseCalibration,
+}
+
+
+def aware(kind, model=None, **settings):
+    settings = {"metric": METRIC, "random_state": 0, "recalibration": kind.split()[0], **settings}
+    return ls.AccuracyAwareClassifier(MODELS[kind] if model is None else model, **settings)
+
+
+def by_hand(kind):
+    return OBJECTS[kind.split()[0]]()
+
+
+def assert_same(model, dist, estimator, policy):
+    """Everything that the model says of new instances is what its parts say."""
+    found = model.predict_distribution(NEW)
+    assert_array_equal(found.marginals(), dist.marginals())
+    assert_array_equal(model.predict_proba(NEW), dist.marginals())
+    assert_array_equal(model.predict(NEW), dist.mode())
+    np.testing.assert_allclose(model.predict_accuracy(NEW), estimator.predict(dist), rtol=1e-12)
+    assert model.estimate(NEW).mean == pytest.approx(estimator.estimate(dist).mean, rel=1e-12)
+    assessed = model.assess(NEW)
+    expected = ls.expected_accuracy(dist, metric=METRIC)
+    np.testing.assert_allclose(assessed.expected, expected, rtol=1e-12)
+    assert_array_equal(assessed.distribution.marginals(), dist.marginals())
+    if policy is not None:
+        assert_array_equal(model.accept(NEW), policy.accept(estimator.predict(dist)))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_held_out_it_is_fitted_to_the_half_of_the_accuracy_estimator(kind):
+    inner = clone(MODELS[kind]).fit(X[:100], Y[:100])
+    model = aware(kind, FrozenEstimator(inner), target=TARGET).fit(X[100:], Y[100:])
+    assert model.guaranteed_
+    order = 100 + np.random.RandomState(0).permutation(140)
+    first, second = order[:70], order[70:]
+    recalibration = by_hand(kind).fit(inner.predict_distribution(X[first]), Y[first])
+    assert recalibration.is_kept_
+    assert str(model.recalibration_) == str(recalibration)
+    dists = [recalibration.transform(inner.predict_distribution(X[r])) for r in (first, second)]
+    estimator = ls.AccuracyEstimator(METRIC).fit(dists[0], Y[first])
+    realised = ls.accuracy(Y[second], dists[1].mode(), METRIC)
+    policy = ls.AcceptPolicy(TARGET).fit(estimator.predict(dists[1]), realised)
+    dist = recalibration.transform(inner.predict_distribution(NEW))
+    assert (dist.marginals() != inner.predict_distribution(NEW).marginals()).any()
+    assert_same(model, dist, estimator, policy)
+
+
+def test_the_truth_of_the_policys_half_has_no_part_in_it():
+    order = np.random.RandomState(0).permutation(240)
+    other = Y.copy()
+    other[order[48:96]] = 1 - other[order[48:96]]
+    models = [aware("temperature", coverage=0.5, cv=0.4).fit(X, truth) for truth in (Y, other)]
+    assert models[0].recalibration_.n_samples_ == 48
+    assert str(models[0].recalibration_) == str(models[1].recalibration_)
+    assert models[0].card_.n_for_policy == 48
+    without_policy = aware("temperature", cv=0.4).fit(X, Y)
+    assert without_policy.recalibration_.n_samples_ == 96
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_cross_fitted_it_is_fitted_to_the_distributions_of_all_folds(kind):
+    # How often labelsets occurred in the training part of each fold has its own tests.
+    model = aware(kind, cv=3, features="full").fit(X, Y)
+    assert not model.guaranteed_
+    dists, truths = [], []
+    for train, test in KFold(3, shuffle=True, random_state=0).split(X):
+        fitted = clone(MODELS[kind]).fit(X[train], Y[train])
+        dists.append(fitted.predict_distribution(X[test]))
+        truths.append(Y[test])
+    recalibration = by_hand(kind).fit_parts(dists, truths)
+    assert recalibration.is_kept_
+    assert str(model.recalibration_) == str(recalibration)
+    tables = [
+        ls.ScoreTable.from_distribution(recalibration.transform(dist), truth, metrics=[METRIC])
+        for dist, truth in zip(dists, truths, strict=True)
+    ]
+    estimator = ls.AccuracyEstimator(METRIC, "full").fit(ls.ScoreTable.concatenate(tables))
+    estimator.training_gain_ = model.accuracy_estimator_.training_gain_
+    fitted = clone(MODELS[kind]).fit(X, Y)
+    assert_same(model, recalibration.transform(fitted.predict_distribution(NEW)), estimator, None)
+
+
+def test_what_halves_of_folds_teach_is_of_recalibrated_distributions(monkeypatch):
+    from labelsure.model import _aware_classifier
+
+    seen = []
+
+    def note(estimator, table, found, level):
+        seen.append((table, found))
+        return estimator
+
+    monkeypatch.setattr(_aware_classifier, "add_training_gain", note)
+    for kind in (None, ls.TemperatureScaling(gate=False)):
+        aware("temperature", cv=3, recalibration=kind).fit(X, Y)
+    for part in ("by_whole", "by_half"):
+        before, after = (getattr(found, part).to_frame() for _, found in seen)
+        assert (before["top"] > after["top"]).mean() > 0.9  # all became less sure
+
+
+def test_best_decisions_are_of_the_recalibrated_distributions():
+    model = aware("temperature of chains", metric="f1", decision="best", cv=0.4).fit(X, Y)
+    assert model.recalibration_.is_kept_
+    dist = model.predict_distribution(NEW)
+    assert_array_equal(model.predict(NEW), ls.decide(dist, "f1"))
+    plain = model.estimator_.predict_distribution(NEW)
+    assert (ls.decide(dist, "f1") != ls.decide(plain, "f1")).any()
+    table = model.accuracy_estimator_
+    np.testing.assert_allclose(
+        model.predict_accuracy(NEW), table.predict(dist, ls.decide(dist, "f1"))
+    )
+
+
+def test_the_models_own_predictions_stay_its_own():
+    model = aware("labels", decision="predict", cv=0.4).fit(X, Y)
+    assert_array_equal(model.predict(NEW), model.estimator_.predict(NEW))
+
+
+def test_what_does_not_help_changes_nothing():
+    """A constant model that is right: nothing to learn."""
+    rng = np.random.default_rng(1)
+    P = rng.uniform(0.1, 0.9, size=(300, 3))
+    truth = (rng.random(P.shape) < P).astype(int)
+    settings = {"metric": METRIC, "random_state": 0}
+    inner = ls.PrecomputedProbabilities()
+    plain, gated = (
+        ls.AccuracyAwareClassifier(inner, recalibration=kind, **settings).fit(P, truth)
+        for kind in (None, "temperature")
+    )
+    assert plain.recalibration_ is None
+    assert plain.card_.recalibration is None
+    assert "recalibration" not in str(plain.card_)
+    assert not gated.recalibration_.is_kept_
+    assert_array_equal(plain.predict_accuracy(P), gated.predict_accuracy(P))
+
+
+def test_the_card_says_what_was_found():
+    model = aware("temperature", cv=0.4).fit(X, Y)
+    assert model.card_.recalibration == str(model.recalibration_)
+    assert "\nrecalibration: Temperature scaling, temperature " in str(model.card_)
+    assert model.card_.to_dict()["recalibration"] == str(model.recalibration_)
+
+
+def test_objects_are_cloned_and_their_parameters_can_be_set():
+    given = ls.TemperatureScaling(gate=False)
+    model = aware("temperature", recalibration=given, cv=0.4).fit(X, Y)
+    assert not hasattr(given, "temperature_")
+    assert model.recalibration_.gate is False
+    model.set_params(recalibration__gate=True).fit(X, Y)
+    assert model.recalibration_.gate is True
+
+
+def test_settings_that_are_none():
+    with pytest.raises(
+        ls.InputError,
+        match=r"Unknown recalibration 'temp'\. .*Known: temperature, labels",
+    ):
+        aware("temperature", recalibration="temp").fit(X, Y)
+    message = (
+        "`recalibration` must be None, one of the names 'temperature', 'labels', or an object "
+        "such as `TemperatureScaling(gate=False)`, got 3."
+    )
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        aware("temperature", recalibration=3).fit(X, Y)
+
+
+def test_a_recalibration_of_another_fit_has_no_part():
+    """The folds are asked anew, not through what an earlier fit has found."""
+    model = aware("temperature", cv=0.4, recalibration=ls.TemperatureScaling(gate=False)).fit(X, Y)
+    first = model.recalibration_.temperature_
+    assert first > 1.1
+    assert model.fit(X, Y).recalibration_.temperature_ == first

@@ -1,0 +1,143 @@
+"""What notebooks show: a sentence and a few rows, in which names are only text."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import labelsure as ls
+from labelsure._runtime.notebook import make_html
+from labelsure.study._plan import load_plan
+from labelsure.study._run import StudyRun
+
+NAMES = ["<b>cat</b>", "dog & co"]
+DIST = ls.IndependentLabels(np.full((30, 2), 0.8), NAMES)
+DATA = ls.Dataset(np.zeros((30, 1)), DIST.mode(), NAMES, name="<i>", source="a & b")
+
+
+class Reader(HTMLParser):
+    """Collects the text, and checks that every tag that opens is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text, self.n_rows = [], [], 0
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in ("p", "table", "thead", "tbody", "tr", "th", "td")
+        self.open.append(tag)
+        self.n_rows += tag == "tr"
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data.strip())
+
+
+def shown(thing):
+    reader = Reader()
+    reader.feed(thing._repr_html_())
+    assert reader.open == []
+    assert reader.n_rows <= 12
+    return " ".join(text for text in reader.text if text)
+
+
+def assessment(target=None):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    Y = pd.DataFrame((X + rng.normal(size=X.shape) > 0).astype(int), columns=NAMES)
+    model = ls.AccuracyAwareClassifier(
+        ls.BinaryRelevance(LogisticRegression()), "hamming", target=target, random_state=0
+    )
+    return model.fit(X, Y).assess(X)
+
+
+def study_run():
+    scores = ls.ScoreTable.from_distribution(DIST).to_frame()
+    return StudyRun(load_plan("quick"), "<folder>", scores, scores, {"cell": {}})
+
+
+THINGS = {
+    "distribution": (lambda: DIST, r"IndependentLabels: 30 instances, 2 labels \(<b>cat</b>, dog"),
+    "profile": (lambda: DIST.profile(), "Profile of 30 distributions. top runner_up"),
+    "labelsets": (
+        lambda: ls.NamedLabelsets(DIST.mode(), tuple(NAMES)),
+        "30 labelsets of 2 labels. <b>cat</b> dog & co 0 1 1 1 1 1 2",
+    ),
+    "labelsets without names": (
+        lambda: ls.NamedLabelsets(DIST.mode()[:1], None, pd.Index(["<p>"])),
+        "1 labelset of 2 labels. y0 y1 <p> 1 1",
+    ),
+    "partial labelsets": (
+        lambda: ls.PartialLabelsets(np.full((30, 2), [1, -1]), NAMES),
+        r"30 answers about 2 labels, 50.0% of the labels open. certain possible open 0 \(<b>cat<",
+    ),
+    "score table": (lambda: ls.ScoreTable.from_distribution(DIST), "A score table of 30 predict"),
+    "data set": (
+        lambda: DATA,
+        r"Data set '<i>' from a & b, with the labels <b>cat</b>, dog & co. n_samples",
+    ),
+    "estimate": (
+        lambda: ls.Estimate(0.8615, 0.8412, 0.883, 1000, 0.95, 0.1),
+        r"Mean accuracy 0.862, between 0.841 and 0.883 with probability 0.95 \(1,000 instances\).",
+    ),
+    "reliability": (
+        lambda: ls.reliability([0.25, 0.75], [0, 1]),
+        r"Expected calibration error 0.250 \(2 instances\). low high",
+    ),
+    "curve": (
+        lambda: ls.accept_curve(np.arange(40), np.ones(40)),
+        r"Area under the acceptance curve 1.000 \(40 instances\). threshold .* 0 39.000 1 .*"
+        " 39 0.000 40 1.000",
+    ),
+    "empty curve": (lambda: ls.accept_curve([], []), "An acceptance curve of no instances."),
+    "assessment": (
+        assessment,
+        r"200 predictions, mean estimated accuracy 0.7\d\d; no target or coverage was set. "
+        "Not tested for shift: .* predicted .*&?.*dog & co.*no target or coverage was set",
+    ),
+    "accepted": (
+        lambda: assessment(0.6),
+        r"mean estimated accuracy 0.7\d\d; \d+ accepted. Not tested",
+    ),
+    "study": (study_run, "Study 'quick' in <folder>: 30 predictions, 1 failed cell. n_labels"),
+}
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_a_sentence_and_a_few_rows(name):
+    make, expected = THINGS[name]
+    assert re.search(expected, shown(make()))
+
+
+def test_a_long_list_of_labels_is_counted():
+    dist = ls.IndependentLabels(np.full((1, 500), 0.5))
+    assert shown(dist) == "IndependentLabels: 1 instance, 500 labels."
+    named = ls.IndependentLabels(np.full((1, 500), 0.5), [f"t{j}" for j in range(500)])
+    assert (
+        shown(named)
+        == "IndependentLabels: 1 instance, 500 labels (t0, t1, t2, t3, t4 and 495 more)."
+    )
+
+
+def test_many_columns_are_not_all_shown():
+    text = make_html("Wide.", pd.DataFrame(np.zeros((1, 500))))
+    assert text.count("<td>") < 30
+
+
+def test_an_estimate_prints_as_a_sentence():
+    one = ls.Estimate(0.5, 0.0, 1.0, 1, 0.9, 0.0)
+    assert str(one) == (
+        "Mean accuracy 0.500, between 0.000 and 1.000 with probability 0.9 (1 instance)."
+    )
+
+
+def test_a_notebook_computes_nothing_of_a_distribution():
+    def fail(*_):
+        raise AssertionError
+
+    chain = ls.PrefixChain(range(3), fail, 5)
+    assert shown(ls.ChainMixture([chain])).startswith("ChainMixture: 5 instances, 3 labels")

@@ -1,0 +1,227 @@
+"""A Dask cluster for real: processes on the loopback device, workers that die and join."""
+
+import hashlib
+import re
+import threading
+
+import numpy as np
+import pytest
+from local_cluster import LocalCluster
+from scored_files import make_model, make_rows
+
+import labelsure as ls
+from labelsure._runtime import cluster as _cluster
+from labelsure._runtime.processes import TaskFailure
+from labelsure._runtime.task_pools import run_tasks
+from labelsure.study._plan import load_plan
+from labelsure.study._run import run_study
+from labelsure.tables.scoring._file_estimates import estimate_files
+from labelsure.tables.scoring._score_run import score_files
+from labelsure.tables.scoring._unit_scores import score_frame
+
+pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
+pytestmark = pytest.mark.jit_only
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with LocalCluster(tmp_path_factory.mktemp("cluster")) as running:
+        running.add_worker()
+        running.add_worker()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    make_model().save(folder / "model.labelsure")
+    make_rows(ROWS).to_csv(folder / "new.csv", index=False)
+    return folder
+
+
+def checksum(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, files):
+    states = []
+
+    def disturb(event):
+        states.append(event.state)
+        if len(states) == 4:
+            cluster.workers[0].kill()
+            threading.Thread(target=cluster.add_worker).start()
+
+    arguments = {"rows_per_unit": ROWS // 20, "id_column": "id", "audit": 7}
+    score = [files / "model.labelsure", files / "new.csv"]
+    run = score_files(
+        *score, files / "dask.csv", scheduler=cluster.address, progress=disturb, **arguments
+    )
+    assert (run.n_rows, run.n_units, states) == (ROWS, 20, ["done"] * 20)
+    for n_jobs in (1, 2):
+        score_files(*score, files / f"jobs{n_jobs}.csv", n_jobs=n_jobs, **arguments)
+    assert (
+        checksum(files / "dask.csv")
+        == checksum(files / "jobs1.csv")
+        == checksum(files / "jobs2.csv")
+    )
+
+
+@pytest.mark.slow
+def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
+    rows = make_rows(ROWS).astype(str)
+    rows.loc[57, "b"] = "soon"
+    rows.to_csv(files / "bad.csv", index=False)
+    arguments = [files / "model.labelsure", files / "bad.csv", files / "bad_scored.csv"]
+    with pytest.raises(ls.InputError, match=r"Row 57 of '.*bad.csv'.* 19 of 20 units are kept"):
+        score_files(*arguments, rows_per_unit=20, scheduler=cluster.address)
+    run = score_files(
+        *arguments, rows_per_unit=20, scheduler=cluster.address, bad_rows=files / "aside.jsonl"
+    )
+    assert (run.n_rows, run.n_bad, run.n_kept) == (ROWS - 1, 1, 19)
+
+
+@pytest.mark.slow
+def test_estimates_come_from_the_cluster(cluster, files):
+    arguments = [files / "model.labelsure", files / "new.csv"]
+    found = estimate_files(*arguments, scheduler=cluster.address, rows_per_unit=50)
+    assert found == estimate_files(*arguments, n_jobs=1, rows_per_unit=50)
+
+
+@pytest.mark.slow
+def test_a_study_has_the_same_scores(cluster, tmp_path):
+    plan = load_plan("quick").with_repeats(1)
+    run = run_study(plan, tmp_path / "dask", scheduler=cluster.address)
+    assert run.scores.equals(run_study(plan, tmp_path / "here", n_jobs=1).scores)
+
+
+def test_partitions_of_a_dask_dataframe(files):
+    import dask.dataframe as dd
+
+    rows = make_rows(60)
+    frames = dd.from_pandas(rows, npartitions=3)
+    path = files / "model.labelsure"
+    found = frames.map_partitions(score_frame, path, meta=score_frame(rows.head(2), path))
+    table = found.compute(scheduler="synchronous")
+    expected = score_frame(rows, path)
+    assert table["predicted"].tolist() == expected["predicted"].tolist()
+    np.testing.assert_allclose(table["estimated_accuracy"], expected["estimated_accuracy"])
+    assert table.index.equals(rows.index)
+
+
+@pytest.mark.slow
+def test_a_task_that_cannot_begin_is_a_failure(cluster):
+    """As in a worker that joins later without the package: the task is not to be unpickled."""
+    found = dict(run_tasks(len, [(Unknown(),), ([1],)], scheduler=cluster.address))
+    assert found[1] == 1
+    assert isinstance(found[0], TaskFailure)
+    assert re.fullmatch(
+        r"A worker could not begin a task \(.*\)\. Every worker needs labelsure and its "
+        r"dependencies in the versions that are installed here\. Run again: what is finished is "
+        r"kept\.",
+        found[0].message,
+    )
+
+
+@pytest.mark.slow
+def test_what_a_task_raises_is_raised_here(cluster):
+    with pytest.raises(ZeroDivisionError):
+        list(run_tasks(divmod, [(1, 0)], scheduler=cluster.address))
+
+
+@pytest.mark.slow
+def test_the_setting_of_the_scheduler_is_as_before(cluster):
+    from distributed import Client
+
+    def failures(dask_scheduler):
+        return dask_scheduler.allowed_failures
+
+    with Client(cluster.address, set_as_default=False) as client:
+        before = client.run_on_scheduler(failures)
+        assert before < _cluster.ALLOWED_FAILURES
+        during = [
+            client.run_on_scheduler(failures)
+            for _ in run_tasks(len, [([1],)], scheduler=cluster.address)
+        ]
+        assert during == [_cluster.ALLOWED_FAILURES]
+        assert client.run_on_scheduler(failures) == before
+
+
+def test_a_worker_that_joins_later_is_asked_for_its_versions():
+    with pytest.raises(_cluster.RaisedInTask) as caught:
+        _cluster.call_task({"numpy": "0.1"}, len, ([1],))
+    assert isinstance(caught.value.error, ls.InputError)
+    assert _cluster.call_task(_cluster._read_versions(), len, ([1],)) == 1
+
+
+class Unknown:
+    """What can be sent, and cannot be made of what was sent."""
+
+    def __reduce__(self):
+        return (int, ("not a number",))
+
+
+@pytest.mark.slow
+def test_a_worker_without_the_package(tmp_path):
+    with LocalCluster(tmp_path) as alone:
+        hidden = tmp_path / "hidden"
+        hidden.mkdir()
+        (hidden / "sitecustomize.py").write_text(
+            "import importlib.metadata as m\n"
+            "found = m.version\n"
+            "def version(name):\n"
+            "    if name == 'labelsure':\n"
+            "        raise m.PackageNotFoundError(name)\n"
+            "    return found(name)\n"
+            "m.version = version\n"
+        )
+        alone.add_worker({"PYTHONPATH": str(hidden)})
+        message = r"The worker 'tcp://\S+' must have labelsure \S+ as it is .*; it has none\. "
+        with pytest.raises(ls.InputError, match=message):
+            list(run_tasks(len, [([1],)], scheduler=alone.address))
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers(tmp_path, monkeypatch):
+    monkeypatch.setattr(_cluster, "WORKER_SECONDS", 1)
+    with LocalCluster(tmp_path) as empty:
+        message = (
+            f"The scheduler '{empty.address}' must have at least one worker, it has none for 1"
+        )
+        with pytest.raises(ls.InputError, match=re.escape(message)):
+            list(run_tasks(len, [([1],)], scheduler=empty.address))
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tls://127.0.0.1:9"])
+def test_a_scheduler_that_does_not_answer(address, monkeypatch):
+    monkeypatch.setattr(_cluster, "CONNECT_SECONDS", 1)
+    message = f"The scheduler {address!r} must answer within 1 seconds, it does not ("
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        list(run_tasks(len, [([1],)], scheduler=address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "tcp://", "tcp://x", "tcp://:1", "tcp://x:y", "tcp://x:99999", "http://x:1", ""],
+)
+def test_what_is_no_address_of_a_scheduler(address):
+    message = (
+        "The address of a scheduler must have the form tcp://HOST:PORT or tls://HOST:PORT, as "
+        f"`dask scheduler` prints it, e.g. 'tcp://10.0.0.1:8786', got {address!r}."
+    )
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        list(run_tasks(len, [([1],)], scheduler=address))
+
+
+@pytest.mark.parametrize("error", [AssertionError("no loop"), RuntimeError("no loop"), OSError()])
+def test_whatever_fails_in_connecting_is_one_sentence(error, monkeypatch):
+    import distributed
+
+    def fail(*arguments, **settings):
+        raise error
+
+    monkeypatch.setattr(distributed, "Client", fail)
+    with pytest.raises(ls.InputError, match=r"^The scheduler 'tcp://x:1' must answer within 10 s"):
+        list(run_tasks(len, [([1],)], scheduler="tcp://x:1"))

@@ -1,0 +1,71 @@
+"""`estimate_files`: the numbers of `estimate` for all rows at once, from units of any size."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scored_files import make_model, make_rows
+
+import labelsure as ls
+from labelsure.tables.scoring._file_estimates import estimate_files
+
+N_ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    make_model().save(folder / "model.labelsure")
+    make_rows(N_ROWS).to_csv(folder / "new.csv", index=False)
+    return folder
+
+
+@given(rows_per_unit=st.integers(1, 70), level=st.sampled_from([None, 0.5, 0.99]))
+def test_units_say_what_all_rows_say(folder, rows_per_unit, level):
+    files = [folder / "model.labelsure", folder / "new.csv"]
+    found = estimate_files(*files, rows_per_unit=rows_per_unit, level=level, n_jobs=1)
+    expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=level)
+    assert (found.n_samples, found.level) == (N_ROWS, level or 0.95)
+    for name in ("mean", "low", "high", "spread"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-12)
+
+
+def test_jobs_change_no_bit(folder):
+    files = [folder / "model.labelsure", folder / "new.csv"]
+    found = [estimate_files(*files, rows_per_unit=7, n_jobs=n_jobs) for n_jobs in (1, 2)]
+    assert found[0] == found[1]
+
+
+def test_the_metric_is_that_of_the_model(folder):
+    files = [folder / "model.labelsure", folder / "new.csv"]
+    assert estimate_files(*files, metric="jaccard") == estimate_files(*files)
+    message = "`metric` must be the one that the model was fitted for, 'jaccard', got 'micro-f1':"
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        estimate_files(*files, metric="micro-f1")
+
+
+def test_rows_that_cannot_be_used(folder):
+    rows = make_rows(9).astype(str)
+    rows.loc[5, "c"] = "soon"
+    rows.to_csv(folder / "bad.csv", index=False)
+    with pytest.raises(ls.InputError, match=re.escape("Row 5 of 'bad.csv' (rows count from 0)")):
+        estimate_files(folder / "model.labelsure", folder / "bad.csv", n_jobs=1)
+    (folder / "empty.csv").write_text("a,b,c,d\n")
+    message = "The input must have at least one row to estimate from, it has none."
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        estimate_files(folder / "model.labelsure", folder / "empty.csv", n_jobs=1)
+
+
+def test_progress_counts_rows(folder):
+    events = []
+    estimate_files(
+        folder / "model.labelsure",
+        folder / "new.csv",
+        rows_per_unit=25,
+        n_jobs=1,
+        progress=events.append,
+    )
+    assert [event.n_rows for event in events] == [25, 25, 10]
+    assert [event.n_finished for event in events] == [25, 50, 60]
+    assert {(event.state, event.n_total) for event in events} == {("done", 60)}

@@ -1,0 +1,124 @@
+"""The page of a saved model and of rows in files, and the command that writes it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import labelsure as ls
+from labelsure.cli._app import main
+from labelsure.errors import InputError
+from labelsure.tables.scoring._file_reports import report_files
+
+NAMES = ["storm", "wet", "hot"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a folder with a model, its input with ids, and the truth in another order."""
+    folder = tmp_path_factory.mktemp("reports")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(900, 3)), columns=["wind", "rain", "sun"])
+    Y = pd.DataFrame((X.to_numpy() + 0.5 * rng.normal(size=X.shape) > 0.3).astype(int), None, NAMES)
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), target=0.6, cv=0.5, random_state=0)
+    model.fit(X[:600], Y[:600]).save(folder / "weather.labelsure")
+    ids = pd.Index([f"d{i}" for i in range(300)], name="day")
+    X[600:].set_index(ids).to_csv(folder / "new.csv")
+    Y[600:].set_index(ids).sample(frac=1, random_state=1).to_csv(folder / "truth.csv")
+    names = Y[600:].apply(lambda row: ";".join(n for n in NAMES if row[n]), axis=1).to_numpy()
+    pd.DataFrame({"day": ids, "tags": names}).to_csv(folder / "tags.csv", index=False)
+    return folder, model, X[600:], Y[600:]
+
+
+def test_rows_of_files_give_the_page_of_the_model(made):
+    folder, model, X, _ = made
+    whole = model.report(X.set_index(pd.Index([f"d{i}" for i in range(300)])), title="t").data
+    for rows in (64, 2048):
+        found = report_files(
+            folder / "weather.labelsure",
+            folder / "new.csv",
+            id_column="day",
+            title="t",
+            rows_per_unit=rows,
+        ).data
+        for key in ("acceptance", "labels", "tiles", "title"):
+            assert found[key] == whole[key], key
+        assert {entry["id"] for entry in found["explorer"]["instances"]} == {
+            entry["id"] for entry in whole["explorer"]["instances"]
+        }
+    assert not found["batch"]["has_truth"]
+
+
+@pytest.mark.parametrize(
+    ("truth", "settings"),
+    [("truth.csv", {}), ("tags.csv", {"label_column": "tags", "sep": ";"})],
+)
+def test_the_truth_is_joined_by_id(made, truth, settings):
+    folder, model, X, Y = made
+    found = report_files(
+        folder / "weather.labelsure",
+        folder / "new.csv",
+        truth=folder / truth,
+        id_column="day",
+        **settings,
+    ).data
+    accuracy = ls.accuracy(Y.to_numpy(), model.predict(X), "jaccard").mean()
+    shown = found["acceptance"]["accuracy"]["jaccard"]["values"][0]
+    assert shown == pytest.approx(accuracy, abs=6e-5)
+    assert found["title"] == "weather: new.csv"
+    predicted = dict(zip([f"d{i}" for i in range(300)], model.predict(X), strict=True))
+    for entry in found["explorer"]["instances"][:20]:
+        assert entry["predicted"] == np.flatnonzero(predicted[entry["id"]]).tolist()
+
+
+def test_a_truth_without_ids_goes_by_position(made, tmp_path):
+    folder, model, X, Y = made
+    Y.to_csv(tmp_path / "truth.csv", index=False)
+    X.to_csv(tmp_path / "new.csv", index=False)
+    found = report_files(
+        folder / "weather.labelsure", tmp_path / "new.csv", truth=tmp_path / "truth.csv"
+    ).data
+    accuracy = ls.accuracy(Y.to_numpy(), model.predict(X), "jaccard").mean()
+    shown = found["acceptance"]["accuracy"]["jaccard"]["values"][0]
+    assert shown == pytest.approx(accuracy, abs=6e-5)
+
+
+def test_a_truth_of_several_inputs_is_refused(made):
+    folder = made[0]
+    inputs = [folder / "new.csv", folder / "new.csv"]
+    with pytest.raises(InputError, match=r"The truth belongs to one input, got 2\. Join the inp"):
+        report_files(folder / "weather.labelsure", inputs, truth=folder / "truth.csv")
+
+
+def test_the_command_writes_a_page(made, tmp_path, capsys):
+    folder = made[0]
+    model, out = str(folder / "weather.labelsure"), tmp_path / "page.html"
+    assert main(["report", model, "--out", str(out)]) == 0
+    assert "A model of 3 labels." in out.read_text("utf-8")
+    words = [str(folder / "new.csv"), "--id", "day", "--truth", str(folder / "truth.csv")]
+    assert (
+        main(["report", model, *words, "--title", "Of a week", "--out", str(out), "--overwrite"])
+        == 0
+    )
+    text = out.read_text("utf-8")
+    assert "<title>Of a week</title>" in text
+    assert "by the truth" in text
+    first, shift, second = capsys.readouterr().out.splitlines()
+    assert first == second == f"Report {out}"
+    assert shift.startswith("No sign that the batch differs")
+
+
+def test_the_command_takes_a_folder_for_a_study(tmp_path, capsys, monkeypatch):
+    asked = []
+
+    def make(folder):
+        asked.append(folder)
+        return ls.report.Page("model", {})
+
+    monkeypatch.setattr("labelsure.study.paper.make_study_page", make)
+    monkeypatch.setattr(
+        "labelsure.study.report.Page.save", lambda page, path: path.write_text("a page")
+    )
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "x.html")]) == 0
+    assert asked == [tmp_path]
+    assert main(["report", str(tmp_path), "new.csv"]) == 2
+    assert "is taken for a study, which has no input and no truth" in capsys.readouterr().err

@@ -1,0 +1,542 @@
+"""`score_files`: what is in the output, and what happens when a run does not go as it should."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scored_files import COLUMNS as INPUTS
+from scored_files import LABELS, make_model, make_rows
+
+import labelsure as ls
+from labelsure.distributions._instance_table import COLUMNS as TABLE_COLUMNS
+from labelsure.tables.file_models._training import train_model
+from labelsure.tables.scoring import _score_run as score_run
+from labelsure.tables.scoring import _unit_scores as unit_scores
+from labelsure.tables.scoring._part_formats import FORMATS
+from labelsure.tables.scoring._score_run import score_files
+from labelsure.tables.scoring._unit_scores import IDENTITY, score_frame
+from labelsure.tables.table_files._units import list_units
+
+PAGE = Path(__file__).parents[2] / "docs" / "scoring.md"
+N_ROWS = 100
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.labelsure"
+    make_model().save(path)
+    return path
+
+
+@pytest.fixture
+def new(tmp_path):
+    path = tmp_path / "new.csv"
+    make_rows(N_ROWS).to_csv(path, index=False)
+    return path
+
+
+def score(model_file, inputs, out, **settings):
+    return score_files(model_file, inputs, out, **{"n_jobs": 1, "rows_per_unit": 30, **settings})
+
+
+def read(path):
+    if path.suffix == ".jsonl":
+        return pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
+    if path.suffix in (".csv", ".tsv"):
+        sep = "\t" if path.suffix == ".tsv" else ","
+        return pd.read_csv(path, sep=sep, keep_default_na=False)
+    return pd.read_parquet(path)
+
+
+def as_sets(names):
+    texts = [name.split(";") if isinstance(name, str) else name for name in names]
+    return [tuple(name for name in some if name) for some in texts]
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS, ""])
+def test_the_output_is_the_assessment(model_file, new, tmp_path, suffix):
+    out = tmp_path / f"out{suffix}"
+    run = score(model_file, new, out, id_column="id")
+    table = read(out)
+    expected = make_model().assess(make_rows(N_ROWS).drop(columns="id")).to_frame()
+    assert list(table) == ["id", "file", "row", *expected]
+    assert table["id"].tolist() == [f"r{i}" for i in range(N_ROWS)]
+    assert table["row"].tolist() == list(range(N_ROWS))
+    assert set(table["file"]) == {str(new)}
+    assert as_sets(table["predicted"]) == expected["predicted"].tolist()
+    assert table["accept"].tolist() == expected["accept"].tolist()
+    for name in expected.select_dtypes("float"):
+        np.testing.assert_allclose(table[name], expected[name], rtol=1e-9)
+    assert (run.n_rows, run.n_units, run.n_kept, run.n_bad) == (N_ROWS, 4, 0, 0)
+    assert run.n_accepted == int(expected["accept"].sum())
+    assert run.mean_estimated == pytest.approx(expected["estimated_accuracy"].mean())
+    assert 0 < run.n_accepted < N_ROWS
+    left = [path.name for path in tmp_path.glob("[!.]*")]
+    assert sorted(left) == sorted(["new.csv", out.name])
+
+
+def test_a_folder_keeps_its_parts(model_file, new, tmp_path):
+    out = tmp_path / "parts"
+    score(model_file, new, f"{out}/")
+    assert sorted(path.name for path in out.glob("[!._]*")) == [
+        f"part-0000{i}.parquet" for i in range(4)
+    ]
+    assert [unit.n_rows for unit in list_units(out)] == [30, 30, 30, 10]
+    run = score(model_file, new, out)  # the same once more: all is there
+    assert (run.n_rows, run.n_kept) == (N_ROWS, 4)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"top": 1},
+        {"top": 0, "probabilities": False},
+        {"audit": 7, "seed": 3},
+        {"id_column": "id"},
+        {"open_cost": 0.2},
+    ],
+)
+def test_the_columns_are_those_on_the_page(model_file, new, tmp_path, settings):
+    score(model_file, new, tmp_path / "out.parquet", **settings)
+    section = PAGE.read_text("utf-8").partition("## Columns")[2].partition("## ")[0]
+    described = re.findall(r"^\| `([^`]+)` \| (.+) \|$", section, re.MULTILINE)
+    assert dict(described) == {**IDENTITY, **TABLE_COLUMNS}
+    top, labels = settings.get("top", 3), LABELS if settings.get("probabilities", True) else []
+    expected = []
+    for name in dict(described):
+        if name in ("top_{}", "top_{}_probability"):
+            continue
+        if name in ("certain", "possible"):  # of models that have a region
+            continue
+        if name in ("decided", "open") and "open_cost" not in settings:
+            continue
+        if name == "probability_{}":
+            for i in range(1, top + 1):
+                expected += [f"top_{i}", f"top_{i}_probability"]
+            expected += [name.format(label) for label in labels]
+        elif name not in ("id", "audit") or settings.get(f"{name}_column" * (name == "id") or name):
+            expected.append(name)
+    assert list(read(tmp_path / "out.parquet")) == expected
+
+
+def test_types_do_not_depend_on_the_values(model_file, tmp_path):
+    """A unit whose predictions are all empty, and a model without a target."""
+    make_model(None).save(tmp_path / "free.labelsure")
+    make_rows(3).assign(a=-9, b=-9, c=-9).to_parquet(tmp_path / "none.parquet")
+    run = score(tmp_path / "free.labelsure", tmp_path / "none.parquet", tmp_path / "out.parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(tmp_path / "out.parquet")
+    assert schema.field("predicted").type == pa.list_(pa.string())
+    assert schema.field("top_2").type == pa.list_(pa.string())
+    assert schema.field("accept").type == pa.bool_()
+    assert schema.field("row").type == pa.int64()
+    assert schema.field("top_1_probability").type == pa.float64()
+    assert schema.field("reason").type == pa.string()
+    assert read(tmp_path / "out.parquet")["accept"].isna().all()
+    assert run.n_accepted is None
+
+
+def test_whole_numbers_stay_identifiers_in_parquet(model_file, tmp_path):
+    make_rows(5).assign(id=range(5)).to_parquet(tmp_path / "new.parquet")
+    score(model_file, tmp_path / "new.parquet", tmp_path / "out.parquet", id_column="id")
+    assert read(tmp_path / "out.parquet")["id"].dtype == "int64"
+
+
+def test_jobs_change_no_bit(model_file, new, tmp_path):
+    for n_jobs in (1, 2):
+        score(model_file, new, tmp_path / f"out{n_jobs}.jsonl", n_jobs=n_jobs)
+    assert (tmp_path / "out1.jsonl").read_bytes() == (tmp_path / "out2.jsonl").read_bytes()
+
+
+def clear_models():
+    """Forget the models that this process has loaded."""
+    unit_scores._load.cache_clear()
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(n_units):
+    left = [n_units]
+
+    def progress(event):
+        left[0] -= event.state == "done"
+        if left[0] == 0:
+            raise Stop
+
+    return progress
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ""])
+def test_an_interrupted_run_goes_on(model_file, new, tmp_path, suffix):
+    whole, out = tmp_path / f"whole{suffix}", tmp_path / f"out{suffix}"
+    score(model_file, new, whole, audit=9)
+    with pytest.raises(Stop):
+        score(model_file, new, out, audit=9, progress=stop_after(2))
+    assert not out.is_file()
+    run = score(model_file, new, out, audit=9)
+    assert (run.n_kept, run.n_units, run.n_audited) == (2, 4, 9)
+    pd.testing.assert_frame_equal(read(out), read(whole))
+
+
+def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
+    out = tmp_path / "out"
+    score(model_file, new, out)
+    whole = (out / "part-00001.parquet").read_bytes()
+    (out / "part-00001.parquet").write_bytes(whole[:-5])
+    (out / "part-00002.parquet").unlink()
+    (out / "_notes" / "part-00003.json").write_text("{")
+    run = score(model_file, new, out)
+    assert run.n_kept == 1
+    assert (out / "part-00001.parquet").read_bytes() == whole
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.slow
+def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
+    rows = tmp_path / "many.csv"
+    make_rows(3000).to_csv(rows, index=False)
+    words = ["score", str(model_file), str(rows), "--rows-per-unit", "10", "--jobs", str(n_jobs)]
+    out = tmp_path / "out.csv"
+    process = subprocess.Popen([sys.executable, "-m", "labelsure", *words, "--out", str(out)])
+    notes = tmp_path / "out.csv.parts" / "_notes"
+    while len(list(notes.glob("part-*"))) < 5 and process.poll() is None:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    time.sleep(1)  # workers leave soon after
+    assert not out.exists()
+    n_finished = len(list(notes.glob("part-*")))
+    assert 5 <= n_finished < 300
+    run = score_files(model_file, rows, out, rows_per_unit=10, n_jobs=1)
+    assert run.n_kept == n_finished
+    score_files(model_file, rows, tmp_path / "whole.csv", rows_per_unit=10, n_jobs=1)
+    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert sorted(p.name for p in tmp_path.glob("[!.]*")) == ["many.csv", "out.csv", "whole.csv"]
+
+
+CHANGES = {
+    "settings (top was 3, is 1)": {"top": 1},
+    "settings (audit was None, is 5)": {"audit": 5},
+    "rows per unit": {"rows_per_unit": 31},
+}
+
+
+@pytest.mark.parametrize("words", CHANGES)
+def test_other_settings_are_not_mixed(model_file, new, tmp_path, words):
+    out = tmp_path / "out.csv"
+    with pytest.raises(Stop):
+        score(model_file, new, out, progress=stop_after(2))
+    message = (
+        f"The folder '{out}.parts' holds parts of another run: other {words}. Run the same command "
+        "as before to go on with it, choose another name for the output, or say `overwrite` to "
+        "begin again."
+    )
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        score(model_file, new, out, **CHANGES[words])
+    assert score(model_file, new, out, overwrite=True, **CHANGES[words]).n_kept == 0
+
+
+def test_another_model_and_changed_files_are_not_mixed(model_file, new, tmp_path):
+    out = tmp_path / "out.csv"
+    with pytest.raises(Stop):
+        score(model_file, new, out, progress=stop_after(1))
+    make_model(None).save(tmp_path / "other.labelsure")
+    with pytest.raises(ls.InputError, match=re.escape("another run: other model. Run")):
+        score(tmp_path / "other.labelsure", new, out)
+    os.utime(new, (1, 1))
+    message = "another run: other input files, their sizes or times. Run"
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        score(model_file, new, out)
+    (tmp_path / "out.csv.parts" / "_manifest.json").write_text("[]")
+    for overwrite in (False, True):  # without our mark it is somebody else's
+        with pytest.raises(ls.InputError, match="holds something else"):
+            score(model_file, new, out, overwrite=overwrite)
+
+
+def test_what_is_there_is_not_replaced(model_file, new, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    with pytest.raises(ls.InputError, match="exists already"):
+        score(model_file, new, out)
+    assert out.read_text() == "mine"
+    score(model_file, new, out, overwrite=True)
+    assert len(read(out)) == N_ROWS
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ls.InputError, match="exists already"):
+        score(model_file, new, tmp_path / "folder.csv", overwrite=True)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    with pytest.raises(ls.InputError, match="must be new or empty"):
+        score(model_file, new, tmp_path / "full", overwrite=True)
+
+
+def test_two_runs_do_not_share_a_folder(model_file, new, tmp_path):
+    out = tmp_path / "out.csv"
+
+    def start_another(event):
+        message = f"Another run (process {os.getpid()}) is at work in '{out}.parts'. Wait"
+        with pytest.raises(ls.InputError, match=re.escape(message)):
+            score(model_file, new, out)
+
+    score(model_file, new, out, progress=start_another)
+
+
+def test_an_audit_is_a_random_part_of_all_rows(model_file, new, tmp_path):
+    tables = {}
+    for seed in (0, 1):
+        out = tmp_path / f"out{seed}.parquet"
+        assert score(model_file, new, out, audit=17, seed=seed).n_audited == 17
+        tables[seed] = read(out)
+        assert tables[seed]["audit"].sum() == 17
+    assert tables[0]["audit"].tolist() != tables[1]["audit"].tolist()
+    everything = score(model_file, new, tmp_path / "all.parquet", audit=10**9)
+    assert everything.n_audited == N_ROWS
+    assert read(tmp_path / "all.parquet")["audit"].all()
+
+
+def test_all_rows_have_the_same_chance(new):
+    units = list_units(new, rows=30)
+    counts = np.zeros(N_ROWS)
+    for seed in range(2000):
+        chosen = score_run._choose_rows(units, 10, seed)
+        rows = [
+            unit.first_row + row for unit, some in zip(units, chosen, strict=True) for row in some
+        ]
+        assert len(set(rows)) == 10
+        counts[rows] += 1
+    # Each of 100 counts is binomial with mean 200 and standard deviation 13.4.
+    assert 140 < counts.min() < counts.max() < 260
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.5])
+def test_no_number_of_rows_for_an_audit(model_file, new, tmp_path, wrong):
+    message = f"`audit` must be a whole number of rows >= 1, got {wrong!r}."
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        score(model_file, new, tmp_path / "out.csv", audit=wrong)
+
+
+@pytest.fixture
+def spoiled(tmp_path):
+    rows = make_rows(N_ROWS).astype(str)
+    rows.loc[[41, 95], "b"] = "soon"
+    path = tmp_path / "spoiled.csv"
+    rows.to_csv(path, index=False)
+    return path
+
+
+def test_a_bad_row_is_named_and_loses_no_other(model_file, spoiled, tmp_path):
+    out = tmp_path / "out.csv"
+    message = (
+        rf"Row 41 of '{spoiled}' \(rows count from 0\) cannot be used: .*'soon'.* Or set such rows "
+        r"aside with `bad_rows`\. So it is with 1 other units\. 2 of 4 units are kept\."
+    )
+    with pytest.raises(ls.InputError, match=message):
+        score(model_file, spoiled, out)
+    run = score(model_file, spoiled, out, bad_rows=tmp_path / "bad.jsonl")
+    assert (run.n_rows, run.n_bad, run.n_kept) == (N_ROWS - 2, 2, 2)
+    assert read(out)["row"].tolist() == [i for i in range(N_ROWS) if i not in (41, 95)]
+    bad = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert [(row["file"], row["row"]) for row in bad] == [(str(spoiled), 41), (str(spoiled), 95)]
+    assert bad[0]["values"]["b"] == "soon"
+    assert bad[0]["values"]["id"] == "r41"
+    assert "soon" in bad[0]["reason"]
+
+
+def test_rows_that_were_set_aside_do_not_stay_so_unasked(model_file, spoiled, tmp_path):
+    out = tmp_path / "out"
+    score(model_file, spoiled, out, bad_rows=tmp_path / "bad.jsonl")
+    with pytest.raises(ls.InputError, match=r"Row 41 .* 2 of 4 units are kept"):
+        score(model_file, spoiled, out)
+
+
+def test_a_unit_of_bad_rows_alone(model_file, tmp_path):
+    rows = make_rows(60).astype(str)
+    rows.loc[:29, "b"] = "soon"
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    bad, out = tmp_path / "bad.jsonl", tmp_path / "out.csv"
+    run = score(model_file, tmp_path / "new.csv", out, bad_rows=bad)
+    assert (run.n_rows, run.n_bad) == (30, 30)
+    assert len(read(out)) == 30
+    rows.assign(b="soon").to_csv(tmp_path / "all.csv", index=False)
+    message = "The input must have at least one row that can be scored, none can."
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        score(
+            model_file, tmp_path / "all.csv", tmp_path / "none.csv", bad_rows=tmp_path / "b.jsonl"
+        )
+
+
+def test_wrong_names_and_inputs(model_file, new, tmp_path):
+    def refuse(message, inputs=new, out="out.csv", model=model_file, **settings):
+        with pytest.raises(ls.InputError, match=re.escape(message)):
+            score(model, inputs, tmp_path / out, **settings)
+        assert not (tmp_path / out).exists()
+
+    refuse("Unknown format of predictions '.xlsx'. Known: .csv,", out="out.xlsx")
+    refuse("must have a name that ends in .jsonl, got", bad_rows=tmp_path / "bad.csv")
+    refuse("There is no file", inputs=tmp_path / "none.csv")
+    refuse("There is no file", model=tmp_path / "none.labelsure")
+    refuse("`sep` must stand between names of labels", sep="x")
+    (tmp_path / "empty.csv").write_text("a,b,c,d\n")
+    refuse("The input must have at least one row to score, it has none.", tmp_path / "empty.csv")
+    make_rows(3).drop(columns="c").to_csv(tmp_path / "less.csv", index=False)
+    refuse("'c'", tmp_path / "less.csv")
+    ls.BinaryRelevance().fit([[0.0], [1.0]], [[0, 1], [1, 0]]).save(tmp_path / "plain.labelsure")
+    message = "'plain.labelsure' must be an AccuracyAwareClassifier, which knows how accurate its"
+    refuse(message, model=tmp_path / "plain.labelsure")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to(model_file, new, tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    with pytest.raises(ls.InputError, match="cannot be written to"):
+        score(model_file, new, tmp_path / "closed" / "out.csv")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
+    def write(self, frame, path):
+        with open("/dev/full", "w") as file:
+            file.write("x" * 10_000)
+
+    monkeypatch.setattr(type(FORMATS[".csv"]), "write", write)
+    message = rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.csv'\. 0 of 4 units"
+    with pytest.raises(ls.InputError, match=message):
+        score(model_file, new, tmp_path / "out.csv")
+
+
+def test_a_model_that_changes_during_a_run(new, tmp_path):
+    path = tmp_path / "model.labelsure"
+    make_model().save(path)
+
+    def change(event):
+        make_model(None).save(path)
+        clear_models()
+
+    message = "must be the same for all workers and stay as it is during a run"
+    with pytest.raises(ls.InputError, match=message):
+        score(path, new, tmp_path / "out.csv", progress=change)
+
+
+def test_what_a_model_raises_names_the_rows(model_file, new, tmp_path, monkeypatch):
+    def fail(self, X, k, shift):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(ls.AccuracyAwareClassifier, "assess", fail)
+    message = f"The model could not score rows 0 to 29 of '{new}' (RuntimeError: out of luck)."
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        score(model_file, new, tmp_path / "out.csv")
+
+
+def test_a_frame_is_scored_by_a_model_or_its_file(model_file):
+    rows = make_rows(5).set_index(pd.Index(list("vwxyz")))
+    found = score_frame(rows, model_file, id_column="id", top=1)
+    pd.testing.assert_frame_equal(found, score_frame(rows, make_model(), id_column="id", top=1))
+    assert list(found.index) == list("vwxyz")
+    assert list(found)[:2] == ["id", "predicted"]
+
+
+def test_a_trained_model_knows_its_columns_and_its_id(tmp_path):
+    words = np.array(["late parcel again", "refund the money please", "wrong bill sent"])
+    rows = pd.DataFrame(
+        {
+            "ticket": [f"t{i}" for i in range(120)],
+            "text": words[np.arange(120) % 3],
+            "channel": np.array(["mail", "phone"])[np.arange(120) % 2],
+            "late": (np.arange(120) % 3 == 0).astype(int),
+            "money": (np.arange(120) % 3 > 0).astype(int),
+        }
+    )
+    rows.to_csv(tmp_path / "train.csv", index=False)
+    model = train_model(
+        tmp_path / "train.csv", labels="late,money", id_column="ticket", classifier="br", cv=3
+    )
+    model.save(tmp_path / "model.labelsure")
+    shuffled = rows[["channel", "text", "ticket"]].assign(more=1)
+    shuffled.to_json(tmp_path / "new.jsonl", orient="records", lines=True)
+    score(tmp_path / "model.labelsure", tmp_path / "new.jsonl", tmp_path / "out.parquet")
+    table = read(tmp_path / "out.parquet")
+    assert table["id"].tolist() == rows["ticket"].tolist()
+    assert as_sets(table["predicted"]) == [
+        ("late",) if i % 3 == 0 else ("money",) for i in range(120)
+    ]
+
+
+def test_a_model_of_another_library_version_warns(model_file, new, tmp_path, monkeypatch):
+    monkeypatch.setattr("sklearn.__version__", "0.9")
+    clear_models()
+    with pytest.warns(UserWarning, match=r"was written with scikit-learn \S+, this is 0\.9"):
+        score(model_file, new, tmp_path / "out.csv")
+    clear_models()
+
+
+def test_labels_that_are_better_left_open(model_file, new, tmp_path):
+    score(model_file, new, tmp_path / "out.jsonl", open_cost=0.3)
+    table = read(tmp_path / "out.jsonl")
+    rows = pd.read_csv(new)
+    model = ls.load(model_file)
+    answers = model.assess(rows[INPUTS]).leave_open(0.3)
+    assert answers.is_open.any()
+    assert [tuple(names) for names in table["open"]] == answers.open
+    assert [tuple(names) for names in table["decided"]] == answers.certain
+
+
+FORMULAS = ["=1+1", "+1", "-cmd", "@SUM(A1)", "\t=1", "plain", "a=b", "'quoted"]
+
+
+@pytest.mark.parametrize("safe", [False, True])
+def test_texts_that_spreadsheets_take_for_formulas(model_file, tmp_path, safe):
+    rows = make_rows(len(FORMULAS)).assign(id=FORMULAS)
+    rows.to_parquet(tmp_path / "new.parquet")
+    out = tmp_path / "out.csv"
+    score(model_file, tmp_path / "new.parquet", out, id_column="id", spreadsheet_safe=safe)
+    found = read(out)
+    expected = [f"'{text}" for text in FORMULAS[:5]] if safe else FORMULAS[:5]
+    assert found["id"].tolist() == [*expected, *FORMULAS[5:]]
+    score(model_file, tmp_path / "new.parquet", tmp_path / "plain.csv", id_column="id")
+    pd.testing.assert_frame_equal(
+        found.drop(columns="id"), read(tmp_path / "plain.csv").drop(columns="id")
+    )
+
+
+def test_only_spreadsheets_need_that(model_file, new, tmp_path):
+    with pytest.raises(ls.InputError, match="for CSV"):
+        score(model_file, new, tmp_path / "out.parquet", spreadsheet_safe=True)
+
+
+@pytest.mark.xfail(strict=True, reason='The issue "Tables" rebuilds how rows are read.')
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "id,a,b,c,d\n1,0,0,0,0\n2,0,0\n3,0,0,0,0\n"),
+        ("t.jsonl", '{"a": 0, "b": 0, "c": 0, "d": 0}\n{"a": 0,\n'),
+    ],
+)
+def test_rows_that_cannot_be_parsed_are_set_aside(model_file, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    bad = tmp_path / "bad.jsonl"
+    run = score(model_file, tmp_path / name, tmp_path / "out.csv", bad_rows=bad)
+    assert run.n_bad == 1
+
+
+@pytest.mark.xfail(strict=True, reason='The issue "Tables" gives all commands one reader.')
+def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
+    path = tmp_path / "t.csv"
+    colours = ["none", "red"] * 30
+    rows = [f"{colour},{i % 2},{i % 3 % 2}" for i, colour in enumerate(colours)]
+    path.write_bytes("\n".join(["caf\u00e9,x,y", *rows]).encode("latin-1"))
+    data = ls.read_dataset(path, labels=["x", "y"])
+    model = train_model(path, labels="x,y", classifier="br")
+    assert set(data.X.iloc[:, 0]) == set(model.estimator_[0].convert(data.X)["caf\u00e9"])

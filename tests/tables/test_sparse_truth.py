@@ -1,0 +1,120 @@
+"""True labels of very many: rows of a matrix, names and numbers, joined with predictions."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import labelsure as ls
+from labelsure.tables.file_models._truth_tables import join_truth, names_in_truth, read_truth
+from labelsure.tables.table_files._units import read_table
+
+NAMES = ("ant", "bee", "cat", "dog")
+ROWS = [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]
+LISTS = [["dog", "bee"], [], ["ant"]]
+
+
+def read(frame, labels=NAMES, **settings):
+    found = read_truth(frame, "'t.jsonl'", labels=labels, n_labels=4, sparse=True, **settings)
+    assert isinstance(found.labelsets, sparse.csr_array)
+    assert found.labelsets.has_canonical_format
+    return found
+
+
+def save_matrix(tmp_path, rows):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(rows))
+    return read_table(tmp_path / "t.npz")
+
+
+def save_lines(tmp_path, lines):
+    path = tmp_path / "t.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    return read_table(path)
+
+
+def forms(tmp_path):
+    yield "matrix", save_matrix(tmp_path, np.array(ROWS, dtype=bool)), {}
+    yield "lists", save_lines(tmp_path, LISTS), {}
+    lines = [{"id": i, "tags": some, "note": "n"} for i, some in enumerate(LISTS)]
+    yield "a column", save_lines(tmp_path, lines), {"label_column": "tags", "id_column": "id"}
+    texts = pd.DataFrame({"tags": ["dog; bee", "", "ant"]})
+    yield "text", texts, {"sep": ";"}
+    yield (
+        "zeros and ones",
+        pd.DataFrame(ROWS, columns=list(NAMES))[["dog", "cat", "bee", "ant"]],
+        {},
+    )
+
+
+def test_every_form_says_the_same(tmp_path):
+    for form, frame, settings in forms(tmp_path):
+        found = read(frame, **settings)
+        assert found.labelsets.toarray().tolist() == ROWS, form
+        assert found.label_names == NAMES
+
+
+@pytest.mark.parametrize("labels", [[[3, 1], [], [0]], [["y3", "y1"], [], ["y0"]]])
+def test_labels_without_names_are_counted(tmp_path, labels):
+    frame = save_lines(tmp_path, [{"labels": some} for some in labels])
+    assert read(frame, None).labelsets.toarray().tolist() == ROWS
+    texts = pd.DataFrame({"labels": ["3;1", "", "0"]})
+    assert read(texts, None, sep=";").labelsets.toarray().tolist() == ROWS
+
+
+def test_numbers_are_names_where_labels_have_some(tmp_path):
+    frame = save_lines(tmp_path, [{"labels": [7]}])
+    assert read(frame, ("8", "7")).labelsets.toarray().tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "names", "message"),
+    [
+        ([["cow"]], NAMES, "the label 'cow' is none of the model's 4; name all labels when"),
+        ([[1]], NAMES, "the label '1' is none of the model's 4"),
+        ([[4]], None, "the label 4 must be a number from 0 to 3"),
+        ([[-1]], None, "the label '-1' is none of the model's 4"),
+        ([["ant"], "ant;bee"], NAMES, "it must be a list of labels, got the text 'ant;bee'; say"),
+    ],
+)
+def test_rows_that_cannot_be_used(cells, names, message):
+    frame = pd.DataFrame({"labels": pd.Series(cells, dtype=object)})
+    with pytest.raises(ls.RowsError, match=re.escape(message)):
+        read(frame, names)
+
+
+def test_matrices_that_cannot_be_used(tmp_path):
+    with pytest.raises(ls.RowsError, match=r"the label 'bee' must be 0 or 1, got 0\.5"):
+        read(save_matrix(tmp_path, [[0, 0.5, 1, 0]]))
+    with pytest.raises(ls.InputError, match=r"in 't.jsonl' must have 4 columns, .* got 3\."):
+        read(save_matrix(tmp_path, [[0, 1, 1]]))
+
+
+def test_zeros_that_are_stored(tmp_path):
+    rows = sparse.csr_array((np.array([0.0, 1.0]), np.array([1, 2]), np.array([0, 2])), (1, 4))
+    sparse.save_npz(tmp_path / "t.npz", rows)
+    assert read(read_table(tmp_path / "t.npz")).labelsets.indices.tolist() == [2]
+
+
+def test_rows_are_joined_by_id(tmp_path):
+    lines = [{"id": i, "labels": some} for i, some in zip("abc", LISTS, strict=True)]
+    truth = read(save_lines(tmp_path, lines), id_column="id")
+    said = pd.DataFrame({"id": ["c", "x", "b", "a"], "place": range(4)})
+    joined, Y = join_truth(said, truth, "id", "'p.jsonl'")
+    assert joined["place"].tolist() == [3, 2, 0]
+    assert Y.toarray().tolist() == ROWS
+    with pytest.raises(
+        ls.InputError, match=r"got 4 in 'p.jsonl' and 3 in 't.jsonl'. Name a column"
+    ):
+        join_truth(said, truth, None, "'p.jsonl'")
+
+
+def test_names_that_a_truth_has(tmp_path):
+    settings = {"label_column": None, "sep": None, "id_column": None}
+    assert names_in_truth(save_lines(tmp_path, LISTS), "t", **settings) == {"ant", "bee", "dog"}
+    bits = pd.DataFrame(ROWS, columns=list(NAMES))
+    assert names_in_truth(bits, "t", **settings) == set(NAMES)
+    with pytest.raises(ls.InputError, match="counts its labels, the predictions name theirs"):
+        names_in_truth(save_matrix(tmp_path, ROWS), "'t.npz'", **settings)

@@ -1,0 +1,530 @@
+"""Units of files: every row in exactly one of them, whatever the format and the size."""
+
+import json
+import os
+import pickle
+import re
+from unittest import mock
+
+import numpy as np
+import oracles_files
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import labelsure as ls
+from labelsure.tables.listed_cells import ListedCell, stack_cells
+from labelsure.tables.table_files import _text_files
+from labelsure.tables.table_files._file_kind import Unit
+from labelsure.tables.table_files._units import UNIT_ROWS, list_units, read_table, read_unit
+
+NAMES = ["wind", "rain", "sky"]
+
+
+def frame_of(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    sky = rng.choice(["blue", "grey", 'a "b", c', "two\nlines", ""], size=n_rows)
+    return pd.DataFrame(
+        {"wind": rng.normal(size=n_rows), "rain": rng.integers(0, 2, n_rows), "sky": sky}
+    )
+
+
+def write(frame, path):
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".tsv":
+        frame.to_csv(path, index=False, sep="\t")
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path, row_group_size=7)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("rows", [1, 3, 7, 20, 100])
+def test_units_hold_every_row_once(tmp_path, suffix, rows):
+    frame = frame_of(20)
+    path = write(frame, tmp_path / f"table{suffix}")
+    units = list_units(path, rows=rows)
+    parts = [read_unit(unit) for unit in units]
+    assert [unit.number for unit in units] == list(range(len(units)))
+    found = pd.concat(parts)
+    assert list(found.index) == list(range(20))
+    assert list(found.columns) == NAMES
+    pd.testing.assert_series_equal(
+        found["wind"].astype(float), frame["wind"], rtol=1e-12, check_index_type=False
+    )
+    assert list(found["sky"]) == list(frame["sky"])
+    assert list(found["rain"].astype(int)) == list(frame["rain"])
+    whole = read_table(path)
+    pd.testing.assert_frame_equal(whole, found, check_index_type=False)
+    assert isinstance(whole.index, pd.RangeIndex)
+    if suffix != ".parquet":
+        assert [(unit.first_row, unit.n_rows) for unit in units] == oracles_files.cut(20, rows)
+
+
+def test_a_unit_is_the_same_after_pickling_and_says_what_it_is(tmp_path):
+    path = write(frame_of(5), tmp_path / "t.csv")
+    first, second = list_units(path, rows=4)
+    assert first == Unit(str(path), 0, 0, 4, start=14, end=second.start)
+    assert second == Unit(str(path), 1, 4, 1, start=second.start, end=path.stat().st_size)
+    pd.testing.assert_frame_equal(read_unit(pickle.loads(pickle.dumps(second))), read_unit(second))
+
+
+def test_the_default_is_a_fixed_number_of_rows(tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, np.zeros((UNIT_ROWS + 1, 2)))
+    assert [unit.n_rows for unit in list_units(path)] == [UNIT_ROWS, 1]
+
+
+CELLS = st.text(st.sampled_from(list('a1,;"\n\r é')), max_size=5)
+
+
+@settings(max_examples=300)
+@given(st.text(st.sampled_from(list('ab,"\n\r é')), max_size=40), st.integers(1, 4))
+def test_rows_of_any_text_are_those_of_pythons_reader(tmp_path_factory, body, rows):
+    """Also of text that no writer would write: quotes inside of values, line ends of all kinds."""
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    text = "one\n" + body.replace(",", "") + "\n"
+    path.write_bytes(text.encode())
+    _, expected = oracles_files.csv_rows(text, ",")
+    if oracles_files.ends_in_quotes(text):
+        with pytest.raises(ls.DataError, match="must be closed, the file ends inside of them"):
+            list_units(path, rows=rows)
+        return
+    units = list_units(path, rows=rows)
+    found = [value for unit in units for value in read_unit(unit)["one"]]
+    assert found == [row[0] for row in expected]
+    assert [(u.first_row, u.n_rows) for u in units] == oracles_files.cut(len(expected), rows)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(CELLS, CELLS), max_size=8),
+    st.integers(1, 3),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.integers(1, 9),
+)
+def test_written_values_come_back(tmp_path_factory, cells, rows, line_end, block_bytes):
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    frame = pd.DataFrame(cells, columns=["x", "y"], dtype=str)
+    text = frame.to_csv(index=False, quoting=1, lineterminator=line_end)
+    path.write_bytes(text.encode())
+    with mock.patch.object(_text_files, "BLOCK_BYTES", 200):  # holds the header
+        listed = list_units(path, rows=rows)
+    found = [tuple(row) for unit in listed for row in read_unit(unit).to_numpy()]
+    assert found == cells
+    header_end = text.index(line_end) + len(line_end)
+    with mock.patch.object(_text_files, "BLOCK_BYTES", block_bytes):
+        scanned = _text_files.scan_rows(path, rows, delimiter=44, quote=34, start=header_end)
+    assert scanned.n_rows == len(cells)
+    assert scanned.offsets[:-1] == [unit.start for unit in listed]
+
+
+def test_values_of_csv_are_text_in_every_unit(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,x\n,NA\n007,\n1.5,null\n")
+    for unit in list_units(path, rows=1):
+        assert [str(dtype) for dtype in read_unit(unit).dtypes] == ["str", "str"]
+    assert read_table(path).to_numpy().tolist() == [
+        ["1", "x"], ["", "NA"], ["007", ""], ["1.5", "null"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a;b\n1,5;2\n", {"a": "1,5", "b": "2"}),
+        ("a;b,c\n1;2,3\n", {"a;b": "1;2", "c": "3"}),
+        ("\ufeffa,b\n1,2\n", {"a": "1", "b": "2"}),
+        ('\n\r\n"a, b" ,"c\nd"\n\n1,2\n\n', {"a, b": "1", "c\nd": "2"}),
+        (",a\n0,1\n", {"(unnamed)": "0", "a": "1"}),
+    ],
+)
+def test_headers(tmp_path, text, columns):
+    path = tmp_path / "t.csv"
+    path.write_text(text, newline="")
+    assert read_table(path).iloc[0].to_dict() == columns
+
+
+def test_columns_can_be_chosen(tmp_path):
+    for suffix in (".csv", ".parquet", ".jsonl"):
+        path = write(frame_of(5), tmp_path / f"t{suffix}")
+        (unit,) = list_units(path)
+        assert list(read_unit(unit, ["sky", "wind"]).columns) == ["sky", "wind"]
+    message = "Unknown column of 't.parquet' 'skyy'. Did you mean 'sky'?"
+    with pytest.raises(ls.UnknownNameError, match=re.escape(message)):
+        read_unit(list_units(tmp_path / "t.parquet")[0], ["skyy"])
+    (unit,) = list_units(tmp_path / "t.jsonl")
+    assert read_unit(unit, ["other"])["other"].isna().all()
+
+
+# JSONL
+
+
+def test_rows_of_jsonl_are_objects_or_values(tmp_path):
+    path = tmp_path / "t.jsonl"
+    lines = [{"id": 1, "a": "x"}, {"id": 2, "b": [1, 2]}, [{"label": "u", "score": 0.5}], 3]
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n\n")
+    found = read_table(path)
+    assert list(found.columns) == ["id", "a", "b", "value"]
+    assert set(found.dtypes) == {np.dtype(object)}
+    assert found["id"].tolist()[:2] == [1, 2]
+    assert found["b"][1] == [1, 2]
+    assert found["value"][2] == [{"label": "u", "score": 0.5}]
+    assert found["value"][3] == 3
+    assert found["a"][1] is None
+    texts = path.read_text()
+    assert [list(row.values()) if isinstance(row, dict) else row for row in
+            oracles_files.json_rows(texts)][2:] == lines[2:]  # fmt: skip
+
+
+def test_a_line_that_is_no_json(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": 1}\n\n{"a": }\n')
+    message = "Row 1 of 't.jsonl' (rows count from 0, this is line 3) must be JSON"
+    with pytest.raises(ls.DataError, match=re.escape(message)):
+        read_table(path)
+    path.write_text('{"a": ' + "[" * 100_000)
+    with pytest.raises(ls.DataError, match=re.escape("Row 0 of 't.jsonl'")):
+        read_table(path)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", " \t \r"])
+def test_blank_lines_of_jsonl_are_no_rows(tmp_path, blank):
+    path = tmp_path / "t.jsonl"
+    rows = [f'{{"a": {i}}}' for i in range(7)]
+    path.write_text(f"{blank}\n" + f"\n{blank}\n  ".join(rows) + f"\n{blank}")
+    assert read_table(path)["a"].tolist() == list(range(7))
+    units = list_units(path, rows=2)
+    assert [unit.n_rows for unit in units] == [2, 2, 2, 1]
+    assert read_unit(units[-1]).index.tolist() == [6]
+    path.write_text(f"1\n{blank}\n{blank}\n2\nx\n")
+    with pytest.raises(ls.DataError, match="this is line 5"):
+        read_table(path)
+
+
+def test_a_folder_holds_files_only(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "_notes").mkdir()
+    assert len(read_table(tmp_path)) == 1
+    for make in (
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to("nothing"),
+        lambda path: os.mkfifo(path),
+    ):
+        path = tmp_path / "b.csv"
+        make(path)
+        with pytest.raises(ls.DataError, match=r"'b\.csv' is a"):
+            list_units(tmp_path)
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize("name", ["s3://bucket/x.parquet", "https://host/x.csv"])
+def test_addresses_are_named_as_they_are(name):
+    with pytest.raises(ls.InputError, match=re.escape(repr(name))):
+        list_units(name)
+
+
+# Parquet
+
+
+def test_types_of_parquet_do_not_depend_on_the_rows(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table(
+        {
+            "i": pa.array([1, None, 3], pa.int16()),
+            "u": pa.array([1, None, 3], pa.uint32()),
+            "b": pa.array([True, None, False]),
+            "f": pa.array([0.5, None, 1.0]),
+            "c": pa.array(["x", "y", None]).dictionary_encode(),
+            "l": pa.array([["x"], [], ["y", "z"]]),
+        }
+    )
+    pq.write_table(table, path)
+    dtypes = {tuple(map(str, read_unit(unit).dtypes)) for unit in list_units(path, rows=1)}
+    assert dtypes == {("Int16", "UInt32", "boolean", "float64", "str", "object")}
+    assert read_table(path)["l"].map(list).tolist() == [["x"], [], ["y", "z"]]
+
+
+def test_row_groups_are_read_in_any_order_and_from_where_the_last_unit_ended(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(10_000)})
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path, row_group_size=6_000)
+    units = list_units(path, rows=700)
+    assert max(unit.first_row + unit.n_rows for unit in units if unit.row_group == 0) == 6_000
+    assert {unit.row_group for unit in units} == {0, 1}
+    for unit in [*units, *units[::-1], *units[::3], *units[5:7], units[6]]:
+        expected = list(range(unit.first_row, unit.first_row + unit.n_rows))
+        assert read_unit(unit)["x"].tolist() == expected
+        assert read_unit(unit, ["x"]).index.tolist() == expected
+
+
+def test_an_index_without_a_name_is_no_column(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"x": [1, 2]}, index=[5, 7]).to_parquet(path)
+    assert list(read_table(path).columns) == ["x"]
+    pd.DataFrame({"x": [1, 2]}, index=pd.Index([5, 7], name="id")).to_parquet(path)
+    assert sorted(read_table(path).columns) == ["id", "x"]
+
+
+# Arrays
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 3)])
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_arrays(tmp_path, order, shape, suffix):
+    array = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
+    path = tmp_path / f"t{suffix}"
+    (np.save if suffix == ".npy" else np.savez)(path, array)
+    units = list_units(path, rows=2)
+    assert [unit.n_rows for unit in units] == [2, 2, 1]
+    parts = [read_unit(unit) for unit in units]
+    if array.ndim == 2:
+        assert list(parts[0].columns) == [0, 1, 2]
+        np.testing.assert_array_equal(np.concatenate([part.to_numpy() for part in parts]), array)
+    else:
+        values = [value for part in parts for value in part["value"]]
+        np.testing.assert_array_equal(np.array(values), array)
+
+
+def test_an_array_of_several_is_named_after_the_path(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez_compressed(path, scores=np.ones((3, 2)), other=np.zeros((3, 2)))
+    (unit,) = list_units(f"{path}:scores")
+    assert (unit.path, unit.array) == (str(path), "scores")
+    assert read_unit(unit).to_numpy().tolist() == [[1, 1]] * 3
+    np.savez_compressed(path, scores=np.full((3, 2), 2.0), other=np.zeros((3, 2)))
+    assert read_unit(unit).to_numpy().tolist() == [[2, 2]] * 3  # not what was read before
+    message = (
+        "The file 't.npz' must hold one array, or be followed by the name of one, got several; it "
+        "holds scores, other. Write e.g. 't.npz:scores'."
+    )
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        list_units(path)
+    with pytest.raises(ls.InputError, match="got 'none'; it holds scores, other"):
+        list_units(f"{path}:none")
+
+
+# Sparse matrices
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_matrices(tmp_path, layout, make):
+    dense = np.array([[0, 0.5, 0, 1], [0, 0, 0, 0], [0.25, 0, 0, 0]])
+    path = tmp_path / "t.npz"
+    sparse.save_npz(path, make(dense).asformat(layout))
+    units = list_units(path, rows=2)
+    assert [unit.n_rows for unit in units] == [2, 1]
+    cells = [cell for unit in units for cell in read_unit(unit)["value"]]
+    assert all(isinstance(cell, ListedCell) and cell.n_columns == 4 for cell in cells)
+    np.testing.assert_array_equal(stack_cells(cells, 4).toarray(), dense)
+    assert [cell.tolist() for cell in cells[1:]] in (
+        [{"columns": [], "values": []}, {"columns": [0], "values": [0.25]}],
+        # A block keeps the zeros that it holds.
+        [{"columns": [], "values": []}, {"columns": [0, 1], "values": [0.25, 0.0]}],
+    )
+
+
+def test_a_part_of_a_sparse_matrix_can_be_named(tmp_path):
+    sparse.save_npz(tmp_path / "t.npz", sparse.csr_array([[0.5, 0], [0, 1]]))
+    assert read_table(f"{tmp_path / 't.npz'}:data")["value"].tolist() == [0.5, 1]
+
+
+def test_sparse_matrices_of_a_folder(tmp_path):
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_array([[0.5, 0]]))
+    sparse.save_npz(tmp_path / "b.npz", sparse.csr_array([[0, 1.0]]))
+    cells = read_table(tmp_path)["value"].tolist()
+    assert stack_cells(cells, 2).toarray().tolist() == [[0.5, 0], [0, 1]]
+    sparse.save_npz(tmp_path / "c.npz", sparse.csr_array([[0, 1.0, 0]]))
+    with pytest.raises(ls.DataError, match=r"'value' is what a row of 2 columns lists in 'a.npz'"):
+        list_units(tmp_path)
+    np.savez(tmp_path / "c.npz", np.zeros((1, 2)))
+    with pytest.raises(ls.DataError, match=r"the same number of columns, 'a.npz' has .* has 2\."):
+        list_units(tmp_path)
+
+
+def save_parts(path, **changes):
+    parts = {"format": b"csr", "shape": [2, 3], "data": [0.5, 1.0]}
+    parts |= {"indices": [0, 2], "indptr": [0, 1, 2]}
+    np.savez(path, **(parts | changes))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"indices": [0, 3]}, "must hold numbers as `numpy.save`, .* cannot be read"),
+        ({"indices": [0, -1]}, "cannot be read"),
+        ({"indptr": [0, 1, 9]}, "cannot be read"),
+        ({"indptr": [0, 2]}, "cannot be read"),
+        ({"shape": [2]}, "cannot be read"),
+        ({"format": b"odd"}, "cannot be read"),
+        ({"data": ["a", "b"]}, "cannot be read|must hold numbers, got"),
+        ({"data": [0.5, 1j]}, "The sparse matrix in 't.npz' must hold numbers, got complex128"),
+        (
+            {"indices": [2, 2], "indptr": [0, 0, 2]},
+            r"list a column once, row 1 \(rows count from 0\) lists 2 twice. Save the matrix after",
+        ),
+        ({"shape": [2, 10**12]}, "must have at most 10000000 columns, it has 1000000000000"),
+        (
+            {"shape": [10**12, 3], "format": b"coo", "row": [0, 1], "col": [0, 1]},
+            "Save its rows in",
+        ),
+    ],
+)
+def test_damaged_sparse_matrices(tmp_path, changes, message):
+    with pytest.raises(ls.LabelsureError, match=message):
+        list_units(save_parts(tmp_path / "t.npz", **changes))
+    whole = save_parts(tmp_path / "t.npz")
+    (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:-40])
+    with pytest.raises(ls.DataError, match=r"The file 'cut.npz' must hold numbers"):
+        list_units(tmp_path / "cut.npz")
+
+
+# Folders and several paths
+
+
+def test_a_folder_is_one_table_in_the_order_of_names(tmp_path):
+    for name in ("b", "a", "c"):
+        (tmp_path / f"{name}.csv").write_text(f"x,y\n{name},1\n{name},2\n")
+    (tmp_path / "c.csv").write_text("y,x\n1,c\n2,c\n")  # another order of columns
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".hidden").touch()
+    units = list_units(tmp_path, rows=1)
+    assert [(unit.number, unit.first_row) for unit in units] == [
+        (0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 1)
+    ]  # fmt: skip
+    assert read_table(tmp_path)["x"].tolist() == ["a", "a", "b", "b", "c", "c"]
+    paths = [tmp_path / "c.csv", str(tmp_path / "a.csv")]
+    assert read_table(paths)["x"].tolist() == ["c", "c", "a", "a"]
+
+
+def save(path, content):
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, np.ndarray):
+        np.save(path, content)
+    elif isinstance(content, dict):
+        pd.DataFrame(content).to_parquet(path)
+    else:
+        path.write_text(content)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            {"a.csv": "x\n1\n", "b.csv": "z\n1\n"},
+            "All files of a table must have the same columns, but 'x' is text in 'a.csv' and "
+            "missing in 'b.csv'. Make them alike",
+        ),
+        (
+            {"a.parquet": {"x": [1]}, "b.parquet": {"x": ["1"]}},
+            "but 'x' is int64 in 'a.parquet' and large_string in 'b.parquet'",
+        ),
+        (
+            {"a.npy": np.zeros((2, 3)), "b.npy": np.zeros((2, 4))},
+            "All files of a table must have the same number of columns, 'a.npy' has 3 and 'b.npy' "
+            "has 4.",
+        ),
+        (
+            {"a.csv": "x\n", "b.tsv": "x\n"},
+            "All files must have one format, got 'a.csv' and 'b.tsv'. Read them one after",
+        ),
+        ({}, "must hold files with a table, it holds none"),
+        (
+            {"a.csv.gz": "x"},
+            "The file 'a.csv.gz' must be unpacked to be read a part at a time. Unpack it, e.g. by "
+            "gunzip, or save it as Parquet",
+        ),
+        ({"a.csv.bz2": "x"}, "Unpack it, e.g. by bunzip2, or"),
+        (
+            {"a.xlsx": "x"},
+            "The name of a table must end in one of .csv, .tsv, .parquet, .jsonl, .npy, .npz, got "
+            "'a.xlsx'. Save it in one of these formats.",
+        ),
+        ({"a.csv": "x,x\n1,2\n"}, "The columns of 'a.csv' must have names of their own, 'x' is"),
+        ({"a.csv": ""}, "The file 'a.csv' must begin with a header line, it is empty."),
+        ({"a.csv": "x,y\n"}, "The table must have at least one row, there is none in 'a.csv'."),
+        (
+            {"a.csv": "x,y\n1,2\n1,2,3\n"},
+            "Row 1 of 'a.csv' (rows count from 0) must have 2 values like the header, it has 3. "
+            "Mend or drop that row.",
+        ),
+        ({"a.csv": "x,y\n1\n"}, "Row 0 of 'a.csv' (rows count from 0) must have 2 values"),
+        (
+            {"a.csv": 'x,y\n1,2\n3,"4\n5,6\n'},
+            "Quotes in 'a.csv' must be closed, the file ends inside of them. Mend the row that has "
+            "a single quotation mark, among rows 0 to 1 (rows count from 0)",
+        ),
+        ({"a.csv": "x\n1\né\n".encode("latin-1")}, "'a.csv' must be in UTF-8, row 1 (rows count"),
+        ({"a.csv": "é\n1\n".encode("latin-1")}, "The header of 'a.csv' must be in UTF-8, byte 0"),
+        ({"a.csv": "x\n1\n".encode("utf-16")}, "'a.csv' must be in UTF-8, it is in UTF-16."),
+        ({"a.parquet": b"PAR1"}, "The file 'a.parquet' must be Parquet as its name says, but"),
+        ({"a.npy": b"no"}, "The file 'a.npy' must hold numbers as `numpy.save`, `numpy.savez`"),
+        ({"a.npz": b"no"}, "The file 'a.npz' must hold numbers as `numpy.save`, `numpy.savez`"),
+        (
+            {"a.npy": np.array(["x"])},
+            "The array in 'a.npy' must hold numbers in one, two or three axes, the first of which "
+            "counts the rows; got <U1 with shape (1,).",
+        ),
+        ({"a.npy": np.zeros((1, 1, 1, 1))}, "got float64 with shape (1, 1, 1, 1)."),
+        ({"a.npy": np.zeros((0, 3))}, "The table must have at least one row, there is none in"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, files, message):
+    for name, content in files.items():
+        save(tmp_path / name, content)
+    with pytest.raises(ls.InputError, match=re.escape(message)):
+        read_table(tmp_path)
+
+
+def test_paths_that_lead_nowhere(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x\n1\n")
+    with pytest.raises(ls.DataError, match=re.escape("There is no file")):
+        list_units(tmp_path / "tt.csv")
+    with pytest.raises(ls.InputError, match=r"Each file must be given once, 't\.csv' is there twi"):
+        list_units([path, tmp_path])
+    with pytest.raises(ls.InputError, match="`inputs` must name at least one file or folder, got"):
+        list_units([])
+    for rows in (0, 1.5, True):
+        with pytest.raises(ls.InputError, match=f"`rows` must be a whole number.*, got {rows}"):
+            list_units(path, rows=rows)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_file_that_changes_while_it_is_read(tmp_path, suffix):
+    path = write(frame_of(30), tmp_path / f"t{suffix}")
+    last = list_units(path, rows=7)[-1]
+    write(frame_of(3), path)
+    with pytest.raises(ls.DataError, match=f"'t{suffix}' must stay as it is while it is read"):
+        read_unit(last)
+    path.unlink()
+    with pytest.raises(ls.DataError, match="There is no file"):
+        read_unit(last)
+
+
+def test_too_many_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z\n1,2,3\n")
+    message = "The table 't.csv' must have at most 2 columns, it has 3. Leave out those"
+    with (
+        mock.patch("labelsure._runtime.limits.MAX_COLUMNS", 2),
+        pytest.raises(ls.TooLargeError, match=message),
+    ):
+        list_units(path)
+    np.savez(tmp_path / "t.npz", np.zeros((5, 5)))
+    with (
+        mock.patch("labelsure._runtime.limits.MAX_ARRAY_BYTES", 100),
+        pytest.raises(ls.TooLargeError, match=r"which is read as a whole, .*Save it as \.npy"),
+    ):
+        list_units(tmp_path / "t.npz")
