@@ -91,7 +91,7 @@ def _templates() -> Environment:
     from markupsafe import Markup
 
     found = Environment(
-        loader=PackageLoader("labelsure", "_pages"),
+        loader=PackageLoader("labelsure._runtime", "pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
