@@ -1,7 +1,6 @@
 """What the paper says: its numbers and conclusions, and how a study of ours compares."""
 
 from labelsure.study.paper._agreement import (
-    agreement,
     effects_agreement,
     own_agreement,
     trivial_agreement,
@@ -18,7 +17,6 @@ __all__ = [
     "Conclusion",
     "PaperCheck",
     "RepeatedAnalyses",
-    "agreement",
     "check_against_paper",
     "compare_numbers",
     "compare_with_paper",
