@@ -7,12 +7,13 @@ from labelsure.study.analyses._all_analyses import (
     describe_datasets,
     run_analyses,
 )
-from labelsure.study.analyses._beyond_paper import optimal_decisions, true_accuracy
-from labelsure.study.analyses._correlations import over_repeats
-from labelsure.study.analyses._linear_models import fit_statistics
+from labelsure.study.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
+from labelsure.study.analyses._correlations import kendall, over_repeats, pearson
+from labelsure.study.analyses._linear_models import effects, fit_statistics, levels, robustness
 from labelsure.study.analyses._mixture_intervals import (
     interval_table,
     mark_intervals,
+    mixture,
     mixture_replicates,
 )
 
@@ -21,12 +22,19 @@ __all__ = [
     "AnalysisSettings",
     "CorrelationAnalyses",
     "describe_datasets",
+    "effects",
     "fit_statistics",
     "interval_table",
+    "kendall",
+    "levels",
     "mark_intervals",
+    "mixture",
     "mixture_replicates",
     "optimal_decisions",
     "over_repeats",
+    "pearson",
+    "robustness",
     "run_analyses",
+    "spread",
     "true_accuracy",
 ]

@@ -1,6 +1,7 @@
 """What the paper says: its numbers and conclusions, and how a study of ours compares."""
 
 from labelsure.study.paper._agreement import (
+    agreement,
     effects_agreement,
     own_agreement,
     trivial_agreement,
@@ -17,6 +18,7 @@ __all__ = [
     "Conclusion",
     "PaperCheck",
     "RepeatedAnalyses",
+    "agreement",
     "check_against_paper",
     "compare_numbers",
     "compare_with_paper",
