@@ -6,16 +6,9 @@ May depend on `estimation` and what is below it.
 from labelsure.guarantees._accept_curve import AcceptCurve, accept_curve
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, ListedLabelsets, RegionLabelsets
-from labelsure.guarantees._policy import (
-    FAMILIES,
-    AcceptPolicy,
-    TargetWarning,
-    check_groups,
-    check_share,
-)
+from labelsure.guarantees._policy import AcceptPolicy, TargetWarning
 
 __all__ = [
-    "FAMILIES",
     "AcceptCurve",
     "AcceptPolicy",
     "LabelThresholds",
@@ -24,6 +17,4 @@ __all__ = [
     "RegionLabelsets",
     "TargetWarning",
     "accept_curve",
-    "check_groups",
-    "check_share",
 ]
