@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -82,7 +82,7 @@ def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[fl
     if rank > n_samples:
         return 1.0, 1.0
     tail = (1 - level) / 2
-    low, high = beta.ppf([tail, 1 - tail], rank, n_samples + 1 - rank)
+    low, high = betaincinv(rank, n_samples + 1 - rank, [tail, 1 - tail])
     return float(low), float(high)
 
 
