@@ -76,7 +76,7 @@ def load_yeast() -> Dataset:
     except ImportError as error:
         raise DataError(
             "`yeast` comes with the package river (0.26 or newer), which is not installed. Run "
-            '`pip install "labelsure[data]"`, name a folder that has yeast.arff with `data_dir`, '
+            '`pip install "labelsure[study]"`, name a folder that has yeast.arff with `data_dir`, '
             'or pass source="openml".'
         ) from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]

@@ -24,8 +24,7 @@ from labelsure._runtime.storage import (
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath
-from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
-from labelsure.tables.datasets._arff import read_arff
+from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
 from labelsure.tables.datasets._column_roles import (
     AssignedColumns,
     ColumnChoice,
@@ -124,6 +123,10 @@ def read_dataset(
     elif suffix in TABULAR:
         data = TABULAR[suffix](decompress(content, path), choice, path.name)
     else:
+        try:
+            from labelsure.tables.datasets._arff import read_arff
+        except ImportError as error:
+            raise missing_extra("An ARFF file", "study") from error
         choice = choice.with_labels(_resolve_labels(path, choice.labels))
         data = read_arff(decompress(content, path), choice, nominal, path.name)
     return replace(data, **origin)
