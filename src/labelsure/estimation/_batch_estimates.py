@@ -142,7 +142,7 @@ class TrainingGain:
 
     Examples
     --------
-    >>> from labelsure.estimation import TrainingGain
+    >>> from labelsure.estimation._batch_estimates import TrainingGain
     >>> TrainingGain(ratio=0.1).add_to(np.array([0.0, 0.5, 1.0]))
     array([0.   , 0.525, 1.   ])
     """
