@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_codes
-from labelsure.labelsets.rows import from_codes
+from labelsure.labelsets.rows import from_codes, to_codes
 
 LEARNERS = {
     "logistic": LogisticRegression(),

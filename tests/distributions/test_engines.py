@@ -17,7 +17,7 @@ from labelsure._runtime import limits as _limits
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import to_codes
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 METRICS = ("exact", "hamming", "jaccard", "f1")

@@ -7,8 +7,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.errors import unknown_name
-from labelsure.labelsets.codes import from_names, to_codes
-from labelsure.labelsets.rows import check_labelsets, from_codes
+from labelsure.labelsets.rows import check_labelsets, from_codes, from_names, to_codes
 from labelsure.metrics.registry import Metric
 
 DENSE = ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]])

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import to_codes
 
 
 def random_mixture(n_labels, n_components=3, n_samples=4, seed=0, **settings):

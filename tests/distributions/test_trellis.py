@@ -11,8 +11,7 @@ from labelsure._runtime import limits as _limits
 from labelsure.decisions._jaccard_search import _bound_by_covariances
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._flips import with_flips
-from labelsure.labelsets.codes import to_codes
-from labelsure.labelsets.rows import from_codes
+from labelsure.labelsets.rows import from_codes, to_codes
 
 
 def weighted(tp, fp, fn, tn):

@@ -9,27 +9,26 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix, lil_array
 
 import labelsure as ls
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import (
-    check_sparse_labelsets,
-    from_indices,
-    to_codes,
-    to_indices,
-    to_names,
-)
 from labelsure.labelsets.rows import (
+    StackedLabelsets,
     abbreviate_names,
     check_label_names,
+    check_sparse_labelsets,
     count_labels,
     count_shared,
     differing_rows,
+    from_indices,
     is_sparse,
+    make_sparse,
     no_labels,
     refuse_other_labels,
     row_keys,
     show_names,
     stack_rows,
+    to_codes,
+    to_indices,
+    to_names,
 )
-from labelsure.labelsets.sparse import StackedLabelsets, make_sparse
 
 pairs = st.tuples(st.integers(0, 5), st.integers(1, 9)).flatmap(
     lambda shape: st.tuples(

@@ -11,21 +11,19 @@ from scipy import sparse
 from strategies import labelset_rows
 
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import (
-    check_label_order,
-    fill_with_lowest,
-    from_names,
-    to_codes,
-    to_names,
-)
 from labelsure.labelsets.rows import (
     MAX_INTEGER_LABELS,
     check_label_names,
+    check_label_order,
     check_labelsets,
     code_keys,
     codes_of,
+    fill_with_lowest,
     from_codes,
+    from_names,
     names_in,
+    to_codes,
+    to_names,
 )
 
 SIZES = (1, 2, 7, 8, 9, 62, 63, 64, 65, 100)

@@ -10,7 +10,7 @@ from oracles_datasets import chain_probability
 from scipy import stats
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import to_codes
 from labelsure.tables import datasets
 
 

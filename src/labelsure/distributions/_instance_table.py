@@ -17,9 +17,8 @@ from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import to_names
 from labelsure.labelsets.names import check_sep, write_names
-from labelsure.labelsets.rows import show_names
+from labelsure.labelsets.rows import show_names, to_names
 
 if TYPE_CHECKING:
     import pandas as pd

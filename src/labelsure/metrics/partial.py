@@ -11,10 +11,14 @@ import numpy as np
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.index import pick_rows, wrong_index
-from labelsure.labelsets.names import align_labelsets, check_sep, write_names
-from labelsure.labelsets.rows import check_label_names, refuse_masked
+from labelsure.labelsets.names import (
+    align_labelsets,
+    check_sep,
+    pick_rows,
+    write_names,
+    wrong_index,
+)
+from labelsure.labelsets.rows import OPEN, check_label_names, refuse_masked
 from labelsure.metrics.registry import Counts, MetricLike, check_empty, check_metrics, get_metric
 
 if TYPE_CHECKING:

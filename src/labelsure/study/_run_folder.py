@@ -16,8 +16,16 @@ from typing import Any, Self
 
 import pandas as pd
 
-from labelsure._runtime.folder_locks import LOCK, OWNER, hold_folder, make_folder
-from labelsure._runtime.storage import expand_path, is_leftover, remove_leftovers, write_text
+from labelsure._runtime.storage import (
+    LOCK,
+    OWNER,
+    expand_path,
+    hold_folder,
+    is_leftover,
+    make_folder,
+    remove_leftovers,
+    write_text,
+)
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import InputError
 from labelsure.study._kept_frames import read_frame
