@@ -14,6 +14,7 @@ from labelsure.labelsets.rows import (
     abbreviate_names,
     check_label_names,
     check_sparse_labelsets,
+    codes_of,
     count_labels,
     count_shared,
     differing_rows,
@@ -25,7 +26,6 @@ from labelsure.labelsets.rows import (
     row_keys,
     show_names,
     stack_rows,
-    to_codes,
     to_indices,
     to_names,
 )
@@ -67,7 +67,7 @@ def test_both_forms_have_the_same_answers(pair):
 @given(pairs)
 def test_keys_of_sparse_rows_sort_and_compare_like_codes(pair):
     rows = np.concatenate(pair)
-    keys, codes = row_keys(make_sparse(rows)), to_codes(rows)
+    keys, codes = row_keys(make_sparse(rows)), codes_of(rows)
     assert np.argsort(keys, kind="stable").tolist() == np.argsort(codes, kind="stable").tolist()
     equal = codes[:, np.newaxis] == codes
     assert (keys[:, np.newaxis] == keys).tolist() == equal.tolist()

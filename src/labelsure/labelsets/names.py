@@ -33,7 +33,6 @@ from labelsure.labelsets.rows import (
     names_in,
     refuse_masked,
     show_names,
-    to_names,
 )
 
 if TYPE_CHECKING:
@@ -401,27 +400,6 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
             f"{'; '.join(parts)}. Rename or drop columns, or pass an array to go by position."
         )
     return np.array([position[label] for label in wanted], dtype=np.intp)
-
-
-def write_names(rows: Any, label_names: Sequence[str] | None, sep: str | None = None) -> list[Any]:
-    """Return the names of the labels that are set, as `read_labelsets` reads them.
-
-    Parameters
-    ----------
-    rows
-        (n, L) zeros and ones, or a mask.
-    label_names
-        One for each column; None writes y0, y1, ...
-    sep
-        What stands between them in a text, see `check_sep`; None for tuples of names.
-
-    Examples
-    --------
-    >>> write_names([[1, 1], [0, 0]], ["cat", "dog"]), write_names([[1, 1]], ["cat", "dog"], ";")
-    ([('cat', 'dog'), ()], ['cat;dog'])
-    """
-    names = to_names(rows, label_names)
-    return list(names) if sep is None else [sep.join(labels) for labels in names]
 
 
 def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
 from labelsure._runtime.typing import Indices, Integers, LabelNames, Labelsets, Mask
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,12 +168,12 @@ def read_numbers(Y: Any, name: str) -> NDArray[Any]:
     except ValueError as error:  # rows of different lengths
         raise InputError(
             f"`{name}` must be a rectangular array of zeros and ones, got rows of different "
-            "lengths. For sets of label names use `labelsure.labelsets.from_names`."
+            "lengths. For sets of label names use `labelsure.read_labelsets`."
         ) from error
     if array.dtype.kind not in "biuf" and not (array.dtype == object and _all_numbers(array)):
         raise InputError(
             f"`{name}` must be a numeric or boolean array, got dtype {array.dtype}. For sets of "
-            "label names use `labelsure.labelsets.from_names`."
+            "label names use `labelsure.read_labelsets`."
         )
     return array
 
@@ -328,14 +328,20 @@ def row_keys(Y: Labelsets) -> NDArray[Any]:
 
 
 def codes_of(rows: Labelsets) -> NDArray[Any]:
-    """Return the same for rows that are known to be labelsets, which are not checked again."""
+    """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
+
+    Examples
+    --------
+    >>> codes_of(np.array([[1, 0, 0], [0, 1, 1]], dtype=np.int8))
+    array([1, 6])
+    """
     if rows.shape[1] > MAX_INTEGER_LABELS:
         return np.packbits(rows.view(np.uint8), axis=1, bitorder="little")
     return rows.astype(np.int64) @ (np.int64(1) << np.arange(rows.shape[1], dtype=np.int64))
 
 
 def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
-    """Return the labelsets of `codes` as an (n, L) array: the inverse of `to_codes`.
+    """Return the labelsets of `codes` as an (n, L) array: the inverse of `codes_of`.
 
     Examples
     --------
@@ -343,42 +349,12 @@ def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
     array([[1, 0, 0],
            [0, 1, 1]], dtype=int8)
     """
-    if n_labels < 1:
-        raise InputError(f"`n_labels` must be at least 1, got {n_labels}.")
     array = np.asarray(codes)
-    if array.dtype.kind not in "iu" and array.size:
-        raise InputError(f"`codes` must be integers, got dtype {array.dtype}. Use `to_codes`.")
     if n_labels > MAX_INTEGER_LABELS:
-        return _from_packed(array, n_labels)
-    if array.ndim != 1:
-        raise InputError(
-            f"`codes` of {n_labels} labels must be a vector of integers, got shape {array.shape}. "
-            f"Packed rows are for more than {MAX_INTEGER_LABELS} labels."
-        )
+        bits = np.unpackbits(array, axis=1, bitorder="little")
+        return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
     array = array.astype(np.int64)
-    out_of_range = (array < 0) | (array >= 1 << n_labels)
-    if out_of_range.any():
-        raise InputError(
-            f"`codes` of {n_labels} labels must lie in [0, {1 << n_labels}), "
-            f"got {array[out_of_range][0]}. Check the number of labels."
-        )
     return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
-
-
-def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
-    width = -(-n_labels // 8)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise InputError(
-            f"`codes` of {n_labels} labels must be packed rows of {width} bytes, got shape "
-            f"{array.shape}. Make them with `to_codes`."
-        )
-    bits = np.unpackbits(array.astype(np.uint8), axis=1, bitorder="little")
-    if (array != array.astype(np.uint8)).any() or bits[:, n_labels:].any():
-        raise InputError(
-            f"`codes` of {n_labels} labels must be bytes, from 0 to 255, that set no bit beyond "
-            "the last label. Make them with `to_codes`, and check the number of labels."
-        )
-    return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
 
 
 def code_keys(Y: Labelsets) -> NDArray[Any]:
@@ -487,18 +463,6 @@ def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
         missing = np.zeros((*codes.shape, n_labels), dtype=np.int8)
         missing[:, :, :n_bits] = codes[:, :, np.newaxis] >> bits & 1
         rows[mine, n_known:] = missing
-
-
-def to_digits(Y: Labelsets) -> list[str]:
-    """Return each labelset as a string of zeros and ones, label 0 first.
-
-    Examples
-    --------
-    >>> to_digits(np.array([[1, 0, 1]], dtype=np.int8))
-    ['101']
-    """
-    digits = (Y + ord("0")).astype(np.uint8)
-    return [row.tobytes().decode("ascii") for row in digits]
 
 
 def check_sparse_labelsets(
@@ -610,29 +574,32 @@ def check_label_order(
     )
 
 
-def to_codes(Y: ArrayLike) -> NDArray[Any]:
-    """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
+def to_names(
+    Y: ArrayLike, label_names: Sequence[str] | None = None, sep: str | None = None
+) -> list[Any]:
+    """Return the names of the labels that are set, as `labelsure.read_labelsets` reads them.
 
-    Examples
-    --------
-    >>> to_codes([[1, 0, 0], [0, 1, 1]])
-    array([1, 6])
-    """
-    return codes_of(check_labelsets(Y))
-
-
-def to_names(Y: ArrayLike, label_names: Sequence[str] | None = None) -> list[tuple[str, ...]]:
-    """Return the names of the labels that are set, one tuple for each row.
+    Parameters
+    ----------
+    Y
+        (n, L) zeros and ones, or a mask.
+    label_names
+        One for each column; None writes y0, y1, ...
+    sep
+        What stands between the names in a text; None for tuples of names.
 
     Examples
     --------
     >>> to_names([[1, 0, 1], [0, 0, 0]], ["even", "prime", "round"])
     [('even', 'round'), ()]
+    >>> to_names([[1, 1]], ["cat", "dog"], sep=";")
+    ['cat;dog']
     """
     rows = check_rows(Y)
     names = check_label_names(label_names, rows.shape[1])
     named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
-    return [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
+    found = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
+    return found if sep is None else [sep.join(labels) for labels in found]
 
 
 def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets:
@@ -662,7 +629,8 @@ def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets
         ):
             raise InputError(
                 f"`labelsets` must hold indices of labels, whole numbers from 0 to {n_labels - 1}, "
-                f"got {labels.tolist()[:5]} in row {i}. For names of labels use `from_names`."
+                f"got {labels.tolist()[:5]} in row {i}. For names use "
+                "`labelsure.read_labelsets`."
             )
     starts = np.cumsum([0, *(len(labels) for labels in lists)])
     indices = np.concatenate([np.empty(0, dtype=np.int64), *lists]).astype(np.int64)
@@ -691,7 +659,7 @@ def to_text(Y: Labelsets) -> list[str]:
     (['101'], ['{7 123}', '{}'])
     """
     if not is_sparse(Y):
-        return to_digits(Y)
+        return [row.tobytes().decode("ascii") for row in (Y + ord("0")).astype(np.uint8)]
     return ["{" + " ".join(map(str, labels)) + "}" for labels in to_indices(Y)]
 
 
@@ -721,24 +689,3 @@ def from_text(texts: Sequence[str], n_labels: int | None = None) -> Labelsets | 
         return None
     lists = [[int(label) for label in text[1:-1].split()] for text in texts]
     return from_indices(lists, n_labels) if texts else None
-
-
-def from_names(labelsets: Iterable[Iterable[str]], label_names: Sequence[str]) -> Labelsets:
-    """Return sets of label names as rows of zeros and ones: the inverse of `to_names`.
-
-    Examples
-    --------
-    >>> from_names([{"even"}, set()], ["even", "prime"])
-    array([[1, 0],
-           [0, 0]], dtype=int8)
-    """
-    check_label_names(label_names, len(label_names))
-    position = {name: j for j, name in enumerate(label_names)}
-    sets = [list(labels) for labels in labelsets]
-    rows = np.zeros((len(sets), len(position)), dtype=np.int8)
-    for row, labels in zip(rows, sets, strict=True):
-        for label in labels:
-            if label not in position:
-                raise unknown_name("label", label, position)
-            row[position[label]] = 1
-    return rows

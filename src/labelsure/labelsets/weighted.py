@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
 from labelsure.labelsets.rows import code_keys, fill_with_lowest
 
-__all__ = ["WeightedLabelsets", "find_distinct"]
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedLabelsets:

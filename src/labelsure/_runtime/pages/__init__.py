@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from labelsure._runtime.typing import AnyPath
 
-__all__ = ["Page", "encode_json"]
-
 
 @dataclass(frozen=True, eq=False)
 class Page:
