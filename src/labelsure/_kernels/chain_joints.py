@@ -1,32 +1,36 @@
-"""Kernels for chains of logistic regressions: all 2**L probabilities without exponentials.
+"""Joints of chains of logistic regressions: all 2**L probabilities without exponentials.
 
-Section numbers are those of `docs/algorithms.md`.
+`joint_rows` writes the weighted mean of m chains. A chain's joint grows by prefixes, each split by
+the odds of the next label; the odds after a prefix are products of exp(weights) of the labels that
+are set, so they come from tables: 1.5 divisions and no exponential for each labelset and chain,
+O(m 2**L). All factors are positive: relative errors stay within about L roundings. Where odds could
+overflow, logits are added instead.
+
+How a row of 2**L probabilities is made, here with L = 5 labels in blocks of 2**3 labelsets.
+
+Labels 3 and 4 come early in all chains: they are *fixed* in a block. The others *vary*, and the
+later they come in the chains, the higher is their bit in the block.
+
+    high_code   block: bits of labels 1, 2 and 0, of which label 1 comes last in the chains
+    y4 y3       000   001   010   011   100   101   110   111
+     0  0     |     |     |     |     |     |     |     |     |   every chain is added to a
+     0  1     |     |     |     |     |     |     |     |     |   block while it is in the cache,
+     1  0     |     |     |     |     |     |     |     |     |   then `_write_block` writes it
+     1  1     |     |     |     |     |     |     |     |     |   to its places in the row
+
+A chain adds itself by growing prefixes, two labels at a time. Each prefix is split into four
+*parts* (neither label, the first, the second, both), and these move to the places that the two
+new bits give them, so that bits are in the order of the block, not of the chain:
+
+    q       | prefix |
+    parts   | neither | first | second | both |      a fixed label keeps half of the parts
+    spare   | ... | ... | ... | ... |                which is `q` of the next two labels
+
+The odds of a label after each prefix are a product of two small tables:
+
+    code of a prefix    [ high bits | low bits, LOW of them ]
+    odds                high_table[high bits] * low_table[low bits]
 """
-
-# How a row of 2**L probabilities is made, here with L = 5 labels in blocks of 2**3 labelsets.
-#
-# Labels 3 and 4 come early in all chains: they are *fixed* in a block. The others *vary*, and the
-# later they come in the chains, the higher is their bit in the block.
-#
-#     high_code   block: bits of labels 1, 2 and 0, of which label 1 comes last in the chains
-#     y4 y3       000   001   010   011   100   101   110   111
-#      0  0     |     |     |     |     |     |     |     |     |   every chain is added to a
-#      0  1     |     |     |     |     |     |     |     |     |   block while it is in the cache,
-#      1  0     |     |     |     |     |     |     |     |     |   then `_write_block` writes it
-#      1  1     |     |     |     |     |     |     |     |     |   to its places in the row
-#
-# A chain adds itself by growing prefixes, two labels at a time. Each prefix is split into four
-# *parts* (neither label, the first, the second, both), and these move to the places that the two
-# new bits give them, so that bits are in the order of the block, not of the chain:
-#
-#     q       | prefix |
-#     parts   | neither | first | second | both |      a fixed label keeps half of the parts
-#     spare   | ... | ... | ... | ... |                which is `q` of the next two labels
-#
-# The odds of a label after each prefix are a product of two small tables:
-#
-#     code of a prefix    [ high bits | low bits, LOW of them ]
-#     odds                high_table[high bits] * low_table[low bits]
 
 from __future__ import annotations
 
@@ -293,7 +297,7 @@ def _write_block(block, places, fixed_code, row):
 
 @kernel
 def joint_rows(start, stop, bases, shares, plan, P):
-    """Per row: the mean over chains of share * joint, in code order. Section 4.
+    """Per row: the mean over chains of share * joint, in code order.
 
     All chains are added to a block of labelsets, those that agree in some labels, while it is in
     the processor's cache.

@@ -1,12 +1,16 @@
-"""How kernels are compiled: once for all processes, and not without a word if it takes long.
+"""Compiling kernels: once for all processes, cached on disk, announced if it takes long.
 
-Numba stores what it compiles on disk, beside the package or, where that folder is not writable, in
-the user's cache folder; NUMBA_CACHE_DIR names another.
+Numba caches compiled kernels beside the package or, where that folder is not writable, in the
+user's cache folder; NUMBA_CACHE_DIR names another. Numba itself recompiles a kernel only when the
+kernel's own file has changed. Here the cache is stamped with a digest of that file and of all files
+of the package that it imports, so kernels may use helpers and constants of other files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import sys
 import threading
 import time
@@ -20,9 +24,7 @@ from numba import njit
 from numba.core import event
 
 SILENCE_VARIABLE = "LABELSURE_QUIET"
-MESSAGE = (
-    "labelsure: compiling, once: what is compiled is kept, and the next start does not wait for it."
-)
+MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
 
 _INNER: dict[str, Any] = {
     "nogil": True,  # other threads run meanwhile
@@ -126,11 +128,27 @@ def _compile_once(compiled: Any) -> Any:
     def compile_alone(signature: Any) -> Any:
         if compiled.overloads.get(signature) is not None:
             return compile_or_load(signature)
+        compiled._cache._cache_file._source_stamp = _digest_sources(compiled.py_func.__module__)
         with _lock(compiled), event.install_listener("numba:compile", notice):
             return compile_or_load(signature)
 
     compiled.compile = compile_alone
     return compiled
+
+
+def _digest_sources(module: str) -> str:
+    """Return a digest of a module's source and of those it imports from its own package."""
+    package = module.partition(".")[0] + "."
+    sources: dict[str, str] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in sources:
+            loader: Any = sys.modules[name].__loader__
+            sources[name] = loader.get_source(name)
+            imported = re.findall(r"^from (\S+) import", sources[name], re.MULTILINE)
+            waiting += [other for other in imported if other.startswith(package)]
+    return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
 
 
 @contextmanager

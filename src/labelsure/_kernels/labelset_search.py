@@ -1,6 +1,20 @@
-"""Kernels for certified enumeration: the likely labelsets, and bounds on all the others.
+"""Certified enumeration: the likely labelsets of a mixture of chains, and bounds on all others.
 
-Section numbers are those of `docs/algorithms.md`.
+Branch and bound with iterative deepening. A node is a prefix of one chain; its probability bounds
+that of every labelset below it, so a depth-first search that leaves prefixes below a threshold
+alone finds *every* labelset with more. What was left alone bounds what was not found:
+
+    P(y) <= mean over chains of share * (largest prefix left alone)      for y not found
+
+and that bound, with the mass found, bounds mode, top gap, entropy and collision from both sides.
+The threshold falls by a factor of 4 a round until the goals are met.
+
+    enumerate_row  the search of one instance: about L visits for each labelset found and chain,
+                   each with O(L) multiplications; labelsets are kept in a hash table
+    write_bounds   bounds on the whole distribution from the labelsets seen
+    meets_goals    whether these are good enough
+
+Bounds hold but for rounding, for which `ROUNDING` is added to the unseen mass.
 """
 
 from __future__ import annotations
@@ -31,7 +45,7 @@ COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
 
 @kernel
 def write_bounds(P, bound, n_labels, bounds):
-    """Write what the probabilities `P` of some labelsets say of the whole distribution. Section 6.
+    """Write what the probabilities `P` of some labelsets say of the whole distribution.
 
     Parameters
     ----------
@@ -195,6 +209,9 @@ def _odds_after(odds, factors, members, label):
 def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
 
+    At each label the prefix splits: "no" goes on in place, "yes" opens a new level of the stack, so
+    the depth is the number of labels set, and a level keeps the odds of all labels after its path.
+
     New ones are appended to what is found, until there is no more room, or until flat
     probabilities would make it visit more than `n_visits` prefixes. Returns how many there are
     now; the largest probability of a prefix that was left alone: what was not found has no more
@@ -264,7 +281,7 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
 
 @kernel
 def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
-    """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
+    """Enumerate one instance's labelsets until the goals are met or `keys` are full.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labelsure._kernels.progress import Progress
+from labelsure._kernels.threads import Progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from labelsure._kernels.progress import Progress
+from labelsure._kernels.threads import Progress
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Indices, LabelNames, Labelsets

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels import unit_interval
-from labelsure._kernels.maximum_sweeps import fold_rows
 from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
@@ -105,7 +104,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(fold_rows, len(self), self._P, into=[maxima])
+        for_rows(kernels.maximum_rows, len(self), self._P, into=[maxima])
         return MaxMarginals.exactly(log(maxima))
 
     def _log_prob(self, Y: Labelsets) -> Floats:

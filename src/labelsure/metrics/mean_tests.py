@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import bdtr, logsumexp, ndtri_exp
 from scipy.stats import beta, norm
 
-from labelsure._kernels.capital_growth import count_shown, largest_log_capital
+from labelsure._kernels.statistics import count_shown, largest_log_capital
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
 
