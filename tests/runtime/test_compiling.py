@@ -93,17 +93,13 @@ def _not_silent(monkeypatch):
     monkeypatch.delenv(SILENCE_VARIABLE, raising=False)
 
 
-def compile_twice(notice):
+@pytest.mark.parametrize(("quiet", "said"), [("", MESSAGE + "\n"), ("1", "")])
+def test_compiling_is_announced_once(quiet, said, monkeypatch, capsys):
+    monkeypatch.setenv(SILENCE_VARIABLE, quiet)
+    notice = Notice()
     for _ in range(2):
-        notice.on_start(None)  # the kernel
-        notice.on_start(None)  # and a function that it calls
-        notice.on_end(None)
-        notice.on_end(None)
-
-
-def test_long_compiling_is_announced_once(capsys):
-    compile_twice(Notice(delay=0.0))
-    assert capsys.readouterr().err == MESSAGE + "\n"
+        notice.notify(None)
+    assert capsys.readouterr().err == said
 
 
 HELPERS = """
@@ -155,9 +151,9 @@ def test_a_kernel_is_cached_until_a_file_that_it_imports_changes(import_module):
         (HELPERS, 3, 1),
         (HELPERS.replace("+", "-"), 1, 0),
     ):
-        kernel = import_module(helpers).add_one
-        assert kernel(2) == value
-        assert sum(kernel.stats.cache_hits.values()) == n_hits
+        module = import_module(helpers)
+        assert module.add_one(2) == value
+        assert sum(module.add_one.stats.cache_hits.values()) == n_hits
 
 
 class LockTester(event.Listener):

@@ -273,7 +273,7 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
 
 
 @inner
-def _spread_bits(code, bits):
+def _deposit_bits(code, bits):
     """Return the code whose bits at the given places are those of `code`, the first one lowest."""
     total = 0
     for k in range(bits.size):
@@ -289,8 +289,8 @@ def _write_block(block, places, fixed_code, row):
     """
     labels, bits, to, source = places
     for high in range(block.size // to.size):
-        start = fixed_code + _spread_bits(high, labels[LOW:])
-        first = _spread_bits(high, bits[LOW:])
+        start = fixed_code + _deposit_bits(high, labels[LOW:])
+        first = _deposit_bits(high, bits[LOW:])
         for c in range(to.size):
             row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
@@ -336,7 +336,7 @@ def joint_rows(start, stop, bases, shares, plan, P):
                 chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
                 share = shares[i, m] / n_chains
                 _add_chain(chain, share, high_code, n_low, block, q, spare, work)
-            _write_block(block, places, _spread_bits(high_code, fixed), P[i])
+            _write_block(block, places, _deposit_bits(high_code, fixed), P[i])
 
 
 # The plan is made once for many instances, and by numpy: sorting is slow to compile.
@@ -362,7 +362,7 @@ def plan_blocks(weights: Floats, orders: Indices, block_labels: int = BLOCK_LABE
     n_low = min(orders.shape[1], block_labels)
     bits = _choose_bits(orders, n_low)
     varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
-    places = varying, bits[varying], _tabulate_spread(varying), _tabulate_spread(bits[varying])
+    places = varying, bits[varying], _tabulate_deposits(varying), _tabulate_deposits(bits[varying])
     numbers = bits[orders]
     odds = np.exp(np.minimum(weights, SAFE_LOGIT))
     return weights, odds, numbers, np.argsort(numbers, axis=1), places, fixed
@@ -387,8 +387,8 @@ def _choose_bits(orders: Indices, n_low: int) -> Indices:
     return bits
 
 
-def _tabulate_spread(bits: Indices) -> Indices:
-    """Return `_spread_bits` of every code of the first bits, as many as are worked on at a time."""
+def _tabulate_deposits(bits: Indices) -> Indices:
+    """Return `_deposit_bits` of every code of the first `LOW` bits."""
     table = np.zeros(1, dtype=np.int64)
     for bit in bits[:LOW]:
         table = np.concatenate([table, table + (1 << bit)])

@@ -19,6 +19,8 @@ Bounds hold but for rounding, for which `ROUNDING` is added to the unseen mass.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, inner, kernel
@@ -41,6 +43,48 @@ STACK_LABELS = (
 N_BOUNDS = 10
 TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
 COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
+
+
+class Goals(NamedTuple):
+    """When a search may stop: once width, unseen mass and mode are good enough, or another goal.
+
+    Parameters
+    ----------
+    width
+        The candidates' intervals are at most so wide.
+    unseen
+        All unseen labelsets together have at most this.
+    enough_mass
+        Good enough by itself: the labelsets seen have this mass.
+    largest_unseen
+        Good enough by itself: every unseen labelset has less than this.
+    certain_mode
+        Whether no unseen labelset may be more probable than the best one seen.
+    """
+
+    width: float
+    unseen: float
+    enough_mass: float
+    largest_unseen: float
+    certain_mode: bool
+
+    @classmethod
+    def of(
+        cls,
+        width: float,
+        unseen: float,
+        enough_mass: float,
+        largest_unseen: float = 0.0,
+        certain_mode: bool = False,
+    ) -> Goals:
+        """Make goals of one type each: for others kernels would be compiled anew."""
+        return cls(
+            float(width),
+            float(unseen),
+            float(enough_mass),
+            float(largest_unseen),
+            bool(certain_mode),
+        )
 
 
 @kernel
@@ -79,8 +123,8 @@ def write_bounds(P, bound, n_labels, bounds):
         log_rest = n_labels * LOG2
         if n_labels < 60:
             log_rest = np.log(float((1 << n_labels) - P.size))
-        spread = min(rest_high, np.exp(min(log_rest - 1.0, 700.0)))
-        entropy_high += spread * (log_rest - np.log(spread))
+        mass = min(rest_high, np.exp(min(log_rest - 1.0, 700.0)))
+        entropy_high += mass * (log_rest - np.log(mass))
         if rest_low > 0.0:
             entropy_low += rest_low * np.log(1.0 / unseen)
     bounds[TOP] = top
@@ -111,12 +155,13 @@ def _widest_interval(bounds, n_labels):
 
 @kernel
 def meets_goals(bounds, n_labels, goals):
-    """Say whether the bounds are good enough for the goals of `enumerate_row`."""
+    """Whether the bounds are good enough."""
     unseen = bounds[UNSEEN_MASS]
-    if 1.0 - unseen >= goals[3] or bounds[LARGEST_UNSEEN] < goals[4]:
+    if 1.0 - unseen >= goals.enough_mass or bounds[LARGEST_UNSEEN] < goals.largest_unseen:
         return True
-    certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
-    return certain and unseen <= goals[1] and _widest_interval(bounds, n_labels) <= goals[0]
+    if goals.certain_mode and bounds[TOP] < bounds[LARGEST_UNSEEN]:
+        return False
+    return unseen <= goals.unseen and _widest_interval(bounds, n_labels) <= goals.width
 
 
 @inner
@@ -167,12 +212,12 @@ def _mixture_probability(members, odds, factors, shares, work):
 def _find_slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
-    half, spread = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
+    half, factor = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
     h = np.uint64(0)
     for word in key:
-        h = ((h ^ (word & half)) * spread) & half
+        h = ((h ^ (word & half)) * factor) & half
         h ^= h >> np.uint64(15)
-        h = ((h ^ (word >> np.uint64(32))) * spread) & half
+        h = ((h ^ (word >> np.uint64(32))) * factor) & half
         h ^= h >> np.uint64(15)
     mask = slots.size - 1
     at = np.int64(h & np.uint64(mask))
@@ -295,9 +340,7 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
     orders
         (m, L) the label at each position.
     goals
-        Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
-        or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
-        enough to have seen, or a probability that no labelset unseen has.
+        When to stop.
     small
         Once no labelset unseen can have more than this, a search that finds little ends early.
     keys, P

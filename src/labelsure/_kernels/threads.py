@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ Array = NDArray[Any]
 
 THREADS_VARIABLE = "LABELSURE_NUM_THREADS"
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
+WORTH_THREADS = 1e-3
+"""Seconds of work from which threads pay: a pool of two takes 0.2 to 0.5 ms to start and to end."""
 
 _here = threading.local()
 
@@ -86,22 +89,46 @@ def as_input(value: Any) -> Any:
 
 
 def map_rows(function: Callable[[int, int], T], n_rows: int) -> list[T]:
-    """Return ``function(start, stop)`` of blocks that together cover all rows, in their order."""
+    """Return ``function(start, stop)`` of blocks that together cover all rows, in their order.
+
+    The calling thread works on longer and longer blocks. Threads start when there is still work
+    after a quarter of `WORTH_THREADS`: the next block, four times as long, would use up the rest.
+    """
     threads = min(n_threads(), n_rows)
     if threads <= 1:
         return [function(0, n_rows)]
-    # A pool for each call: a kept one would not survive a fork.
-    with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
-        return list(pool.map(lambda block: function(*block), _blocks(n_rows, threads)))
+    found, start, step = [], 0, 1
+    begun = time.perf_counter()
+    with _as_worker():
+        while start < n_rows and time.perf_counter() - begun < WORTH_THREADS / 4:
+            stop = min(start + step, n_rows)
+            found.append(function(start, stop))
+            start, step = stop, 4 * step
+    if start < n_rows:
+        # A pool for each call: a kept one would not survive a fork.
+        with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
+            found += pool.map(lambda block: function(*block), _blocks(start, n_rows, threads))
+    return found
+
+
+@contextmanager
+def _as_worker() -> Iterator[None]:
+    """Keep this thread from starting others."""
+    before = getattr(_here, "is_worker", False)
+    _here.is_worker = True
+    try:
+        yield
+    finally:
+        _here.is_worker = before
 
 
 def _become_worker() -> None:
     _here.is_worker = True
 
 
-def _blocks(n_rows: int, threads: int) -> list[tuple[int, int]]:
-    n_blocks = min(n_rows, threads * BLOCKS_PER_THREAD)
-    return list(pairwise(n_rows * b // n_blocks for b in range(n_blocks + 1)))
+def _blocks(start: int, stop: int, threads: int) -> list[tuple[int, int]]:
+    n_blocks = min(stop - start, threads * BLOCKS_PER_THREAD)
+    return list(pairwise(start + (stop - start) * b // n_blocks for b in range(n_blocks + 1)))
 
 
 @contextmanager
@@ -158,14 +185,9 @@ def one_thread() -> Iterator[None]:
     """
     from joblib import parallel_config
 
-    before = getattr(_here, "is_worker", False)
-    _here.is_worker = True
-    try:
-        # Sums over trees in several threads come in any order.
-        with one_blas_thread(), parallel_config(backend="sequential"):
-            yield
-    finally:
-        _here.is_worker = before
+    # Sums over trees in several threads come in any order.
+    with _as_worker(), one_blas_thread(), parallel_config(backend="sequential"):
+        yield
 
 
 @cache

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
-from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
@@ -17,6 +16,7 @@ from labelsure._runtime.typing import Floats, Integers, Labelsets, Rows
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import as_table, codes_of, from_codes, index_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.guarantees._families import FAMILIES
@@ -58,7 +58,7 @@ def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[fl
     if rank > n_samples:
         return 1.0, 1.0
     tail = (1 - level) / 2
-    low, high = beta.ppf([tail, 1 - tail], rank, n_samples + 1 - rank)
+    low, high = betaincinv(rank, n_samples + 1 - rank, [tail, 1 - tail])
     return float(low), float(high)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 from sklearn.base import clone
 
 from labelsure._runtime.typing import Floats
@@ -108,7 +108,7 @@ def variance_between(residuals: Sequence[Floats], sizes: Sequence[int]) -> float
         statistic += float((deviations / chance).sum())
         total += float(deviations.sum() - (1 - 1 / len(means)) * chance.sum())
         n_free += len(means) - 1
-    if n_free == 0 or statistic <= chi2.ppf(CHANCE_LEVEL, n_free):
+    if n_free == 0 or statistic <= 2 * gammaincinv(n_free / 2, CHANCE_LEVEL):
         return 0.0
     return max(total / n_free, 0.0)
 

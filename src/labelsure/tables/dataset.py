@@ -26,7 +26,7 @@ from labelsure.labelsets.rows import (
     row_keys,
     show_names,
 )
-from labelsure.tables.datasets._columns import LabelChoice, choose_labels
+from labelsure.tables.column_choice import LabelChoice, choose_labels
 
 Features = Any
 """A DataFrame, or a scipy CSR matrix where the source is sparse."""
@@ -242,7 +242,7 @@ def split_dataset(
     Returns
     -------
     train, test : Dataset
-        Their rows in the order of `data`. `labelsure.tables.datasets.split_rows` gives the row
+        Their rows in the order of `data`. `labelsure.tables.dataset.split_rows` gives the row
         numbers.
 
     Examples
@@ -255,7 +255,7 @@ def split_dataset(
     if not isinstance(data, Dataset):
         raise InputError(
             f"`data` must be a Dataset, got {type(data).__name__}. Make one with "
-            "`Dataset(X, Y)`, or use `labelsure.tables.datasets.split_rows(Y)`."
+            "`Dataset(X, Y)`, or use `labelsure.tables.dataset.split_rows(Y)`."
         )
     train, test = split_rows(data.Y, test_size, stratified=stratified, random_state=random_state)
     return data.take(train), data.take(test)

@@ -12,11 +12,8 @@ from sklearn.utils import get_tags
 
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.errors import InputError, RowsError
-from labelsure.tables.input_columns._column_values import refuse_missing_columns
-from labelsure.tables.input_columns._inferred_roles import ColumnRole
-from labelsure.tables.input_columns._prediction_columns import PredictionColumns
-from labelsure.tables.input_columns._prediction_layouts import OddAnswers
-from labelsure.tables.input_columns._table_columns import TableColumns
+from labelsure.tables.features import ColumnRole, TableColumns, refuse_missing_columns
+from labelsure.tables.predictions import OddAnswers, PredictionColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +68,7 @@ class InputTable:
         Parameters
         ----------
         frame
-            As `labelsure.tables.table_files.read_unit` returns it.
+            As `labelsure.tables.files.read_unit` returns it.
         where
             What it is, for messages: e.g. the name of the file in quotes.
         """
