@@ -28,7 +28,7 @@ from labelsure.guarantees._scores import check_groups, check_share
 from labelsure.labelsets.codes import OPEN
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.rows import refuse_other_labels
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 MARGINAL = "marginal"
 """The score of single labels: their probability. It goes with a recall only."""

@@ -34,7 +34,7 @@ from labelsure.labelsets.index import align_rows
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.partial import PartialLabelsets
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
