@@ -17,8 +17,7 @@ from labelsure._runtime.pages import Page
 from labelsure._runtime.pages._html_page import encode_json
 from labelsure.metrics.registry import JACCARD
 from labelsure.model import _report_explorer as explorer
-from labelsure.model._model_report import make_model_report
-from labelsure.model._report_totals import BatchTotals
+from labelsure.model._model_report import BatchTotals, make_model_report
 
 NAMES = ["red", "green", "</script><b>blue", "dark & 'deep'"]
 METRICS = ("exact", "hamming", "jaccard", "f1")

@@ -37,8 +37,7 @@ from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, Ra
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions._trellis import TrellisDistribution
-from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
-from labelsure.tables.arff import read_arff
+from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
 from labelsure.tables.column_choice import (
     AssignedColumns,
     ColumnChoice,
@@ -238,6 +237,10 @@ def read_dataset(
     elif suffix in TABULAR:
         data = TABULAR[suffix](decompress(content, path), choice, path.name)
     else:
+        try:
+            from labelsure.tables.arff import read_arff
+        except ImportError as error:
+            raise missing_extra("An ARFF file", "study") from error
         choice = choice.with_labels(_resolve_labels(path, choice.labels))
         data = read_arff(decompress(content, path), choice, nominal, path.name)
     return replace(data, **origin)
@@ -489,7 +492,7 @@ def load_yeast() -> Dataset:
     except ImportError as error:
         raise DataError(
             "`yeast` comes with the package river (0.26 or newer), which is not installed. Run "
-            '`pip install "labelsure[data]"`, name a folder that has yeast.arff with `data_dir`, '
+            '`pip install "labelsure[study]"`, name a folder that has yeast.arff with `data_dir`, '
             'or pass source="openml".'
         ) from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]
