@@ -32,6 +32,29 @@ MAX_WRITTEN_NAMES = 10_000
 """More labels than this are shown by the first and the last, and have one entry of classes."""
 
 
+def count_rows(values: Any) -> int:
+    """Return the number of instances of an array, table, sparse matrix or list."""
+    shape: tuple[int, ...] = getattr(values, "shape", ())
+    return int(shape[0]) if len(shape) else len(values)
+
+
+def take_rows(values: Any, rows: Any) -> Any:
+    """Return instances by position, in the form that they have.
+
+    Examples
+    --------
+    >>> take_rows(["a", "b", "c"], [2, 0])
+    ['c', 'a']
+    """
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if type(values).__module__.startswith("pyarrow"):
+        return values.take(rows)
+    if hasattr(values, "shape"):
+        return values[rows]
+    return [values[row] for row in rows]
+
+
 def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
     """Return `n_labels` distinct names as strings; None where labels have no names.
 
