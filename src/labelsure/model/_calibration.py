@@ -466,10 +466,9 @@ def warn_of_perfection(table: ScoreTable, n_labels: int) -> None:
 
 def _is_of_instances(value: Any, data: TrainingData) -> bool:
     """Whether a parameter of `fit` has one entry for each instance."""
-    has_length = hasattr(value, "shape") or (
-        hasattr(value, "__len__") and not hasattr(value, "keys")
-    )
-    return has_length and not isinstance(value, str) and count_rows(value) == count_rows(data.Y)
+    has_rows = any(hasattr(value, name) for name in ("shape", "__array__", "__getitem__"))
+    is_other = isinstance(value, str) or (hasattr(value, "keys") and not hasattr(value, "shape"))
+    return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
 
 
 def _keys(data: TrainingData, rows: Indices) -> list[Any] | None:
