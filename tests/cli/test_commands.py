@@ -12,8 +12,8 @@ import tomli_w
 import labelsure as ls
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.study._plan import load_plan
-from labelsure.study._run_folder import RunFolder
+from labelsure.study.plan import load_plan
+from labelsure.study.run import RunFolder
 
 SETTINGS = load_plan("quick").to_dict()
 SMALL = {
@@ -200,7 +200,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.study._run.write_frame", full)
+    monkeypatch.setattr("labelsure.study.run.write_frame", full)
     arguments = ["study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
     assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 

@@ -10,8 +10,8 @@ import tomli_w
 
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._run import run_study
+from labelsure.study.plan import Plan, load_plan
+from labelsure.study.run import run_study
 from labelsure.tables.datasets._catalogue import load_dataset
 
 PLAN = {
@@ -158,7 +158,7 @@ def test_where_any_other_error_came_from(capsys):
 
 
 def test_a_failure_without_a_reason(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("labelsure.study._workers.score_cell", lambda *a: exec("raise KeyError"))
+    monkeypatch.setattr("labelsure.study.run.score_cell", lambda *a: exec("raise KeyError"))
     plan = write_plan(tmp_path / "plan.toml")
     assert main(["study", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
     captured = capsys.readouterr()

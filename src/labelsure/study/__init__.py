@@ -3,10 +3,9 @@
 May depend on `tables` and what is below it. Only `cli` depends on it.
 """
 
-from labelsure.study._cells import Cell, plan_cells, score_cell
-from labelsure.study._plan import Plan, load_plan, shipped_plans
-from labelsure.study._run import CellEvent, StudyRun, open_run, run_study
-from labelsure.study._run_folder import RunFolder
+from labelsure.study.cells import Cell, plan_cells, score_cell
+from labelsure.study.plan import Plan, load_plan, shipped_plans
+from labelsure.study.run import CellEvent, RunFolder, StudyRun, open_run, run_study
 
 __all__ = [
     "Cell",
