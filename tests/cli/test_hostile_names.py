@@ -12,7 +12,7 @@ from labelsure.cli._app import main
 from labelsure.errors import InputError
 from labelsure.study.plan import Plan, load_plan
 from labelsure.study.run import run_study
-from labelsure.tables.datasets._catalogue import load_dataset
+from labelsure.tables.datasets import load_dataset
 
 PLAN = {
     **load_plan("quick").to_dict(),
@@ -135,7 +135,7 @@ def broken(*arguments, **settings):
 
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_what_should_not_happen(capsys, monkeypatch, tmp_path, place):
-    monkeypatch.setattr("labelsure.study.run_study", broken)
+    monkeypatch.setattr("labelsure.study.run.run_study", broken)
     words = ["study", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert refused(capsys, *words, code=70) == (
         "labelsure: This should not have happened (LookupError: a value). Run it again with "

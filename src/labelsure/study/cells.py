@@ -24,7 +24,7 @@ from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.metrics.registry import METRICS
 from labelsure.study.plan import PACKAGE, Plan, StudyData
-from labelsure.tables.datasets._dataset import Dataset, split_rows
+from labelsure.tables.dataset import Dataset, split_rows
 
 _ROOT = Path(__file__).parents[1]
 

@@ -40,10 +40,8 @@ from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import METRICS, check_empty
-from labelsure.tables.datasets._built_in import make_labelsets
-from labelsure.tables.datasets._catalogue import load_dataset
-from labelsure.tables.datasets._dataset import Dataset
-from labelsure.tables.datasets._reading import read_dataset
+from labelsure.tables.dataset import Dataset
+from labelsure.tables.datasets import load_dataset, make_labelsets, read_dataset
 
 PACKAGE = __name__.partition(".")[0]
 

@@ -18,7 +18,7 @@ from labelsure.metrics.registry import METRICS, get_metric
 from labelsure.study.analyses import Analyses, AnalysisSettings, describe_datasets
 from labelsure.study.correlations import optimal_decisions, over_repeats, spread, true_accuracy
 from labelsure.study.linear_models import fit_statistics
-from labelsure.tables.datasets._catalogue import catalogue
+from labelsure.tables.datasets import catalogue
 
 if TYPE_CHECKING:
     from labelsure.study.plan import Plan
