@@ -1,107 +1,19 @@
-"""Saved models name public places, so that moving a file inside the package breaks none of them."""
+"""Pickles and copies of fitted models, as other libraries make them."""
 
-import importlib
-import io
-import json
 import pickle
-import pkgutil
-import zipfile
 
 import cloudpickle
 import joblib
 import numpy as np
-import pytest
 from data_for_classifiers import make_problem
 from sklearn.base import clone
-from sklearn.exceptions import InconsistentVersionWarning
-from skops.io import dumps, get_untrusted_types, loads
 
 import labelsure as ls
-from labelsure._runtime.storage import name_classes_publicly
 
 X, Y = make_problem(n_samples=200, n_labels=3)
-HOMES = [module.name for module in pkgutil.iter_modules(ls.__path__) if module.name[0] != "_"]
 
 
-def fit_estimator(model):
-    dist = ls.BinaryRelevance().fit(X, Y).predict_distribution(X)
-    return ls.AccuracyEstimator("jaccard", model=model).fit(dist, Y)
-
-
-def fit_policy():
-    rng = np.random.default_rng(0)
-    return ls.AcceptPolicy(0.1).fit(rng.random(200), rng.random(200))
-
-
-def fit_aware():
-    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", 0.3, random_state=0)
-    return model.fit(X, Y)
-
-
-ESTIMATORS = [
-    pytest.param(lambda: ls.BinaryRelevance().fit(X, Y), id="BinaryRelevance"),
-    pytest.param(lambda: ls.ClassifierTrellis().fit(X, Y), id="ClassifierTrellis"),
-    pytest.param(
-        lambda: ls.ProbabilisticClassifierChain().fit(X, Y), id="ProbabilisticClassifierChain"
-    ),
-    pytest.param(
-        lambda: ls.EnsembleOfClassifierChains(n_chains=2).fit(X, Y), id="EnsembleOfClassifierChains"
-    ),
-    *(
-        pytest.param(lambda model=model: fit_estimator(model), id=model)
-        for model in ("ridge", "plugin")
-    ),
-    pytest.param(fit_policy, id="AcceptPolicy"),
-    pytest.param(fit_aware, id="AccuracyAwareClassifier"),
-]
-
-
-def saved_names(data):
-    """Return the types that a skops file names, each with its module."""
-    with zipfile.ZipFile(io.BytesIO(data)) as file:
-        return set(type_names(json.loads(file.read("schema.json"))))
-
-
-def type_names(node):
-    if isinstance(node, dict):
-        if "__module__" in node:
-            yield f"{node['__module__']}.{node['__class__']}"
-        node = list(node.values())
-    if isinstance(node, list):
-        for part in node:
-            yield from type_names(part)
-
-
-@pytest.mark.parametrize("fit", ESTIMATORS)
-def test_a_saved_model_names_public_places(fit):
-    model = fit()
-    data = dumps(model)
-    own = {name for name in saved_names(data) if name.partition(".")[0] == "labelsure"}
-    assert f"labelsure.{type(model).__name__}" in own
-    assert not [name for name in own if "._" in name]
-    trusted = get_untrusted_types(data=data)
-    assert {name for name in trusted if name.startswith("labelsure")} == own
-    assert type(loads(data, trusted=trusted)) is type(model)
-
-
-def test_the_names_of_an_ensemble():
-    data = dumps(ls.EnsembleOfClassifierChains(n_chains=2).fit(X, Y))
-    own = {name for name in saved_names(data) if name.startswith("labelsure")}
-    assert own == {"labelsure.EnsembleOfClassifierChains", "labelsure.ProbabilisticClassifierChain"}
-
-
-@pytest.mark.parametrize("home", HOMES)
-def test_public_classes_live_where_they_are_imported_from(home):
-    module = importlib.import_module(f"labelsure.{home}")
-    names = getattr(module, "__all__", [])
-    for thing in (getattr(module, name) for name in names):
-        if isinstance(thing, type) and thing.__module__.startswith("labelsure"):
-            assert "._" not in thing.__module__
-            if thing.__name__ in ls.__all__:
-                assert thing.__module__ == "labelsure"
-
-
-def test_classes_are_found_again_by_these_names(tmp_path):
+def test_copies_predict_the_same(tmp_path):
     model = ls.EnsembleOfClassifierChains(n_chains=2, random_state=0).fit(X, Y)
     expected = model.predict_distribution(X).probabilities()
     joblib.dump(model, tmp_path / "model.joblib")
@@ -114,24 +26,6 @@ def test_classes_are_found_again_by_these_names(tmp_path):
     for copy in copies:
         assert type(copy) is ls.EnsembleOfClassifierChains
         np.testing.assert_array_equal(copy.predict_distribution(X).probabilities(), expected)
-    assert repr(ls.EnsembleOfClassifierChains) == "<class 'labelsure.EnsembleOfClassifierChains'>"
-
-
-def test_only_our_own_public_classes_are_renamed():
-    before = np.ndarray.__module__
-    name_classes_publicly("labelsure.classifiers")
-    assert np.ndarray.__module__ == before
-    assert ls.classifiers.LabelsetClassifier.__module__ == "labelsure.classifiers"
-    assert ls.BinaryRelevance.__module__ == "labelsure"
-    assert ls.as_distribution.__module__ == "labelsure.classifiers._adapters"
-
-
-def test_a_pickle_warns_of_another_scikit_learn(monkeypatch):
-    data = pickle.dumps(fit_policy())
-    pickle.loads(data)  # without a warning, which would be an error here
-    monkeypatch.setattr("labelsure.saving._savable.sklearn.__version__", "0.1")
-    with pytest.warns(InconsistentVersionWarning, match="unpickle estimator AcceptPolicy from"):
-        pickle.loads(data)
 
 
 def test_a_model_whose_messages_are_worded_differently_is_loaded(tmp_path):

@@ -10,7 +10,7 @@ import tomli_w
 from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main
-from labelsure.study._plan import load_plan
+from labelsure.study.plan import load_plan
 from labelsure.tables.files import list_units
 
 COMMANDS = {

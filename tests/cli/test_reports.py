@@ -6,7 +6,7 @@ import pytest
 
 from labelsure.cli import _demo
 from labelsure.cli._app import main
-from labelsure.study.paper._comparison import check_against_paper
+from labelsure.study.paper import check_against_paper
 
 
 @pytest.fixture(scope="module")

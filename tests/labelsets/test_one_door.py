@@ -14,7 +14,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 import labelsure as ls
 from labelsure.errors import LabelsureError
-from labelsure.guarantees._region_answers import RegionLabelsets
+from labelsure.guarantees._labelset_region import RegionLabelsets
 
 N, NAMES = 60, ["c", "b", "a"]  # in another order than sorted, and with other frequencies
 INDEX = pd.Index([f"r{i}" for i in range(N)])

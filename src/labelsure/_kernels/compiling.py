@@ -1,28 +1,29 @@
-"""How kernels are compiled: once for all processes, and not without a word if it takes long.
+"""Compiling kernels: once for all processes, cached on disk, announced on stderr.
 
-Numba stores what it compiles on disk, beside the package or, where that folder is not writable, in
-the user's cache folder; NUMBA_CACHE_DIR names another.
+Numba caches compiled kernels beside the package or, where that folder is not writable, in the
+user's cache folder; NUMBA_CACHE_DIR names another. Numba itself recompiles a kernel only when the
+kernel's own file has changed. Here the cache is stamped with a digest of that file and of all files
+of the package that it imports, so kernels may use helpers and constants of other files. Numba is
+imported with the first call of a kernel: whoever only imports labelsure does not wait for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from numba import njit
-from numba.core import event
 
 SILENCE_VARIABLE = "LABELSURE_QUIET"
-MESSAGE = (
-    "labelsure: compiling, once: what is compiled is kept, and the next start does not wait for it."
-)
+MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
 
 _INNER: dict[str, Any] = {
     "nogil": True,  # other threads run meanwhile
@@ -38,45 +39,14 @@ _KERNEL: dict[str, Any] = {**_INNER, "cache": True, "no_cpython_wrapper": False}
 _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
-class Notice(event.Listener):
-    """Says that kernels are compiled, once for each process, when that has taken long enough.
+class Notice:
+    """A listener of numba that announces, once for each process, that a kernel is compiled."""
 
-    It hears of what numba compiles, not of what numba reads from the disk.
-
-    Parameters
-    ----------
-    delay
-        Seconds of compiling before the message.
-    """
-
-    def __init__(self, delay: float = 2.0) -> None:
-        self.delay = delay
-        self.spent = 0.0
-        self._depth = 0  # a function is compiled while the kernel that calls it is
-        self._started = 0.0
-        self._timer = threading.Timer(0.0, self._give)
+    def __init__(self) -> None:
         self._was_given = False
 
-    def on_start(self, event: Any) -> None:
-        """Begin to count the time."""
-        self._depth += 1
-        if self._depth > 1:
-            return
-        self._started = time.monotonic()
-        if self.spent >= self.delay:
-            self._give()
-        self._timer = threading.Timer(max(0.0, self.delay - self.spent), self._give)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def on_end(self, event: Any) -> None:
-        """Stop counting."""
-        self._depth -= 1
-        if self._depth == 0:
-            self._timer.cancel()
-            self.spent += time.monotonic() - self._started
-
-    def _give(self) -> None:
+    def notify(self, event: Any) -> None:
+        """Take an event of numba, which has none for kernels that are in the cache."""
         if not self._was_given and not os.environ.get(SILENCE_VARIABLE):
             self._was_given = True
             print(MESSAGE, file=sys.stderr, flush=True)
@@ -85,18 +55,54 @@ class Notice(event.Listener):
 notice = Notice()
 
 
+class Compiled:
+    """A function that numba compiles when it is first called.
+
+    Numba follows calls through the names of a module, so its own functions replace all of the
+    module's at once.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._ready(*arguments)
+
+    @cached_property
+    def _ready(self) -> Any:
+        with _LOADING:
+            return self._load()
+
+    def _load(self) -> Any:
+        from numba import njit
+
+        if self._dispatcher is None:
+            found = njit(**self._options)(self._function)
+            self._dispatcher = _compile_once(found) if self._options.get("cache") else found
+            names = self._function.__globals__
+            for name, member in list(names.items()):
+                if isinstance(member, Compiled):
+                    names[name] = member._load()
+        return self._dispatcher
+
+
+_LOADING = threading.RLock()
+
+
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call.
 
     It is stored with the kernels that call it, and Python cannot call it: both save time when they
     are compiled. A fast kernel's sums are reordered in it as well.
     """
-    return njit(**_INNER)(function)
+    return Compiled(function, **_INNER)
 
 
 def fast_inner(function: Callable[..., Any]) -> Any:
     """Compile a function with sums that only kernels call."""
-    return njit(**_INNER, **_SUMS)(function)
+    return Compiled(function, **_INNER, **_SUMS)
 
 
 def fast_inlined(function: Callable[..., Any]) -> Any:
@@ -104,33 +110,52 @@ def fast_inlined(function: Callable[..., Any]) -> Any:
 
     For short ones with many arrays, which take longer to hand over than to work with.
     """
-    return njit(**_INNER, **_SUMS, inline="always")(function)
+    return Compiled(function, **_INNER, **_SUMS, inline="always")
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel when it is first called, or take it from the disk."""
-    return _compile_once(njit(**_KERNEL)(function))
+    return Compiled(function, **_KERNEL)
 
 
 def fast_kernel(function: Callable[..., Any]) -> Any:
     """Do the same with a kernel that holds sums."""
-    return _compile_once(njit(**_KERNEL, **_SUMS)(function))
+    return Compiled(function, **_KERNEL, **_SUMS)
 
 
 def _compile_once(compiled: Any) -> Any:
     """Let one process compile a kernel while the others that need it wait, and then read it."""
     if not hasattr(compiled, "stats"):  # NUMBA_DISABLE_JIT: the function itself
         return compiled
+    from numba.core import event
+
+    event.Listener.register(Notice)
     compile_or_load = compiled.compile
 
     def compile_alone(signature: Any) -> Any:
         if compiled.overloads.get(signature) is not None:
             return compile_or_load(signature)
+        compiled._cache._cache_file._source_stamp = _digest_sources(compiled.py_func.__module__)
         with _lock(compiled), event.install_listener("numba:compile", notice):
             return compile_or_load(signature)
 
     compiled.compile = compile_alone
     return compiled
+
+
+def _digest_sources(module: str) -> str:
+    """Return a digest of a module's source and of those it imports from its own package."""
+    package = module.partition(".")[0] + "."
+    sources: dict[str, str] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in sources:
+            loader: Any = sys.modules[name].__loader__
+            sources[name] = loader.get_source(name)
+            imported = re.findall(r"^from (\S+) import", sources[name], re.MULTILINE)
+            waiting += [other for other in imported if other.startswith(package)]
+    return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
 
 
 @contextmanager

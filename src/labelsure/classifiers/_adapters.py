@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import Names
-from labelsure.classifiers._base_learners import read_positive_column
+from labelsure.classifiers._base_learners import is_search, read_positive_column
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
 from labelsure.classifiers._probability_layouts import (
     fitted_on_vector,
@@ -125,7 +124,10 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
             "`X` must hold the instances to predict, because `source` is a model "
             f"({type(model).__name__}). Call `as_distribution(model, X)`."
         )
-    reader = next((_READERS[cls] for cls in type(model).__mro__ if cls in _READERS), None)
+    readers = _readers()
+    reader = next((readers[cls] for cls in type(model).__mro__ if cls in readers), None)
+    if is_search(model):
+        reader = _from_search
     if reader is None and hasattr(model, "predict_distribution"):
         reader = _from_labelsure
     if reader is None and hasattr(model, "predict_proba"):
@@ -159,9 +161,7 @@ def _from_pipeline(
     return as_distribution(model[-1], transformed, kind=kind, label_names=label_names)
 
 
-def _from_search(
-    model: BaseSearchCV, X: Any, kind: str | None, label_names: Names
-) -> LabelsetDistribution:
+def _from_search(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
     check_is_fitted(model)
     if not hasattr(model, "best_estimator_"):
         raise InputError(
@@ -229,16 +229,22 @@ _FOREST_KINDS: dict[str, Callable[[Any, Any, Names], LabelsetDistribution]] = {
     "marginal": wrap_model_probabilities,
 }
 
-_READERS: dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistribution]] = {
-    BaseSearchCV: _from_search,
-    ClassifierChain: _from_chain,
-    ExtraTreesClassifier: _from_forest,
-    FrozenEstimator: _from_frozen,
-    Pipeline: _from_pipeline,
-    RandomForestClassifier: _from_forest,
-}
-"""Models that hold more than `predict_proba` says, by their class, and what is around a model. A
-new one is a function and an entry here; every other model is read by its `predict_proba`."""
+
+@cache
+def _readers() -> dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistribution]]:
+    """Return readers of models that hold more than `predict_proba` says, and of what wraps a model.
+
+    A new one is a function and an entry here; every other model is read by its `predict_proba`.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
+
+    return {
+        ClassifierChain: _from_chain,
+        ExtraTreesClassifier: _from_forest,
+        FrozenEstimator: _from_frozen,
+        Pipeline: _from_pipeline,
+        RandomForestClassifier: _from_forest,
+    }
 
 
 def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:

@@ -35,8 +35,7 @@ from labelsure._runtime.storage import (
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
-from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
-from labelsure.tables.arff import read_arff
+from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
 from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
@@ -244,6 +243,10 @@ def read_dataset(
     if suffix == TEXT:
         data = read_sparse_text(unpacked, path.name)
     else:
+        try:
+            from labelsure.tables.arff import read_arff
+        except ImportError as error:
+            raise missing_extra("An ARFF file", "study") from error
         choice = choice.with_labels(_resolve_labels(path, choice.labels))
         data = read_arff(unpacked, choice, nominal, path.name)
     return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))
@@ -382,7 +385,7 @@ def load_yeast() -> Dataset:
     except ImportError as error:
         raise DataError(
             "`yeast` comes with the package river (0.26 or newer), which is not installed. Run "
-            '`pip install "labelsure[data]"`, name a folder that has yeast.arff with `data_dir`, '
+            '`pip install "labelsure[study]"`, name a folder that has yeast.arff with `data_dir`, '
             'or pass source="openml".'
         ) from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]
