@@ -288,8 +288,6 @@ def _read_label_frame(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
             "names of labels with `sep`, e.g. ';'."
         )
-    if not holds_names:
-        columns = columns.replace("", pd.NA)
     Y, names = read_labels(columns, sep, where)
     check_labels_vary(Y, names, where)
     return pd.DataFrame(Y, columns=list(names))
