@@ -110,7 +110,7 @@ def test_monitor():
     rng = np.random.default_rng(0)
     dist = ls.IndependentLabels(rng.beta(0.3, 0.3, size=(600, 4)))
     estimator = ls.AccuracyEstimator("exact", model="plugin")
-    table = ls.monitor(dist, estimator, chunk_size=200, reference=(0.9, 1.0))
+    table = ls.monitor(estimator, dist, chunk_size=200, reference=(0.9, 1.0))
     ax = drawn(figures.plot_monitor(table))
     shown = {text.get_text() for text in ax.get_legend().get_texts()}
     assert shown == {"usual", "estimated", "alert"}

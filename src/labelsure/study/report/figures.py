@@ -78,10 +78,10 @@ def plot_policy(policy: AcceptPolicy, *, ax: Axes | None = None) -> Axes:
     """
     ax = choose_axes(ax)
     table = policy.table()
-    column = "target" if policy.coverage is None else "bound"
-    own: Any = policy.target if policy.coverage is None else policy.bound_
-    ax.plot(table[column], table["coverage"], marker="o", label=f"level {policy.level:g}")
-    ax.plot([own], [policy.coverage_], "kD", label=f"{column} {own:g}")
+    column = "target" if policy.share is None else "bound"
+    own: Any = policy.target if policy.share is None else policy.bound_
+    ax.plot(table[column], table["share"], marker="o", label=f"level {policy.confidence:g}")
+    ax.plot([own], [policy.share_], "kD", label=f"{column} {own:g}")
     ax.set(xlabel=f"{column} of the mean accuracy", ylabel="share accepted", ylim=(0, 1))
     ax.set_title(f"What each {column} leaves" if column == "target" else "What each share is worth")
     ax.legend()

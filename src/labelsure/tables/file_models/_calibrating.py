@@ -51,9 +51,9 @@ def calibrate_model(
     floor: float | None = None,
     metric: str = "jaccard",
     target: float | None = None,
-    coverage: float | None = None,
+    share: float | None = None,
     region: float | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
     r"""Make a model of another system's predictions, from some whose truth is known.
@@ -89,7 +89,7 @@ def calibrate_model(
     floor
         How probable each label is that such a row does not list; None means 2**-24.
         `labelsure.suggest_floor` finds one from labelled instances.
-    metric, target, coverage, region, level, random_state
+    metric, target, share, region, confidence, random_state
         As of `AccuracyAwareClassifier`.
 
     Returns
@@ -144,8 +144,8 @@ def calibrate_model(
         FrozenEstimator(pipeline.fit(said, Y)),
         metric,
         target,
-        level,
-        coverage=coverage,
+        share=share,
+        confidence=confidence,
         region=region,
         random_state=random_state,
     )
