@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 
 import labelsure as ls
 from labelsure.classifiers.recalibration._gate import Recalibration
-from labelsure.tables.input_columns._inferred_roles import infer_roles
+from labelsure.tables.features import infer_roles
 
 X, Y = make_problem(n_samples=200, n_labels=3)
 P = np.random.default_rng(1).uniform(0.01, 0.99, size=(200, 3))
@@ -194,7 +194,11 @@ def join(entries, compression=zipfile.ZIP_STORED):
         for name, content in entries.items() if isinstance(entries, dict) else entries:
             file.writestr(name, content)
         file.comment = b"sha256:" + b"0" * 64
-    body = buffer.getvalue()[:-71]
+    return seal(buffer.getvalue()[:-71])
+
+
+def seal(body):
+    """These bytes and their checksum."""
     return body + b"sha256:" + sha256(body).hexdigest().encode()
 
 

@@ -288,7 +288,7 @@ def test_fetch_asks_openml_for_what_is_there(capsys, monkeypatch):
         asked.append((name, settings))
         return ls.Dataset([[0.0], [1.0]], [[0, 1], [1, 0]])
 
-    monkeypatch.setattr("labelsure.tables.datasets._catalogue.load_dataset", load)
+    monkeypatch.setattr("labelsure.tables.datasets.load_dataset", load)
     assert main(["data", "fetch", "Emotions", "--json"]) == 0
     assert asked == [("Emotions", {"source": "openml"})]
     assert json.loads(capsys.readouterr().out)["n_samples"] == 2

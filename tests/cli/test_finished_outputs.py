@@ -11,7 +11,7 @@ from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main
 from labelsure.study._plan import load_plan
-from labelsure.tables.table_files._units import list_units
+from labelsure.tables.files import list_units
 
 COMMANDS = {
     "score": ("score m.labelsure in.csv --jobs 1 --out out.csv", "--top 1"),

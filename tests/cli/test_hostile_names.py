@@ -12,7 +12,7 @@ from labelsure.cli._app import main
 from labelsure.errors import InputError
 from labelsure.study._plan import Plan, load_plan
 from labelsure.study._run import run_study
-from labelsure.tables.datasets._catalogue import load_dataset
+from labelsure.tables.datasets import load_dataset
 
 PLAN = {
     **load_plan("quick").to_dict(),

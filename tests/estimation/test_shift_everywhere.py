@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 import labelsure as ls
 from labelsure.estimation._shift_test import View, ViewSample
 from labelsure.model._model_report import make_model_report
-from labelsure.tables.scoring._file_reports import report_files
-from labelsure.tables.scoring._score_run import score_files
+from labelsure.tables.estimates import report_files
+from labelsure.tables.scoring import score_files
 
 COLUMNS = ["a", "b", "c"]
 
@@ -188,7 +188,9 @@ def test_a_band_is_that_of_the_model_that_predicts():
     X = rng.normal(size=(700, 3))
     Y = (X + rng.normal(size=X.shape) > 0).astype(int)
     model = ls.AccuracyAwareClassifier(
-        ls.BinaryRelevance(DecisionTreeClassifier(max_depth=4, random_state=0)), random_state=0
+        ls.BinaryRelevance(DecisionTreeClassifier(max_depth=4, random_state=0)),
+        cv=5,
+        random_state=0,
     ).fit(X[:300], Y[:300])
     with pytest.raises(ls.InputError, match="`reference` must be given for a cross-fitted model"):
         ls.monitor(model, X[500:], chunk_size=50)

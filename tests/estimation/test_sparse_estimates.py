@@ -247,7 +247,10 @@ class TestAwareClassifiers:
     def test_a_frozen_one_with_a_temperature(self):
         inner = ls.PrecomputedProbabilities().fit(self.LISTED, TRUTH)
         model = ls.AccuracyAwareClassifier(
-            FrozenEstimator(inner), recalibration="temperature", decision="predict", random_state=0
+            FrozenEstimator(inner),
+            recalibration=ls.TemperatureScaling(),
+            decision="predict",
+            random_state=0,
         ).fit(self.LISTED, TRUTH)
         assert model.recalibration_.is_kept_
         assert model.recalibration_.temperature_ > 1.15  # the system is overconfident

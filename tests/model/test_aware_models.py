@@ -93,9 +93,9 @@ def assert_same(model, X, dist, estimator, policy):
 
 def by_hand(model, Y, first, second, Y_train=None):
     """Fit an accuracy estimator to the first rows and a policy to the second."""
-    dist = ls.as_distribution(model, X[first])
-    estimator = ls.AccuracyEstimator(METRIC).fit(dist, Y[first], Y_train=Y_train)
-    dist = ls.as_distribution(model, X[second])
+    both = ls.as_distribution(model, X[np.concatenate([first, second])])
+    dist = both[len(first) :]
+    estimator = ls.AccuracyEstimator(METRIC).fit(both[: len(first)], Y[first], Y_train=Y_train)
     realised = ls.accuracy(Y[second], dist.mode(), METRIC)
     return estimator, ls.AcceptPolicy(TARGET).fit(estimator.predict(dist), realised)
 

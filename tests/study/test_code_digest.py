@@ -42,7 +42,7 @@ def test_cells_depend_on_what_makes_numbers_and_not_on_what_shows_them():
         "metrics.registry",
         "decisions._rules",
         "_kernels.chain_joints",
-        "tables.datasets._arff",
+        "tables.arff",
     }
     needed |= {"classifiers._chain_classifiers", "distributions._enumeration", "study._plan_parts"}
     assert {f"labelsure.{name}" for name in needed} <= names

@@ -8,7 +8,7 @@ import labelsure as ls
 from labelsure._runtime.pages import Page
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.tables.scoring._file_reports import report_files
+from labelsure.tables.estimates import report_files
 
 NAMES = ["storm", "wet", "hot"]
 

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +39,7 @@ from labelsure.labelsets.rows import refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.partial import PartialLabelsets
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[fl
     if rank > n_samples:
         return 1.0, 1.0
     tail = (1 - level) / 2
-    low, high = beta.ppf([tail, 1 - tail], rank, n_samples + 1 - rank)
+    low, high = betaincinv(rank, n_samples + 1 - rank, [tail, 1 - tail])
     return float(low), float(high)
 
 
