@@ -83,7 +83,7 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     )  # fmt: skip
     printed = json.loads(run(capsys, *words).out)
     model = ls.load(out)
-    assert (model.metric, model.coverage, model.cv, model.level) == ("f1", 0.5, 0.5, 0.8)
+    assert (model.metric, model.share, model.cv, model.confidence) == ("f1", 0.5, 0.5, 0.8)
     assert model.region_.coverage == model.region == 0.7
     assert printed["path"] == str(out)
     assert printed["trust"] == []
@@ -139,7 +139,7 @@ def test_calibrate(files, tmp_path, capsys):
     )  # fmt: skip
     model = ls.load(out)
     assert model.label_names_ == ("large", "odd")
-    assert (model.metric, model.level, model.coverage) == ("hamming", 0.9, 0.4)
+    assert (model.metric, model.confidence, model.share) == ("hamming", 0.9, 0.4)
     assert model.region_.coverage == 0.6
     assert model.random_state == 2
     assert model.estimator_.estimator[1].kind == "logit"

@@ -63,7 +63,7 @@ def test_binary_needs_fewer_instances_than_bounded(scored):
     binary, bounded = (
         AcceptPolicy(0.8, outcome=outcome).fit(score, accuracy) for outcome in ("binary", "bounded")
     )
-    assert binary.coverage_ >= bounded.coverage_
+    assert binary.share_ >= bounded.share_
 
 
 def test_says_that_more_instances_would_help():
@@ -91,20 +91,20 @@ def test_says_when_too_few_have_such_scores():
         AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
 
 
-def test_table_of_targets_against_coverage(scored):
+def test_table_of_targets_against_shares(scored):
     policy = AcceptPolicy(0.8, outcome="binary").fit(*scored)
     table = policy.table()
-    assert (np.diff(table["coverage"]) <= 1e-12).all()
+    assert (np.diff(table["share"]) <= 1e-12).all()
     mine = table.set_index("target").loc[0.8]
     assert mine["threshold"] == policy.threshold_
-    assert mine["coverage"] == policy.share_
+    assert mine["share"] == policy.share_
     assert policy.table([0.7])["target"].tolist() == [0.7]
     alone = AcceptPolicy(0.7, outcome="binary").fit(*scored)
     assert policy.table([0.7])["threshold"].item() == alone.threshold_
 
 
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
-@pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"coverage": 0.3}])
+@pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"share": 0.3}])
 @pytest.mark.parametrize("groups", [None, np.arange(3000) % 2])
 @pytest.mark.parametrize("grid", [[0.2, 0.7, 0.9], np.array([0.2, 0.7, 0.9])])
 def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
@@ -113,7 +113,7 @@ def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
     loaded = ls.load(tmp_path / "policy.labelsure")
     for name, value in policy.get_params().items():
         np.testing.assert_array_equal(loaded.get_params()[name], value)
-    for name in ("threshold_", "coverage_", "message_"):
+    for name in ("threshold_", "share_", "message_"):
         assert getattr(loaded, name) == getattr(policy, name)
     assert loaded.table().equals(policy.table())
     np.testing.assert_array_equal(
@@ -133,17 +133,17 @@ def test_messages(scored):
         return pytest.raises(error, match=message)
 
     score, accuracy = scored
-    for target, level, name, value in ((90, 0.9, "target", 90), (0.9, 1.0, "level", 1.0)):
+    for target, level, name, value in ((90, 0.9, "target", 90), (0.9, 1.0, "confidence", 1.0)):
         with fails(f"`{name}` must be a number between 0 and 1, both excluded, got {value}"):
             AcceptPolicy(target, confidence=level).fit(score, accuracy)
-    for coverage in (0, 1.5, "all"):
-        with fails(f"`coverage` must be a number above 0 and at most 1, got {coverage!r}"):
-            AcceptPolicy(share=coverage).fit(score, accuracy)
-    with fails("`target` or `coverage` must be given, and not both, got target=None and cov"):
+    for share in (0, 1.5, "all"):
+        with fails(f"`share` must be a number above 0 and at most 1, got {share!r}"):
+            AcceptPolicy(share=share).fit(score, accuracy)
+    with fails("`target` or `share` must be given, and not both, got target=None and share"):
         AcceptPolicy().fit(score, accuracy)
-    with fails("not both, got target=0.9 and coverage=0.5"):
+    with fails("not both, got target=0.9 and share=0.5"):
         AcceptPolicy(0.9, share=0.5).fit(score, accuracy)
-    with fails("A coverage needs at least one labelled instance, got none."):
+    with fails("A share needs at least one labelled instance, got none."):
         AcceptPolicy(share=0.5).fit([], [])
     with fails("Unknown outcome 'binnary'. Did you mean 'binary'", UnknownNameError):
         AcceptPolicy(0.9, outcome="binnary").fit(score, accuracy)
@@ -156,19 +156,19 @@ def test_messages(scored):
     policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
     with fails("`target` must be a number between 0 and 1, both excluded, got 1.5"):
         policy.table([1.5])
-    with fails("`groups` must be given to `accept` just as to `fit`, got some here and none there"):
+    with fails("`groups` must be given just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])
     with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
         AcceptPolicy(0.8).fit(score, accuracy, ["a"])
     grouped = AcceptPolicy(share=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
     with fails("got none here and some there"):
         grouped.accept([0.5])
-    with fails("must be among those that the policy was fitted to, got 'c'. It knows 'a', 'b'."):
+    with fails("must be among those of `fit`, got 'c'. It had 'a', 'b'."):
         grouped.accept([0.5], ["c"])
 
 
 @pytest.mark.parametrize("outcome", ["binary", "bounded"])
-def test_a_coverage_refers_the_least_certain(scored, outcome):
+def test_a_share_refers_the_least_certain(scored, outcome):
     score, accuracy = scored
     policy = AcceptPolicy(share=0.8, outcome=outcome).fit(score, accuracy)
     accepted = policy.accept(score)
@@ -193,10 +193,10 @@ def test_the_instance_that_sets_the_threshold_is_not_tested():
 
 
 @given(st.lists(st.sampled_from([0.1, 0.4, 0.4, 0.9]), min_size=1, max_size=30), st.floats(0.05, 1))
-def test_a_coverage_is_undercut_by_ties_alone(scores, coverage):
-    policy = AcceptPolicy(share=coverage).fit(scores, np.ones(len(scores)))
+def test_a_share_is_undercut_by_ties_alone(scores, share):
+    policy = AcceptPolicy(share=share).fit(scores, np.ones(len(scores)))
     ranked = sorted(scores, reverse=True)
-    n = next(k for k in range(1, len(scores) + 1) if k >= coverage * len(scores))
+    n = next(k for k in range(1, len(scores) + 1) if k >= share * len(scores))
     last = ranked[n - 1]
     is_tied = scores.count(last) > 1 and last < ranked[0]
     accepted = [s > last if is_tied else s >= last for s in scores]
@@ -205,7 +205,7 @@ def test_a_coverage_is_undercut_by_ties_alone(scores, coverage):
     assert ("are referred" in str(policy)) == is_tied
 
 
-def test_the_bound_of_a_coverage_holds_with_ties():
+def test_the_bound_of_a_share_holds_with_ties():
     """Two scores, the higher one less accurate: which is the threshold is a matter of chance."""
     rng, n, n_repeats = np.random.default_rng(0), 500, 4000
     is_high = rng.random((n_repeats, n)) < 0.5
@@ -218,11 +218,11 @@ def test_the_bound_of_a_coverage_holds_with_ties():
     assert missed <= 243  # more than 5 % of 4,000 with a chance of one in a thousand
 
 
-def test_a_table_of_coverages(scored):
+def test_a_table_of_shares(scored):
     policy = AcceptPolicy(share=0.25, outcome="binary").fit(*scored)
     table = policy.table()
     assert "target" not in table
-    assert table["coverage"].tolist() == pytest.approx([0.1, 0.2, 0.25, *np.arange(3, 11) / 10])
+    assert table["share"].tolist() == pytest.approx([0.1, 0.2, 0.25, *np.arange(3, 11) / 10])
     assert (np.diff(table["bound"]) < 0).all()
     mine = table.iloc[2]
     assert (mine["threshold"], mine["bound"]) == (policy.threshold_, policy.bound_)
