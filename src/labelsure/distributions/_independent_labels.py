@@ -13,7 +13,7 @@ from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Labelsets, Rows
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
-from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
+from labelsure.distributions._flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.distributions.candidates import Profile, log

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
-from labelsure.distributions._cheapest_flips import cheapest_codes
+from labelsure.distributions._flips import cheapest_codes
 from labelsure.labelsets.sparse import sparse_ones
 
 

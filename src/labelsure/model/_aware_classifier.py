@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -18,7 +17,7 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
@@ -56,11 +55,13 @@ from labelsure.labelsets.rows import (
     as_table,
     check_labelsets,
     check_shape,
+    count_rows,
     differing_rows,
     index_of,
     is_sparse,
     refuse_masked,
     stack_rows,
+    take_rows,
 )
 from labelsure.metrics.registry import (
     METRICS,
@@ -345,7 +346,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self, fitted: Any, data: TrainingData, rows: Indices, training: Indices | None
     ) -> NewRows:
         """Return what a clone says of some rows, fitted to the training ones."""
-        X = _safe_indexing(data.X, rows)
+        X = take_rows(data.X, rows)
         dist = self._ask(fitted, X)
         seen = None
         if training is not None:
@@ -419,8 +420,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return ""
         ours = stack_rows([cast(Labelsets, table.decisions) for table in tables])
         try:
-            dist = self._ask(model, _safe_indexing(data.X, rows[:1]))
-            theirs = _own_predictions(model, _safe_indexing(data.X, rows), dist)
+            dist = self._ask(model, take_rows(data.X, rows[:1]))
+            theirs = _own_predictions(model, take_rows(data.X, rows), dist)
         except (AttributeError, LabelsureError, TypeError, ValueError):
             return ""  # no `predict`, or one that does not return labelsets
         n_others = int(differing_rows(ours, theirs).sum())
@@ -593,7 +594,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         random_state
             Seed of the draw.
         """
-        n_samples = _num_samples(X)
+        n_samples = count_rows(X)
         is_count = isinstance(n_rows, (int, np.integer)) and not isinstance(n_rows, bool)
         if not is_count or not 1 <= n_rows <= n_samples:
             raise InputError(
