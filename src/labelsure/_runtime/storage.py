@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import errno
+import glob
 import gzip
 import io
 import json
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -151,6 +153,11 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
                     f"The output {str(output)!r} must not be one of the inputs. Choose another "
                     "name."
                 )
+            if _may_match(other, output):
+                raise InputError(
+                    f"The output {str(output)!r} must not be among the inputs {str(other)!r}, now "
+                    "or in a later run. Choose another folder or name."
+                )
             if other.is_dir() and _real_path(other) in _real_path(output).parents:
                 raise InputError(
                     f"The output {str(output)!r} must not lie in a folder of inputs, got "
@@ -159,6 +166,21 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
         if any(_is_same(output, other) for other in written):
             raise InputError(f"Each output must be a file of its own, {str(output)!r} is two.")
         written.append(output)
+
+
+def _may_match(pattern: Path, output: Path) -> bool:
+    """Whether a pattern such as ``data/*.csv`` finds an output, or the parts beside it."""
+    if not glob.has_magic(str(pattern)) or pattern.exists():
+        return False
+    folder = Path(re.split(r"[*?\[]", f"{pattern}")[0] + "x").parent
+    is_below = _real_path(folder) in _real_path(output).parents
+    return is_below and ("**" in str(pattern) or fnmatch(output.name, pattern.name))
+
+
+def is_address(given: AnyPath) -> bool:
+    """Whether an input is an address such as ``s3://bucket/data``, and no path."""
+    scheme, mark, _ = str(given).partition("://")
+    return bool(mark) and scheme.isalnum()
 
 
 def file_of(given: str) -> str:
@@ -236,9 +258,16 @@ class Compression:
     open: Callable[[IO[bytes]], Any]
 
 
+def _open_zstd(file: IO[bytes]) -> Any:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(file), "zstd")
+
+
 COMPRESSIONS = {
     ".gz": Compression(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
     ".bz2": Compression(b"BZh", bz2.BZ2File),
+    ".zst": Compression(b"\x28\xb5\x2f\xfd", _open_zstd),
 }
 CHUNK_BYTES = 2**20
 
@@ -250,7 +279,9 @@ def read_bytes(path: Path, n_bytes: int = -1) -> bytes:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             raise OSError("it is a device or a pipe, which may never end")
         if n_bytes < 0:
-            _check_file_size(status.st_size, path)
+            from labelsure._runtime import limits as _limits  # only reading needs them
+
+            _check_file_size(status.st_size, path, _limits.MAX_FILE_BYTES)
         with open(path, "rb") as file:
             return file.read(n_bytes)
     except TooLargeError:
@@ -273,32 +304,55 @@ def _suggest_name(path: Path) -> str:
     )
 
 
-def decompress(content: bytes, path: Path) -> bytes:
-    """Return what is in a .gz or .bz2 file; other content as it is.
+def find_compression(content: bytes, path: Path) -> Compression | None:
+    """Return how a file is compressed, by its first bytes; None where it is not.
 
     Parameters
     ----------
     content
-        The bytes of the file.
+        Some first bytes of it.
     path
         Its name, which says how it should be compressed.
     """
     for suffix, compression in COMPRESSIONS.items():
         if content.startswith(compression.magic):
-            break
+            return compression
         if path.suffix.lower() == suffix:
             raise DataError(
                 f"The file {path.name!r} must be a {suffix} file as its name says, but it does "
                 "not begin like one. Fetch it again, or rename it."
             )
-    else:
-        return content
-    unpacked = bytearray()
+    return None
+
+
+def unpack(
+    compression: Compression,
+    packed: IO[bytes],
+    unpacked: IO[bytes],
+    path: Path,
+    max_bytes: int | None = None,
+) -> None:
+    """Write what is in a compressed file to another one.
+
+    Parameters
+    ----------
+    compression
+        As `find_compression` returns it.
+    packed, unpacked
+        Where from, and where to.
+    path
+        The name of the file, for messages.
+    max_bytes
+        How much may come out; None for any.
+    """
+    n_bytes = 0
     try:
-        with compression.open(io.BytesIO(content)) as file:
+        with compression.open(packed) as file:
             while chunk := file.read(CHUNK_BYTES):
-                unpacked += chunk
-                _check_file_size(len(unpacked), path)
+                n_bytes += len(chunk)
+                if max_bytes is not None:
+                    _check_file_size(n_bytes, path, max_bytes)
+                unpacked.write(chunk)
     except TooLargeError:
         raise
     except (EOFError, OSError, ValueError, zlib.error) as error:
@@ -306,16 +360,27 @@ def decompress(content: bytes, path: Path) -> bytes:
             f"The compressed file {path.name!r} is damaged or cut off ({first_line(error)}). "
             "Fetch it again."
         ) from error
-    return bytes(unpacked)
 
 
-def _check_file_size(n_bytes: int, path: Path) -> None:
+def decompress(content: bytes, path: Path) -> bytes:
+    """Return what is in the bytes of a compressed file; other content as it is."""
     from labelsure._runtime import limits as _limits  # only reading needs them
 
-    if n_bytes > _limits.MAX_FILE_BYTES:
+    compression = find_compression(content, path)
+    if compression is None:
+        return content
+    unpacked = io.BytesIO()
+    unpack(compression, io.BytesIO(content), unpacked, path, _limits.MAX_FILE_BYTES)
+    return unpacked.getvalue()
+
+
+def _check_file_size(n_bytes: int, path: Path, max_bytes: int) -> None:
+    from labelsure._runtime.limits import format_bytes
+
+    if n_bytes > max_bytes:
         raise TooLargeError(
             f"The file {path.name!r} must have at most "
-            f"{_limits.format_bytes(_limits.MAX_FILE_BYTES)}, unpacked if it is compressed; it has "
+            f"{format_bytes(max_bytes)}, unpacked if it is compressed; it has "
             "more. Split it, or leave out what is not needed."
         )
 

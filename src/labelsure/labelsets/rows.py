@@ -34,8 +34,10 @@ MAX_WRITTEN_NAMES = 10_000
 
 def count_rows(values: Any) -> int:
     """Return the number of instances of an array, table, sparse matrix or list."""
-    shape: tuple[int, ...] = getattr(values, "shape", ())
-    return int(shape[0]) if len(shape) else len(values)
+    if hasattr(values, "__len__") and not hasattr(values, "shape"):
+        return len(values)
+    table = values if hasattr(values, "shape") else np.asarray(values)
+    return int(table.shape[0])
 
 
 def take_rows(values: Any, rows: Any) -> Any:
@@ -52,7 +54,7 @@ def take_rows(values: Any, rows: Any) -> Any:
         return values.take(rows)
     if hasattr(values, "shape"):
         return values[rows]
-    return [values[row] for row in rows]
+    return np.asarray(values)[rows] if hasattr(values, "__array__") else [values[i] for i in rows]
 
 
 def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:
