@@ -1,4 +1,4 @@
-"""Files: read as bytes, written as a whole, and how saved models name their classes."""
+"""Files: read as bytes, written as a whole, noted as finished; folders of one process at a time."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ import errno
 import glob
 import gzip
 import io
+import json
 import os
 import re
 import shutil
 import stat
 import threading
 import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from labelsure.errors import DataError, InputError, TooLargeError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.typing import (
-        AnyPath,
-    )  # which loads NumPy; the command line does without
+    from labelsure._runtime.typing import AnyPath  # which loads NumPy; help texts do without
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 """Names of files that are being written: the file, the process and its thread."""
@@ -415,3 +416,165 @@ def stem_of(path: Path) -> str:
 def checksum_bytes(content: bytes) -> str:
     """Return the SHA-256 of some bytes."""
     return sha256(content).hexdigest()
+
+
+class FinishedOutput:
+    """The one rule for files that commands write.
+
+    A file that the same inputs and settings have made is finished: nothing is left to do. Any other
+    file is replaced on request only.
+
+    Parameters
+    ----------
+    output
+        The file; devices and pipes are never finished.
+    made_from
+        All that it depends on, as JSON can write it; anything else by its text.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     output = FinishedOutput(f"{folder}/sums.csv", {"inputs": [1, 2]})
+    ...     before = output.find(overwrite=False)
+    ...     _ = output.path.write_text("3")
+    ...     output.note({"rows": 1})
+    ...     after = output.find(overwrite=False)
+    >>> before, after
+    (None, {'rows': 1})
+    """
+
+    def __init__(self, output: AnyPath, made_from: Mapping[str, Any]) -> None:
+        self.path = expand_path(output)
+        self._made_from = json.loads(json.dumps(made_from, default=str))
+
+    def find(self, *, overwrite: bool) -> dict[str, Any] | None:
+        """Return what was noted of the finished file; None where there is something to do.
+
+        Parameters
+        ----------
+        overwrite
+            Whether a file that is there may be replaced, whatever made it.
+        """
+        if overwrite or is_stream(self.path) or not self.path.exists():
+            return None
+        noted = self._read()
+        if noted is not None and noted.get("made_from") == self._made_from:
+            found: dict[str, Any] = noted["found"]
+            return found
+        why = "" if noted is None else ", made from other inputs or settings"
+        raise InputError(
+            f"{str(self.path)!r} exists already{why}. Choose another name, or say `overwrite` to "
+            "replace a file."
+        )
+
+    def note(self, found: Mapping[str, Any]) -> None:
+        """Note that the file is finished.
+
+        Parameters
+        ----------
+        found
+            What to say of it next time.
+        """
+        if not is_stream(self.path):
+            noted = {"output": self._state(), "made_from": self._made_from, "found": dict(found)}
+            write_text(self._note, json.dumps(noted, indent=1) + "\n")
+
+    @property
+    def _note(self) -> Path:
+        real = Path(os.path.realpath(self.path))
+        return real.with_name(f".{real.name}.labelsure.json")
+
+    def _state(self) -> list[int]:
+        """Return the size and the time of the file, by which a changed one is noticed."""
+        state = self.path.stat()
+        return [state.st_size, state.st_mtime_ns]
+
+    def _read(self) -> dict[str, Any] | None:
+        """Return the note of the file as it is; None where there is none."""
+        try:
+            noted = json.loads(self._note.read_text(encoding="utf-8"))
+            is_whole = isinstance(noted["found"], dict) and noted["output"] == self._state()
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return noted if is_whole else None
+
+
+def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
+    """Return name, size and time of each file, by which a changed one is noticed.
+
+    Parameters
+    ----------
+    inputs
+        Files, and folders whose files count; ``data.npz:scores`` is the file ``data.npz``.
+    """
+    described: list[list[Any]] = []
+    for given in inputs:
+        path = expand_path(file_of(str(given)))
+        inside = sorted(path.rglob("[!._]*")) if path.is_dir() else [path]
+        for file in inside:
+            if file.is_file():
+                state = file.stat()
+                described.append([str(given), str(file), state.st_size, state.st_mtime_ns])
+    return described
+
+
+LOCK, OWNER = ".lock", ".owner"
+
+
+def make_folder(folder: Path, what: str) -> None:
+    """Make a folder that can be written to, or say why it cannot be used.
+
+    Parameters
+    ----------
+    folder
+        Its path.
+    what
+        What it is, for the message.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        if isinstance(error, FileExistsError):
+            reason = "Not a directory"  # which is what the system means
+        raise InputError(
+            f"{what} {str(folder)!r} cannot be written to ({reason}). Choose another one."
+        ) from error
+
+
+@contextmanager
+def hold_folder(folder: Path, what: str) -> Iterator[None]:
+    """Keep a folder for this process, or say who has it.
+
+    The lock is the operating system's, which gives it up when a process ends, however it ends.
+
+    Parameters
+    ----------
+    folder
+        Which is there.
+    what
+        What it is, for messages.
+    """
+    lock = folder / LOCK
+    if lock.is_symlink():
+        raise InputError(
+            f"The lock of {what}, {str(lock)!r}, must be a file, but it is a link to another "
+            "place, where nothing must be locked or written. Remove it."
+        )
+    owner = folder / OWNER  # not in the file that is locked, which Windows would let nobody read
+    holder = FileLock(lock, blocking=False)  # another run may take hours
+    try:
+        holder.acquire()
+    except Timeout as error:
+        name = owner.read_text().strip() if owner.is_file() else ""
+        raise InputError(
+            f"Another run (process {name or 'unknown'}) is at work in {str(folder)!r}. Wait until "
+            "it ends, or choose another folder."
+        ) from error
+    try:
+        write_text(owner, str(os.getpid()))
+        yield
+    finally:
+        holder.release()

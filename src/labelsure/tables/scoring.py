@@ -17,9 +17,9 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
-from labelsure._runtime.finished_outputs import FinishedOutput
 from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.storage import (
+    FinishedOutput,
     check_outputs,
     checksum_bytes,
     expand_path,
@@ -455,7 +455,7 @@ class ScoreRun:
     n_bad
         Rows that were set aside.
     n_accepted
-        Predictions that the policy accepts; None without a target or a coverage.
+        Predictions that the policy accepts; None without a target or a share.
     mean_estimated
         The mean of the estimated accuracies.
     n_units, n_kept

@@ -14,10 +14,14 @@ from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, Floats, Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, RowsError, UnseenValuesWarning, unknown_name
-from labelsure.labelsets.index import list_some
-from labelsure.labelsets.names import match_labels, read_labelsets
-from labelsure.labelsets.rows import check_label_names, is_sparse, show_names
-from labelsure.labelsets.sparse import make_sparse, sparse_ones
+from labelsure.labelsets.names import list_some, match_labels, read_labelsets
+from labelsure.labelsets.rows import (
+    check_label_names,
+    is_sparse,
+    make_sparse,
+    show_names,
+    sparse_ones,
+)
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.column_choice import read_index, read_labels
 from labelsure.tables.files import ListedCell, read_table, says_missing
