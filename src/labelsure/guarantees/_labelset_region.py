@@ -33,9 +33,8 @@ from labelsure.guarantees._policy import (
     check_share,
     fit_by_group,
 )
-from labelsure.labelsets.codes import OPEN
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.labelsets.rows import OPEN, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.partial import PartialLabelsets

@@ -48,13 +48,12 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.codes import check_sparse_labelsets
-from labelsure.labelsets.index import align_values
-from labelsure.labelsets.names import GivenLabelsets
+from labelsure.labelsets.names import GivenLabelsets, align_values
 from labelsure.labelsets.rows import (
     as_table,
     check_labelsets,
     check_shape,
+    check_sparse_labelsets,
     count_rows,
     differing_rows,
     index_of,
