@@ -189,13 +189,13 @@ def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
     [
         (["--labels", "odd", "--cv", "x"], "`--cv` must be a number of folds, such as 5, or a sh"),
         (["--labels", "odd", "--cv", "1"], "`cv` as a number of folds must be at least 2, got 1"),
-        (["--labels", "odd", "--cv", "1.5"], "`cv` as a share of held-out instances must lie"),
+        (["--labels", "odd", "--cv", "1.5"], "`cv` as a share of held-out rows must lie"),
         (["--labels", "odd", "--role", "size"], "`--role` must be COLUMN=ROLE, e.g. zip=category"),
         (["--labels", "odd", "--role", "size=x"], "Unknown role of column 'size': 'x'."),
         (["--labels", "odd", "--target", "2"], "Invalid value for '--target'"),
         (
             ["--labels", "odd", "--target", "0.5", "--share", "0.5"],
-            "`target` or `coverage` must be given, and",
+            "`target` or `share` must be given, and",
         ),
         (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
         (["--labels", "odd", "--id", "colour"], "every row to be the id, "),
@@ -225,7 +225,7 @@ def test_places_where_no_model_can_be(files, tmp_path, capsys, monkeypatch):
 def test_mistakes_of_calibrate(files, tmp_path, capsys):
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", tmp_path / "m"]
     both = [*words, "--target", "0.5", "--share", "0.5"]
-    assert "`target` or `coverage` must be given, and not both" in refused(capsys, *both)
+    assert "`target` or `share` must be given, and not both" in refused(capsys, *both)
     no_sep = [*words, "--sep", ""]
     assert "`--sep` must be the text between two label names" in refused(capsys, *no_sep)
     logits = tmp_path / "logits.csv"
