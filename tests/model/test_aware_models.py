@@ -144,7 +144,6 @@ def test_a_model_that_is_cross_fitted(case):
         tables.append(ls.ScoreTable.from_distribution(part, truth, metrics=[METRIC]))
     table = ls.ScoreTable.concatenate(tables)
     estimator = ls.AccuracyEstimator(METRIC, "full").fit(table)
-    estimator.training_gain_ = model.accuracy_estimator_.training_gain_  # has its own tests
     policy = ls.AcceptPolicy(TARGET).fit(estimator.predict(table), table.accuracy(METRIC, 1.0))
     assert_same(model, NEW, dist, estimator, policy)
 

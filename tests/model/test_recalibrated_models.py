@@ -105,26 +105,8 @@ def test_cross_fitted_it_is_fitted_to_the_distributions_of_all_folds(kind):
         for dist, truth in zip(dists, truths, strict=True)
     ]
     estimator = ls.AccuracyEstimator(METRIC, "full").fit(ls.ScoreTable.concatenate(tables))
-    estimator.training_gain_ = model.accuracy_estimator_.training_gain_
     fitted = clone(MODELS[kind]).fit(X, Y)
     assert_same(model, recalibration.transform(fitted.predict_distribution(NEW)), estimator, None)
-
-
-def test_what_halves_of_folds_teach_is_of_recalibrated_distributions(monkeypatch):
-    from labelsure.model import _aware_classifier
-
-    seen = []
-
-    def note(estimator, table, found, level):
-        seen.append((table, found))
-        return estimator
-
-    monkeypatch.setattr(_aware_classifier, "add_training_gain", note)
-    for kind in (None, ls.TemperatureScaling(gate=False)):
-        aware("temperature", cv=3, recalibration=kind).fit(X, Y)
-    for part in ("by_whole", "by_half"):
-        before, after = (getattr(found, part).to_frame() for _, found in seen)
-        assert (before["top"] > after["top"]).mean() > 0.9  # all became less sure
 
 
 def test_best_decisions_are_of_the_recalibrated_distributions():

@@ -34,8 +34,7 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
-from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._fitted_estimator import BatchSettings
+from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
@@ -47,7 +46,6 @@ from labelsure.model._assessment import Assessment, assess_predictions
 from labelsure.model._calibration import (
     TrainingData,
     WrappedModel,
-    add_training_gain,
     calibrate,
     check_cv_setting,
     check_inner_model,
@@ -383,9 +381,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
         judge = AccuracyEstimator(self.metric, self.features, self.model, self.empty)
         judge.fit(found.for_estimator, Y_train=found.seen)
-        self.accuracy_estimator_ = add_training_gain(
-            judge, found.for_estimator, found.half_trained, self.level
-        )
+        if self.level != judge.reference_.level:
+            judge.reference_ = judge.estimate(found.for_estimator, level=self.level, shift="ignore")
+        self.accuracy_estimator_ = judge
         self.policy_ = fit_policy(self, found.for_policy)
         self.guaranteed_ = found.is_held_out and self.policy_ is not None and self.policy_.reached_
         for name in () if self._has_base_learners else ("n_features_in_", "feature_names_in_"):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
@@ -19,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import name_missing_classes
@@ -30,9 +28,7 @@ from labelsure.classifiers.recalibration._gate import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._batch_estimates import TrainingGain
-from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._fitted_estimator import BatchSettings
+from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import index_of, is_sparse
@@ -242,168 +238,6 @@ def with_labelsets(
     return settled
 
 
-LEARNING_EXPONENT = 0.5
-"""What is missing to the accuracy that more and more instances lead to is taken to fall as the
-number of instances to the power of minus this."""
-
-FACTOR_ERROR = 1 / 3
-"""The relative standard deviation of the factor: other exponents, from 1/4 to 2, have factors
-between 1.1 times and half of it."""
-
-SHARED_CLASSIFIERS = 1 / 4
-"""Residuals of a fold share a classifier, which is not the one that predicts in the end. How much
-predictions change with the classifier shows in those of half the instances: this part of their
-variance is added. It was chosen by simulation, as no unbiased estimate exists."""
-
-
-CHANCE_LEVEL = 0.95
-"""Residuals of different classifiers differ by chance, too. By how much more they do is counted
-only if chance would not make them differ so much with this probability: folds are few and small."""
-
-
-@dataclass(frozen=True)
-class HalfTrained:
-    """The same instances, predicted by classifiers of folds and by ones of half the instances.
-
-    Parameters
-    ----------
-    by_whole
-        Predictions by classifiers that were fitted to all training instances of a fold.
-    by_half
-        By classifiers that were fitted to half of these.
-    share
-        The training instances of a fold, of all.
-    sizes
-        How many instances each fold has; they stand in this order in both tables.
-    """
-
-    by_whole: ScoreTable
-    by_half: ScoreTable
-    share: float
-    sizes: tuple[int, ...]
-
-
-def extrapolation_factor(share: float) -> float:
-    """Return the gain from a share of the instances to all, of that from half the share to it.
-
-    Parameters
-    ----------
-    share
-        Above 0, at most 1.
-
-    Examples
-    --------
-    >>> round(extrapolation_factor(0.8), 3), round(extrapolation_factor(0.9), 3)
-    (0.255, 0.124)
-    """
-    by_half, by_whole = (part**-LEARNING_EXPONENT for part in (share / 2, share))
-    return (by_whole - 1) / (by_half - by_whole)
-
-
-def variance_between(residuals: Sequence[Floats], sizes: Sequence[int]) -> float:
-    """Return the variance of mean residuals between classifiers, beyond what chance explains.
-
-    A learner whose confidence means one thing on some training instances and another on others, as
-    that of a few neighbours may, has an accuracy that no other classifier tells exactly.
-
-    Parameters
-    ----------
-    residuals
-        Groups of residuals, one after the other for each classifier; of a group, the classifiers
-        learned from equally many instances.
-    sizes
-        How many residuals each classifier of a group has.
-
-    Returns
-    -------
-    0 where the classifiers do not differ more than chance allows.
-
-    Examples
-    --------
-    >>> round(variance_between([np.array([0.1, 0.2, -0.1, -0.2])], [2, 2]), 3)
-    0.043
-    """
-    statistic, total, n_free = 0.0, 0.0, 0
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
-    for group in residuals:
-        means = np.add.reduceat(group, starts) / sizes
-        within = group - np.repeat(means, sizes)
-        n_within = max(len(group) - len(means), 1)
-        chance = (within**2).sum() / n_within / np.asarray(sizes)
-        deviations = (means - means.mean()) ** 2
-        if not chance.min() > 0:  # classifiers that are always right, or one instance for each
-            continue
-        statistic += float((deviations / chance).sum())
-        total += float(deviations.sum() - (1 - 1 / len(means)) * chance.sum())
-        n_free += len(means) - 1
-    if n_free == 0 or statistic <= 2 * gammaincinv(n_free / 2, CHANCE_LEVEL):
-        return 0.0
-    return max(total / n_free, 0.0)
-
-
-def measure_training_gain(estimator: AccuracyEstimator, found: HalfTrained) -> TrainingGain:
-    """Return by how much an estimator is too low for a classifier that learned from everything.
-
-    One step below it can be seen: an estimator that is fitted to the predictions of classifiers of
-    half the instances judges those of twice as many, and is too low by something. The step that
-    cannot be seen is a fraction of that.
-
-    Parameters
-    ----------
-    estimator
-        Fitted to predictions of all folds.
-    found
-        Predictions of some folds.
-    """
-    if not estimator.model_.learns:  # nothing that folds could have taught it
-        return TrainingGain()
-    judge = clone(estimator).set_params(penalty=estimator.penalty_)
-    judge.fit(ScoreTable(found.by_half.to_frame()))
-    of_halves = _residuals(judge, found.by_half)
-    excess = _residuals(judge, found.by_whole) - of_halves
-    factor = extrapolation_factor(found.share)
-    mean = factor * float(excess.mean())
-    # An instance's excess goes with its residual, of which it is a part: hence the factor itself.
-    variance = factor * (1 + factor) * float(excess.var()) / len(excess)
-    variance += SHARED_CLASSIFIERS * float(excess.var()) / estimator.dispersion_.n_samples
-    variance += (FACTOR_ERROR * mean) ** 2
-    # The last classifier has a deviation of its own, and the mean of those of the folds has one.
-    between = variance_between([_residuals(estimator, found.by_whole), of_halves], found.sizes)
-    variance += (1 + 1 / len(found.sizes)) * between
-    estimated = estimator.predict(found.by_whole)
-    coins = float((estimated * (1 - estimated)).mean())
-    if coins == 0:  # all is certain
-        return TrainingGain()
-    return TrainingGain(mean, float(np.clip(mean / coins, -1, 1)), variance / coins**2)
-
-
-def add_training_gain(
-    estimator: AccuracyEstimator, table: ScoreTable, found: HalfTrained | None, level: float
-) -> AccuracyEstimator:
-    """Return the estimator, with the gain in what it says from now on.
-
-    Parameters
-    ----------
-    estimator
-        Fitted to the table.
-    table
-        Predictions of all folds.
-    found
-        Predictions of some folds; None where there is nothing to gain.
-    level
-        Confidence level of the estimator's reference.
-    """
-    if found is not None:
-        estimator.training_gain_ = measure_training_gain(estimator, found)
-    if found is not None or level != estimator.reference_.level:
-        estimator.reference_ = estimator.estimate(table, level=level, shift="ignore")
-    return estimator
-
-
-def _residuals(estimator: AccuracyEstimator, table: ScoreTable) -> Floats:
-    return table.accuracy(estimator.metric, estimator.empty) - estimator.predict(table)
-
-
 MOST_SHARED = 0.25
 """Share of held-out rows that are training rows as well: at most 0.11 on random splits of the nine
 sets (stare)."""
@@ -502,10 +336,6 @@ Choose = Callable[[LabelsetDistribution, Labelsets | None], Labelsets | None]
 
 Folds = list[tuple[Indices, Indices]]
 """The training and the test rows of each fold."""
-
-N_HALVES = 5
-"""Folds that are fitted to half of their training instances as well: with more folds there is less
-to gain, and fewer will do."""
 
 
 @dataclass(frozen=True)
@@ -630,9 +460,6 @@ class Calibration:
         What the accuracy estimator and the policy are fitted to.
     is_held_out
         Whether the policy's table is new to the model and to the accuracy estimator.
-    half_trained
-        By which the gain from learning from all instances is measured; None where the tables are
-        of the fitted model itself, or where it could not be made.
     recalibration
         Fitted to the predictions of the accuracy estimator's table; None for none.
     seen
@@ -644,7 +471,6 @@ class Calibration:
     for_estimator: ScoreTable
     for_policy: ScoreTable
     is_held_out: bool
-    half_trained: HalfTrained | None = None
     recalibration: Recalibration | None = None
     seen: LabelsetFrequencies | None = None
 
@@ -723,9 +549,8 @@ def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -
     predicted = (model.predict(model.fit(data, train), data, test, train) for train, test in folds)
     tables, recalibration = model.recalibrate_and_score(predicted, data)
     table = ScoreTable.concatenate(tables)
-    half_trained = _train_halves(model, data, folds, tables, recalibration, seed)
     seen = model.count_labelsets(data, np.arange(n_training))
-    return Calibration(fitted, n_training, table, table, False, half_trained, recalibration, seen)
+    return Calibration(fitted, n_training, table, table, False, recalibration, seen)
 
 
 def _hold_out(
@@ -747,7 +572,7 @@ def _hold_out(
     if is_fitted_elsewhere(fitted):
         warn_of_perfection(first, data.Y.shape[1])
     seen = model.count_labelsets(data, training)
-    return Calibration(fitted, len(training), first, second, True, None, recalibration, seen)
+    return Calibration(fitted, len(training), first, second, True, recalibration, seen)
 
 
 def _count_held_out(n_samples: int, cv: float, needs_half: bool) -> int:
@@ -770,42 +595,3 @@ def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> Folds:
             KFold(n_folds, shuffle=True, random_state=generator).split(np.empty(data.n_samples))
         )
     return list(check_cv(cv).split(data.X, data.y, data.groups))
-
-
-def _train_halves(
-    model: WrappedModel,
-    data: TrainingData,
-    folds: Folds,
-    tables: list[ScoreTable],
-    recalibration: Recalibration | None,
-    seed: Any,
-) -> HalfTrained | None:
-    """Fit to half of the training instances of some folds as well, and score on the same ones."""
-    rng = make_random_state(seed)
-    halves = []
-    for train, test in folds[:N_HALVES]:
-        try:
-            half = _take_half(train, data, rng)
-            predicted = model.predict(model.fit(data, half), data, test, half)
-            halves.append(model.score(predicted, data, recalibration))
-        except ValueError as error:  # as of fewer neighbours than wanted, or of a single class
-            warnings.warn(
-                "The estimator could not be fitted to half of the training instances of a fold, "
-                f"so what it gains from all of them is not known ({error}). Estimates may be low "
-                "and their intervals narrow. Fit to more instances, or hold some out, e.g. by "
-                "cv=0.4.",
-                UserWarning,
-                stacklevel=5,
-            )
-            return None
-    share = float(np.mean([len(train) for train, _ in folds])) / data.n_samples
-    by_whole, by_half = (ScoreTable.concatenate(part) for part in (tables[: len(halves)], halves))
-    sizes = tuple(len(table) for table in halves)
-    return HalfTrained(by_whole, by_half, min(share, 1.0), sizes)
-
-
-def _take_half(rows: Indices, data: TrainingData, rng: np.random.RandomState) -> Indices:
-    """Return half of the rows, or those of half of the groups."""
-    units = rows if data.groups is None else np.asarray(data.groups)[rows]
-    distinct = rng.permutation(np.unique(units))
-    return rows[np.isin(units, distinct[: (len(distinct) + 1) // 2])]

@@ -6,17 +6,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.notebook import join_names
-from labelsure._runtime.typing import Floats
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
-from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import get_metric
@@ -24,7 +20,7 @@ from labelsure.model._calibration import Calibration, innermost
 
 N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
-FROM_FOLDS = f"{N_FOLDS} folds, each new to the accuracy estimator that judges it"
+FROM_FOLDS = "5 folds, each new to the accuracy estimator that judges it"
 CALIBRATION_COLUMNS = (
     "low",
     "high",
@@ -58,9 +54,6 @@ class ModelCard:
         What the sets of labelsets hold, and how often, in words; None without them.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
-    training_gain
-        What the mean holds because the classifier learned from more instances than those of the
-        folds; 0 without folds.
     target, level, threshold, coverage, bound
         Of the policy: what was asked for, and what came out; None without one, and threshold and
         bound also if the target was not reached.
@@ -95,7 +88,6 @@ class ModelCard:
     estimated: float
     low: float
     high: float
-    training_gain: float
     target: float | None
     level: float
     threshold: float | None
@@ -115,9 +107,6 @@ class ModelCard:
 
     def __str__(self) -> str:
         features = "unknown" if self.n_features is None else self.n_features
-        gained = ""
-        if self.training_gain:  # of cross-fitting alone
-            gained = f" ({self.training_gain:+.3f} for learning from more than the folds)"
         lines = [
             f"classifier: {self.classifier}",
             f"labels: {self.n_labels or len(self.label_names)} "
@@ -129,7 +118,7 @@ class ModelCard:
             f"worth {self.empty:g}",
             *([] if self.recalibration is None else [f"recalibration: {self.recalibration}"]),
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
-            f"{self.high:.3f}{gained}",
+            f"{self.high:.3f}",
             f"policy: {self.summary}",
             *([] if self.region is None else [f"region: {self.region}"]),
             f"calibration, on {self.calibration_from}:",
@@ -172,7 +161,6 @@ def make_card(model: Any, found: Calibration) -> ModelCard:
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
-        training_gain=model.accuracy_estimator_.training_gain_.mean,
         target=None if model.target is None else float(model.target),
         level=float(model.level),
         threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
@@ -209,12 +197,12 @@ def _measure_calibration(
     estimator: AccuracyEstimator, found: Calibration
 ) -> tuple[dict[str, list[Any]], str]:
     """Return the columns of `reliability`, out of sample, and on which instances."""
-    table, origin = found.for_policy, FROM_POLICY
-    if table is found.for_estimator:
-        estimated, origin = _estimate_by_folds(estimator, table), FROM_FOLDS
+    table, sample, origin = found.for_policy, estimator.calibration_sample_, FROM_POLICY
+    if table is found.for_estimator:  # its own rows, by models of other folds
+        estimated, accuracy, origin = sample.estimated, sample.accuracy, FROM_FOLDS
     else:
         estimated = estimator.predict(table)
-    accuracy = table.accuracy(estimator.metric, estimator.empty)
+        accuracy = table.accuracy(estimator.metric, estimator.empty)
     frame = reliability(estimated, accuracy).table
     columns = {name: frame[name].tolist() for name in CALIBRATION_COLUMNS}
     return {name: [_without_nan(value) for value in columns[name]] for name in columns}, origin
@@ -222,20 +210,6 @@ def _measure_calibration(
 
 def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _estimate_by_folds(estimator: AccuracyEstimator, table: ScoreTable) -> Floats:
-    """Return the estimate of each instance by an estimator that was fitted to other folds."""
-    frame = table.to_frame()
-    n_folds = min(N_FOLDS, len(table))
-    fold = np.random.default_rng(0).permutation(np.arange(len(table)) % n_folds)
-    # With the penalty of the whole fit, which costs a tenth of choosing one in each fold.
-    judge = clone(estimator).set_params(penalty=estimator.penalty_)
-    estimated = np.empty(len(table))
-    for k in range(n_folds):
-        judge.fit(ScoreTable(frame[fold != k]))
-        estimated[fold == k] = judge.predict(ScoreTable(frame[fold == k]))
-    return estimated
 
 
 def describe_recalibration(model: Any) -> str | None:

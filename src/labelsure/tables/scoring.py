@@ -32,7 +32,7 @@ from labelsure._runtime.storage import (
 from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
-from labelsure.estimation._shift_test import View, sample_rows, say_shift
+from labelsure.estimation._shift import View, sample_rows, say_shift
 from labelsure.saving._file_format import current_version
 from labelsure.saving._savable import load
 from labelsure.tables.files import UNIT_ROWS, Unit, list_units, read_unit
@@ -49,7 +49,7 @@ from labelsure.tables.predictions import OddAnswers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.estimation._shift_test import View
+    from labelsure.estimation._shift import View
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.tables.inputs import InputTable
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labelsure.estimation.score_columns import CELL
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import COUNTS, check_empty
 from labelsure.study.analyses._correlations import (
     PAPER_METRICS,
