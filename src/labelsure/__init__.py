@@ -12,7 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "_kernels.progress": ["watch_progress"],
+    "_kernels.threads": ["watch_progress"],
     "classifiers._adapters": ["as_distribution"],
     "classifiers._bernoulli_mixture": ["ConditionalBernoulliMixture"],
     "classifiers._chain_classifiers": [
@@ -66,7 +66,7 @@ _HOMES = {
     "metrics.partial": ["PartialLabelsets"],
     "metrics.registry": ["accuracy"],
     "model._aware_classifier": ["AccuracyAwareClassifier"],
-    "saving._savable": ["load"],
+    "saving": ["load"],
     "tables.dataset": ["Dataset", "split_dataset"],
     "tables.datasets": ["list_datasets", "load_dataset", "make_labelsets", "read_dataset"],
     "tables.features": ["TableColumns"],

@@ -10,19 +10,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = [
-    "DataError",
-    "InputError",
-    "LabelsureError",
-    "NotEstimableError",
-    "RowsError",
-    "ShiftWarning",
-    "TooLargeError",
-    "UnknownNameError",
-    "UnseenValuesWarning",
-    "unknown_name",
-]
-
 MAX_NAMES_LISTED = 30
 """A message lists no more known names than this: a data set may have thousands of columns."""
 
@@ -117,3 +104,10 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameEr
     listed = list(spelled.values())[:MAX_NAMES_LISTED]
     more = f" and {len(spelled) - len(listed)} more" if len(spelled) > len(listed) else ""
     return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(listed)}{more}.")
+
+
+def missing_extra(what: str, extra: str) -> InputError:
+    """Build the error for something that needs an extra which is not installed."""
+    return InputError(
+        f'{what} needs packages that are not installed. Run `pip install "labelsure[{extra}]"`.'
+    )

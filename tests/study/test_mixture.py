@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.study.analyses._mixture_intervals import (
+from labelsure.study.mixture import (
     PENALTIES,
     _cut,
     _halves,
@@ -20,7 +20,7 @@ from labelsure.study.analyses._mixture_intervals import (
     mixture,
     mixture_replicates,
 )
-from labelsure.study.paper._published import published_table
+from labelsure.study.paper import published_table
 
 SCORES = make_scores(n=80, n_repeats=2)
 ONE = {"SE": "SE"}

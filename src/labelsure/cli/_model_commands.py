@@ -15,7 +15,7 @@ from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.finished_outputs import FinishedOutput
+    from labelsure._runtime.storage import FinishedOutput
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.tables.training import DescribedFile
 

@@ -14,7 +14,7 @@ from labelsure._runtime.storage import first_line
 from labelsure._runtime.warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.labelsets.index import align_values
+from labelsure.labelsets.names import align_values
 from labelsure.labelsets.rows import index_of
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def monitor(
     >>> table = monitor(dist[600:], estimator, chunk_size=300)
     >>> table[["estimated", "band_low", "band_high", "alert", "verdict"]].round(2)
        estimated  band_low  band_high  alert              verdict
-    0       0.57      0.53        0.6   none            as before
-    1       0.31      0.53        0.6  below  inputs have changed
+    0       0.57      0.52       0.61   none            as before
+    1       0.29      0.52       0.61  below  inputs have changed
     """
     import pandas as pd
 

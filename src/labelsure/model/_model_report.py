@@ -9,17 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.pages import Page
-from labelsure._runtime.pages._html_page import encode_json
+from labelsure._runtime.pages import Page, encode_json
 from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift import ViewSample, say_shift
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals
-from labelsure.labelsets.codes import to_indices
-from labelsure.labelsets.rows import show_names
-from labelsure.labelsets.sparse import make_sparse
+from labelsure.labelsets.rows import make_sparse, show_names, to_indices
 from labelsure.metrics.registry import METRICS, Metric, get_metric
 from labelsure.model._assessment import Assessment, assess_table
 

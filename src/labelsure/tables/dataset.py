@@ -13,12 +13,11 @@ from scipy import sparse
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
 from labelsure._runtime.typing import Indices, Integers, LabelNames, RandomState
-from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_rows
-from labelsure.labelsets.index import align_rows
-from labelsure.labelsets.names import read_labelsets
+from labelsure.errors import InputError, missing_extra
+from labelsure.labelsets.names import align_rows, read_labelsets
 from labelsure.labelsets.rows import (
     as_table,
+    check_rows,
     check_shape,
     index_of,
     names_in,
@@ -307,7 +306,10 @@ def _split_shuffled(Y: Any, n_test: int, seed: int) -> tuple[Indices, Indices]:
 
 
 def _split_stratified(Y: Any, n_test: int, seed: int) -> tuple[Indices, Indices]:
-    from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
+    try:
+        from iterstrat.ml_stratifiers import MultilabelStratifiedShuffleSplit
+    except ImportError as error:
+        raise missing_extra("`stratified=True`", "study") from error
 
     if sparse.issparse(Y):
         check_size(Y.shape[0] * Y.shape[1], "Labels as a splitter takes them", "Split without it.")

@@ -25,9 +25,8 @@ from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
-from labelsure.labelsets.index import list_some
-from labelsure.saving._file_format import damaged
-from labelsure.saving._savable import read_description
+from labelsure.labelsets.names import list_some
+from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
 from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
@@ -70,9 +69,6 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "forest": _make_forest,
 }
 """Each is made from a seed. A new one is an entry here."""
-
-FOREST_TYPES = ("sklearn.tree._tree.Tree",)
-"""What `load` has to trust in the file of a forest."""
 
 
 @dataclass(frozen=True)
@@ -292,8 +288,6 @@ def _read_label_frame(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
             "names of labels with `sep`, e.g. ';'."
         )
-    if not holds_names:
-        columns = columns.replace("", pd.NA)
     Y, names = read_labels(columns, sep, where)
     check_labels_vary(Y, names, where)
     return pd.DataFrame(Y, columns=list(names))

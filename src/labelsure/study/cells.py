@@ -1,0 +1,268 @@
+"""Cells: one data set, one classifier, one repeat; a pure function to rows of the score table."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from scipy import sparse
+
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime import limits as _limits
+from labelsure.classifiers._adapters import as_distribution
+from labelsure.decisions._rules import RULES, decide
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.errors import DataError
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.metrics.registry import METRICS
+from labelsure.study.plan import PACKAGE, Plan, StudyData
+from labelsure.tables.dataset import Dataset, split_rows
+
+_ROOT = Path(__file__).parents[1]
+
+
+@cache
+def digest_code(*modules: str) -> str:
+    """Return a checksum of modules and of everything that they import from this package.
+
+    Parameters
+    ----------
+    *modules
+        Their full names. Of a module outside of this package only its own file counts.
+
+    Examples
+    --------
+    >>> digest_code("labelsure.metrics") == digest_code("labelsure.distributions.candidates")
+    False
+    """
+    digest = sha256()
+    for name, path in sorted(_find_files(modules).items()):
+        digest.update(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _find_files(modules: Iterable[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    left = list(modules)
+    while left:
+        name = left.pop()
+        path = None if name in found else _file_of(name)
+        if path is not None:
+            found[name] = path
+            if name.partition(".")[0] == PACKAGE:
+                left += _imports(path)
+    return found
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a module; None for what is no module, such as a function."""
+    package, *rest = name.split(".")
+    if package != PACKAGE:
+        spec = find_spec(name)
+        return Path(spec.origin) if spec and spec.has_location and spec.origin else None
+    place = _ROOT.joinpath(*rest)
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    # The package itself loads its names when they are used: its own file makes no numbers.
+    return next((path for path in files if rest and path.is_file()), None)
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Yield the full names of all that a file imports from this package, modules or not."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+TRUE_METRICS = ("exact", "hamming", "jaccard")
+BEST_METRICS = ("hamming", "jaccard", "f1")
+"""The metrics in every table: with the mode's true expected accuracy, and with a best decision,
+found by a rule of its own, that need not be the mode."""
+
+LEAST_INSTANCES = 2
+"""A split leaves at least one instance on either side."""
+
+BEST_BUDGET = 1000
+"""Labelsets that stand for all where there are too many of them to decide by."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One unit of a study.
+
+    Parameters
+    ----------
+    dataset, classifier
+        Their names in the plan.
+    repeat
+        Which split, from 0.
+    """
+
+    dataset: str
+    classifier: str
+    repeat: int
+
+    @property
+    def name(self) -> str:
+        """The name by which it is seeded, stored and reported."""
+        return f"{self.dataset}.{self.classifier}.{self.repeat}"
+
+
+def plan_cells(plan: Plan) -> list[Cell]:
+    """Return the cells of a plan in the order of the score table.
+
+    Examples
+    --------
+    >>> from labelsure.study import load_plan
+    >>> [cell.name for cell in plan_cells(load_plan("quick"))[:3]]
+    ['dependent.Indep.0', 'dependent.Indep.1', 'dependent.CT.0']
+    """
+    return [
+        Cell(dataset, classifier, repeat)
+        for dataset in plan.datasets
+        for classifier in plan.classifiers
+        for repeat in range(plan.n_repeats)
+    ]
+
+
+def seed_of(plan_seed: int, name: str) -> int:
+    """Return the seed that belongs to a name: the same on every machine, whatever else runs."""
+    digest = sha256(f"{plan_seed}/{name}".encode()).digest()
+    return int.from_bytes(digest[:4], "little")
+
+
+def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
+    """Return a checksum of all that a cell's rows depend on."""
+    from labelsure import __version__
+
+    specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
+    modules = {__name__, *(spec.own_module for spec in specs if spec is not None)} - {""}
+    relevant: dict[str, Any] = {
+        "labelsure": __version__,
+        "code": digest_code(*sorted(modules)),
+        "cell": cell.name,
+        "data": data.checksum,
+        "classes": [None if spec is None else spec.model_dump() for spec in specs],
+        "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
+        "metrics": [
+            sorted(METRICS),
+            _true_metrics(plan),
+            _best_metrics(plan, data.data.n_labels),
+        ],
+    }
+    return sha256(json.dumps(relevant, sort_keys=True, default=repr).encode()).hexdigest()
+
+
+def _true_metrics(plan: Plan) -> list[str]:
+    return list(dict.fromkeys([*TRUE_METRICS, *plan.metrics]))
+
+
+def _best_metrics(plan: Plan, n_labels: int) -> list[str]:
+    with_rule = {metric.name for metric in RULES}
+    others = [metric for metric in plan.metrics if metric not in with_rule]
+    return [*BEST_METRICS, *(others if n_labels <= _limits.ALL_PAIRS_LABELS else ())]
+
+
+def score_cell(cell: Cell, plan: Plan, data: StudyData) -> pd.DataFrame:
+    """Fit the classifier on the training part and score its mode on the test part.
+
+    A pure function: the same arguments give the same rows to the last bit, on any number of
+    threads and in any process.
+
+    Parameters
+    ----------
+    cell
+        What to compute.
+    plan
+        With which settings.
+    data
+        The data set of the cell.
+    """
+    train, test = _split(plan, cell.dataset, cell.repeat, data.data)
+    # Sums in BLAS depend on its number of threads, and so on how many cells run at a time.
+    with one_blas_thread():
+        X_train, X_test = _features(plan, data.data.take(train).X, data.data.take(test).X)
+        model = plan.classifier(cell.classifier, seed_of(plan.seed, cell.name))
+        model.fit(X_train, data.data.Y[train])
+        dist = as_distribution(model, X_test)
+        scores = _score(plan, dist, data, test).to_frame()
+    identity = {
+        "dataset": cell.dataset,
+        "classifier": cell.classifier,
+        "repeat": cell.repeat,
+        "instance": test,
+    }
+    return pd.concat([pd.DataFrame(identity, index=scores.index), scores], axis=1)
+
+
+def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
+    """Return what the training part of each data set and repeat looks like.
+
+    A data set that cannot be split, so that all of its cells fail, has no rows.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    sets
+        Its data sets by their names.
+    """
+    rows = []
+    for name in plan.datasets:
+        data = sets[name].data
+        for repeat in range(plan.n_repeats if data.n_samples >= LEAST_INSTANCES else 0):
+            train = data.take(_split(plan, name, repeat, data)[0])
+            described = train.describe()
+            rows.append(
+                {
+                    "dataset": name,
+                    "repeat": repeat,
+                    "n_labels": described["n_labels"],
+                    "n_labelsets": described["n_labelsets"],
+                    "cardinality": described["label_cardinality"],
+                    "n_features": described["n_features"],
+                    "n_train": described["n_samples"],
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _split(plan: Plan, dataset: str, repeat: int, data: Dataset) -> tuple[Any, Any]:
+    """Return training and test rows: the same for all classifiers, so that they compare."""
+    if data.n_samples < LEAST_INSTANCES:
+        raise DataError(
+            f"The data set {dataset!r} must have at least {LEAST_INSTANCES} instances, one to "
+            f"train on and one to test, got {data.n_samples}. Leave it out of the plan."
+        )
+    seed = seed_of(plan.seed, f"{dataset}.{repeat}")
+    return split_rows(data.Y, plan.test_share, random_state=seed)
+
+
+def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
+    if plan.scaler is None:
+        return X_train, X_test
+    scaler = plan.scaler.build()
+    if sparse.issparse(X_train) and "with_mean" in scaler.get_params():
+        scaler.set_params(with_mean=False)  # centred features would not be sparse any more
+    return scaler.fit_transform(X_train), scaler.transform(X_test)
+
+
+def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
+    """Return the score table of the test part: mode, best decisions, truth if known."""
+    Y = data.data.Y[test]
+    table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y)
+    if dist.n_labels > plan.best_labels:
+        dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
+    for metric in _best_metrics(plan, dist.n_labels):
+        best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
+        table = table.with_best(metric, best, gap, Y)
+    truth = None if data.truth is None else data.truth[test]
+    return table.with_true_distribution(truth, _true_metrics(plan))
