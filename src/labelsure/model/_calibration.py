@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, get_tags, indexable
 
@@ -21,16 +21,19 @@ from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_classes, read_truth
-from labelsure.classifiers.recalibration import RECALIBRATIONS
 from labelsure.classifiers.recalibration._gate import Recalibration
+from labelsure.classifiers.recalibration._labelwise_calibration import LabelwiseCalibration
+from labelsure.classifiers.recalibration._temperature_scaling import TemperatureScaling
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
+from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
-from labelsure.metrics.registry import MetricLike
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
 
@@ -50,7 +53,9 @@ class TrainingData:
     params
         What else goes to its `fit`.
     groups
-        What else goes to the splitter: the group of each instance, or None.
+        The group of each instance, or None.
+    Y_pred
+        (n, L) what another system predicts for them, or None.
     """
 
     X: Any
@@ -58,6 +63,7 @@ class TrainingData:
     y: Any
     params: dict[str, Any]
     groups: Any = None
+    Y_pred: Labelsets | None = None
 
     @property
     def n_samples(self) -> int:
@@ -254,8 +260,17 @@ logistic regressions had at most 0.66, and a forest on digits 0.96; on their own
 MIN_ROWS, MIN_LABELS = 30, 3  # fewer can all be right
 
 
-def is_fitted_elsewhere(estimator: Any) -> bool:
-    """Return whether a model was trained on instances that nobody here has seen."""
+def as_batch(X: Any) -> Any:
+    """Return records, a list of dicts, as a DataFrame; anything else as it is."""
+    if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
+        import pandas as pd
+
+        return pd.DataFrame(X)
+    return X
+
+
+def is_settled(estimator: Any) -> bool:
+    """Return whether nothing is trained here: the model is frozen, or X holds probabilities."""
     return isinstance(estimator, FrozenEstimator) or isinstance(
         innermost(estimator), PrecomputedProbabilities
     )
@@ -278,8 +293,7 @@ def warn_of_shared_rows(data: TrainingData, training: Indices, held_out: Indices
         warn(
             f"{shared:.0%} of the held-out instances are identical to training instances, features "
             "and labels. Estimates and guarantees hold for instances that the model was not "
-            "trained on: drop duplicates, or keep each group of them in one part by `groups` and "
-            "`GroupKFold`.",
+            "trained on: drop duplicates, or keep each group of them in one part by `groups=`.",
             UserWarning,
         )
 
@@ -333,158 +347,44 @@ def _keys_of(values: Any) -> Iterator[Any]:
         yield from values
 
 
-Predict = Callable[[Any, Any], tuple[LabelsetDistribution, Labelsets | None]]
-"""From a fitted estimator and instances to distributions, and to predictions of its own."""
-
-Choose = Callable[[LabelsetDistribution, Labelsets | None], Labelsets | None]
-"""From distributions and those predictions to decisions, None for the mode."""
+MIN_RECALIBRATED = 50
+"""Rows below which recalibration="auto" does not try: with fewer its gate hardly ever opens."""
 
 Folds = list[tuple[Indices, Indices]]
 """The training and the test rows of each fold."""
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """What a fitted clone says of some instances that it has not seen.
+class NewRows:
+    """Distributions of rows that a model was not fitted to, and their truth.
 
     Parameters
     ----------
-    rows
-        Which.
-    distribution
-        As the clone has it, not recalibrated.
-    own
-        Its own predictions, None where they do not count.
+    dist
+        Of these rows.
+    truth
+        (n, L) their labelsets.
+    given
+        (n, L) what else is predicted for them: by the model's own `predict`, or as `Y_pred`.
     seen
-        The labelsets that the clone was fitted to; None if it was fitted before.
+        The labelsets that the model was fitted to; None if it was fitted elsewhere.
     """
 
-    rows: Indices
-    distribution: LabelsetDistribution
-    own: Labelsets | None
+    dist: LabelsetDistribution
+    truth: Labelsets
+    given: Labelsets | None
     seen: LabelsetFrequencies | None
 
+    def __len__(self) -> int:
+        return len(self.dist)
 
-@dataclass(frozen=True)
-class WrappedModel:
-    """A model that is to be fitted, or is frozen, and how its predictions are scored.
-
-    Parameters
-    ----------
-    estimator
-        Whatever `as_distribution` takes once it is fitted.
-    label_names
-        One for each label, or None.
-    metric
-        The accuracy whose expectation is needed.
-    decision
-        What the decisions are called.
-    ask
-        What asks a fitted clone.
-    choose
-        What makes decisions of the answer.
-    recalibration
-        Of the distributions, not fitted; None for none.
-    """
-
-    estimator: Any
-    label_names: LabelNames
-    metric: MetricLike
-    decision: str
-    ask: Predict
-    choose: Choose
-    recalibration: Recalibration | None = None
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether it is fitted already, so that all instances are new to it."""
-        return isinstance(self.estimator, FrozenEstimator)
-
-    def fit(self, data: TrainingData, rows: Indices) -> Any:
-        """Return a clone that is fitted to some of the instances."""
-        estimator = clone(self.estimator)  # a frozen one stays as it is
-        if self.is_frozen:
-            return estimator
-        X = take_rows(data.X, rows)
-        if isinstance(estimator, LabelsetClassifier) and not data.params:
-            return estimator.fit_checked(X, data.Y[rows], self.label_names)
-        params = {
-            name: take_rows(value, rows) if _is_of_instances(value, data) else value
-            for name, value in data.params.items()
-        }
-        with name_missing_classes(estimator, data.Y[rows], self.label_names):
-            return estimator.fit(X, take_rows(data.y, rows), **params)
-
-    def predict(
-        self, fitted: Any, data: TrainingData, rows: Indices, training: Indices
-    ) -> Predicted:
-        """Return what a clone says of some of the instances, fitted to the training ones."""
-        seen = self.count_labelsets(data, training)
-        return Predicted(rows, *self.ask(fitted, take_rows(data.X, rows)), seen)
-
-    def count_labelsets(self, data: TrainingData, rows: Indices) -> LabelsetFrequencies | None:
-        """Return the labelsets of training instances; None for a model that was fitted before."""
-        return None if self.is_frozen else LabelsetFrequencies.of(data.Y[rows], self.label_names)
-
-    def score(
-        self, predicted: Predicted, data: TrainingData, recalibration: Recalibration | None
-    ) -> ScoreTable:
-        """Return the score table of predictions, by recalibrated distributions if there is one."""
-        dist = predicted.distribution
-        dist = dist if recalibration is None else recalibration.transform(dist)
-        table = ScoreTable.from_distribution(
-            dist,
-            data.Y[predicted.rows],
-            self.choose(dist, predicted.own),
-            metrics=[self.metric],
-            decision_rule=self.decision,
-        )
-        return table if predicted.seen is None else predicted.seen.add_to(table)
-
-    def recalibrate_and_score(
-        self, predicted: Iterable[Predicted], data: TrainingData
-    ) -> tuple[list[ScoreTable], Recalibration | None]:
-        """Return the score tables of predictions, and the recalibration that they teach."""
-        if self.recalibration is None:  # one after the other: each may hold a model
-            return [self.score(some, data, None) for some in predicted], None
-        known = list(predicted)
-        fitted = clone(self.recalibration).fit_parts(
-            [some.distribution for some in known], [data.Y[some.rows] for some in known]
-        )
-        return [self.score(some, data, fitted) for some in known], fitted
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """A fitted model, and tables of predictions for instances that are new to it.
-
-    Parameters
-    ----------
-    fitted
-        The model that predicts from now on.
-    n_training
-        How many instances it was fitted to; 0 if it was fitted before.
-    for_estimator, for_policy
-        What the accuracy estimator and the policy are fitted to.
-    is_held_out
-        Whether the policy's table is new to the model and to the accuracy estimator.
-    recalibration
-        Fitted to the predictions of the accuracy estimator's table; None for none.
-    seen
-        The labelsets that the model was fitted to; None if it was fitted before.
-    """
-
-    fitted: Any
-    n_training: int
-    for_estimator: ScoreTable
-    for_policy: ScoreTable
-    is_held_out: bool
-    recalibration: Recalibration | None = None
-    seen: LabelsetFrequencies | None = None
+    def __getitem__(self, rows: slice) -> NewRows:
+        given = None if self.given is None else self.given[rows]
+        return NewRows(self.dist[rows], self.truth[rows], given, self.seen)
 
 
 def is_share(cv: Any) -> bool:
-    """Whether `cv` is a share of instances to hold out, and no number of folds."""
+    """Whether `cv` is a share of rows to hold out, and no number of folds."""
     return isinstance(cv, Real) and not isinstance(cv, Integral)
 
 
@@ -492,114 +392,114 @@ def check_cv_setting(cv: Any) -> None:
     """Refuse shares outside of (0, 1) and fewer than two folds."""
     if is_share(cv) and not 0 < cv < 1:
         raise InputError(
-            f"`cv` as a share of held-out instances must lie between 0 and 1, got {cv!r}. "
+            f"`cv` as a share of held-out rows must lie between 0 and 1, got {cv!r}. "
             "A whole number is a number of folds."
         )
     if isinstance(cv, Integral) and (isinstance(cv, bool) or cv < 2):
         raise InputError(
             f"`cv` as a number of folds must be at least 2, got {cv!r}. A share such as 0.4 holds "
-            "instances out."
+            "rows out."
         )
 
 
-def make_recalibration(setting: Any) -> Recalibration | None:
-    """Return the recalibration that is wanted, not fitted; None for none.
+def check_recalibration(setting: Any) -> None:
+    """Refuse what is neither "auto", None nor a recalibration."""
+    if isinstance(setting, str) and setting != "auto":
+        raise unknown_name("recalibration", setting, ("auto",))
+    if setting is not None and not isinstance(setting, (str, Recalibration)):
+        raise InputError(
+            '`recalibration` must be "auto", None or an object such as '
+            f"`TemperatureScaling(gate=False)`, got {setting!r}."
+        )
 
-    Parameters
-    ----------
-    setting
-        None, a name, or an object.
-    """
+
+def fit_recalibration(setting: Any, parts: Sequence[NewRows]) -> Recalibration | None:
+    """Fit the recalibration that is wanted; "auto" chooses it by the kind of distribution."""
     if setting is None:
         return None
     if isinstance(setting, str):
-        if setting not in RECALIBRATIONS:
-            raise unknown_name("recalibration", setting, RECALIBRATIONS)
-        return RECALIBRATIONS[setting]()
-    if not isinstance(setting, Recalibration):
-        raise InputError(
-            "`recalibration` must be None, one of the names "
-            f"{', '.join(map(repr, RECALIBRATIONS))}, or an object such as "
-            f"`TemperatureScaling(gate=False)`, got {setting!r}."
-        )
-    return clone(setting)
+        if sum(map(len, parts)) < MIN_RECALIBRATED:
+            return None
+        kind = next((kind for types, kind in AUTO if isinstance(parts[0].dist, types)), None)
+        if kind is None:
+            return None
+        setting = kind()
+    fitted: Recalibration = clone(setting)
+    return fitted.fit_parts([part.dist for part in parts], [part.truth for part in parts])
 
 
-def calibrate(
-    model: WrappedModel, data: TrainingData, cv: Any, *, needs_half: bool, random_state: Any
-) -> Calibration:
-    """Fit a model and score it on instances that it has not seen.
+AUTO: tuple[tuple[Any, type[Recalibration]], ...] = (
+    (IndependentLabels, LabelwiseCalibration),
+    ((ChainMixture, TrellisDistribution), TemperatureScaling),
+)
+"""Which recalibration suits which kinds of distributions; others are left as they are."""
 
-    Parameters
-    ----------
-    model, data
-        What is fitted to what.
-    cv
-        A share to hold out, a number of folds, or a splitter; a frozen model needs none.
-    needs_half
-        Whether one half of what is held out is for a policy or a region alone.
-    random_state
-        Seed of folds and splits.
+
+def fit_clone(estimator: Any, data: TrainingData, rows: Indices, label_names: LabelNames) -> Any:
+    """Return a clone that is fitted to some of the rows; a frozen model stays as it is."""
+    estimator = clone(estimator)
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    X = take_rows(data.X, rows)
+    if isinstance(estimator, LabelsetClassifier) and not data.params:
+        return estimator.fit_checked(X, data.Y[rows], label_names)
+    params = {
+        name: take_rows(value, rows) if _is_of_instances(value, data) else value
+        for name, value in data.params.items()
+    }
+    with name_missing_classes(estimator, data.Y[rows], label_names):
+        return estimator.fit(X, take_rows(data.y, rows), **params)
+
+
+def make_folds(data: TrainingData, cv: Any, seed: Any) -> Folds:
+    """Return the rows of each fold; whole groups where there are groups."""
+    if not isinstance(cv, Integral):
+        return list(check_cv(cv).split(data.X, data.y, data.groups))
+    rows, generator = np.empty(data.n_samples), make_random_state(seed)
+    if data.groups is not None:
+        splitter = GroupKFold(int(cv), shuffle=True, random_state=generator)
+        return list(splitter.split(rows, groups=data.groups))
+    n_folds = min(int(cv), data.n_samples)
+    return list(KFold(n_folds, shuffle=True, random_state=generator).split(rows))
+
+
+def hold_out(data: TrainingData, share: float, n_needed: int, seed: Any) -> tuple[Indices, Indices]:
+    """Return held-out and training rows in random order; the rows of a group stay together.
+
+    A share of 1 holds out every row, as for a model that needs no training.
     """
-    if model.is_frozen or is_share(cv):
-        return _hold_out(model, data, cv, needs_half, random_state)
-    return _fit_by_folds(model, data, cv, random_state)
-
-
-def _fit_by_folds(model: WrappedModel, data: TrainingData, cv: Any, seed: Any) -> Calibration:
-    """Score every instance by a model that was fitted to others."""
-    # All folds are made first: what a splitter refuses should not cost a fit.
-    folds = _make_folds(data, cv, seed)
-    if folds:
-        warn_of_shared_rows(data, *folds[0])
-    n_training = data.n_samples
-    fitted = model.fit(data, np.arange(n_training))
-    predicted = (model.predict(model.fit(data, train), data, test, train) for train, test in folds)
-    tables, recalibration = model.recalibrate_and_score(predicted, data)
-    table = ScoreTable.concatenate(tables)
-    seen = model.count_labelsets(data, np.arange(n_training))
-    return Calibration(fitted, n_training, table, table, False, recalibration, seen)
-
-
-def _hold_out(
-    model: WrappedModel, data: TrainingData, cv: Any, needs_half: bool, seed: Any
-) -> Calibration:
-    """Score instances that the model was not fitted to: all of them, if it is frozen."""
     order = make_random_state(seed).permutation(data.n_samples)
-    n_held_out = len(order) if model.is_frozen else _count_held_out(len(order), cv, needs_half)
-    training = order[n_held_out:]
-    warn_of_shared_rows(data, training, order[:n_held_out])
-    fitted = model.fit(data, training)
-    n_first = n_held_out // 2 if needs_half else n_held_out
-    predicted = model.predict(fitted, data, order[:n_first], training)
-    (first,), recalibration = model.recalibrate_and_score([predicted], data)
-    second = first
-    if needs_half:  # by instances that are new to the recalibration as well
-        predicted = model.predict(fitted, data, order[n_first:n_held_out], training)
-        second = model.score(predicted, data, recalibration)
-    if is_fitted_elsewhere(fitted):
-        warn_of_perfection(first, data.Y.shape[1])
-    seen = model.count_labelsets(data, training)
-    return Calibration(fitted, len(training), first, second, True, recalibration, seen)
-
-
-def _count_held_out(n_samples: int, cv: float, needs_half: bool) -> int:
-    """Return how many instances a share holds out; refuse too few of either kind."""
-    n_held_out = round(cv * n_samples)
-    n_needed = 4 if needs_half else 2
-    if n_held_out < n_needed or n_samples - n_held_out < 2:
+    order = _keep_groups(order, data.groups)
+    n_held_out = len(order)
+    if share < 1:
+        n_held_out = cut_by_groups(order, round(share * len(order)), data.groups)
+    if n_held_out < n_needed or (share < 1 and len(order) - n_held_out < 2):
         raise InputError(
-            f"`cv` as a share must hold out at least {n_needed} instances and leave 2 for "
-            f"training, cv={cv} holds out {n_held_out} of {n_samples}. Change the share, or fit to "
-            "more instances."
+            f"`cv` as a share must hold out at least {n_needed} rows and leave 2 for training, "
+            f"cv={share:g} holds out {n_held_out} of {len(order)}. Change the share, use cv=5, or "
+            "fit to more rows."
         )
-    return n_held_out
+    return order[:n_held_out], order[n_held_out:]
 
 
-def _make_folds(data: TrainingData, cv: Any, random_state: Any) -> Folds:
-    if isinstance(cv, Integral):
-        n_folds, generator = min(int(cv), data.n_samples), make_random_state(random_state)
-        return list(
-            KFold(n_folds, shuffle=True, random_state=generator).split(np.empty(data.n_samples))
+def _keep_groups(order: Indices, groups: Any) -> Indices:
+    """Return the rows with those of each group one after the other."""
+    if groups is None:
+        return order
+    _, group = np.unique(np.asarray(groups)[order], return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    return order[np.argsort(first[group], kind="stable")]
+
+
+def cut_by_groups(order: Indices, wanted: int, groups: Any) -> int:
+    """Return the number of first rows that is nearest to what is wanted and cuts no group."""
+    if groups is None:
+        return wanted
+    group = np.asarray(groups)[order]
+    ends = np.flatnonzero(group[1:] != group[:-1]) + 1
+    if len(ends) == 0:
+        raise InputError(
+            "`groups` must name several groups, so that some can be held out, got rows of only one "
+            "where a split is needed."
         )
-    return list(check_cv(cv).split(data.X, data.y, data.groups))
+    return int(ends[np.argmin(np.abs(ends - wanted))])

@@ -66,7 +66,7 @@ class FileSums:
         level, shift
             As for `AccuracyEstimator.estimate`; with labels `shift` does not matter.
         """
-        chosen = self.model.level if level is None else level
+        chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
             return estimator.estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
