@@ -161,11 +161,9 @@ def test_an_estimate_with_labels_of_some_rows(run, files):
         code, out, _ = run("estimate", "new.csv", "--truth", str(files / words[0]), *words[1:])
         assert (code, out) == (0, f"{expected}\n")
     found = json.loads(
-        run("estimate", "new.csv", "--json", "--population", "--truth", str(files / "by_row.csv"))[
-            1
-        ]
+        run("estimate", "new.csv", "--json", "--truth", str(files / "by_row.csv"))[1]
     )
-    assert (found["n_labelled"], found["quantity"]) == (12, "mean accuracy of the population")
+    assert (found["n_labelled"], found["quantity"]) == (12, "mean Jaccard")
 
 
 def test_labels_of_rows_in_several_files(files, capsys):

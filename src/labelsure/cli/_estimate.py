@@ -17,7 +17,6 @@ from labelsure.cli._options import (
     LabelColumnOption,
     LabelSeparatorOption,
     ModelArgument,
-    PopulationOption,
     RowNamesOption,
     RowsOption,
     SchedulerOption,
@@ -49,7 +48,6 @@ def estimate(
     ] = None,
     shift: ShiftOption = "test",
     truth: FewLabelsOption = None,
-    population: PopulationOption = False,
     id_column: RowNamesOption = None,
     label_column: LabelColumnOption = None,
     sep: LabelSeparatorOption = None,
@@ -89,20 +87,20 @@ def estimate(
             trust=trust or (),
             progress=lines,
         )
-    parts = _describe(found, level, shift, population)
+    parts = _describe(found, level, shift)
     if as_json:
         print(json.dumps(_as_json(parts), indent=2))
     else:
         _print(parts, has_labels=truth is not None)
 
 
-def _describe(found: FileSums, level: float | None, shift: str, population: bool) -> dict[str, Any]:
+def _describe(found: FileSums, level: float | None, shift: str) -> dict[str, Any]:
     """Return the estimate, and, where a shift was found, the weighted one or why there is none."""
     from labelsure._runtime.warnings import hold_warnings
     from labelsure.errors import NotEstimableError, ShiftWarning
 
     with hold_warnings(ShiftWarning):  # it is printed
-        plain = found.estimate(level=level, shift=shift, population=population)
+        plain = found.estimate(level=level, shift=shift)
     parts: dict[str, Any] = {"estimate": plain, "weighted": None, "refusal": None}
     if plain.shift is not None and plain.shift.found:
         try:
@@ -113,7 +111,7 @@ def _describe(found: FileSums, level: float | None, shift: str, population: bool
 
 
 def _print(parts: dict[str, Any], *, has_labels: bool) -> None:
-    from labelsure.estimation._shift_test import say_shift
+    from labelsure.estimation._shift import say_shift
 
     console = make_console()
     plain: Estimate = parts["estimate"]

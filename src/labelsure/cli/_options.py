@@ -74,14 +74,11 @@ OpenCostOption = Annotated[
 ]
 ShiftOption = Annotated[
     str,
-    typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),
+    typer.Option("--shift", help="How to handle distribution shift: test, ignore, weighted."),
 ]
 FewLabelsOption = Annotated[
     str | None,
     typer.Option("--truth", help="Labels of some rows, which were drawn at random."),
-]
-PopulationOption = Annotated[
-    bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
 ]
 RowNamesOption = Annotated[
     str | None, typer.Option("--id", help="The column that names rows, here and in --truth.")
