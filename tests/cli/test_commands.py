@@ -61,7 +61,7 @@ def refused(capsys, *arguments):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from labelsure.cli import main; code = main(['study', '--help']);"
+        "import sys; from labelsure.cli import main; code = main(['study', 'run', '--help']);"
         "code += main(['--help']) + main(['data', '--help']);"
         "heavy = {'sklearn', 'numba', 'pandas', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules);"
         "print(heavy, file=sys.stderr); sys.exit(code or len(heavy))"

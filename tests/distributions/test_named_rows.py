@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 import labelsure as ls
-from labelsure.labelsets.index import align_rows, align_values
+from labelsure.labelsets.names import align_rows, align_values
 
 N, NAMES = 90, ["sea", "sky", "sun"]
 INDEX = pd.Index([f"r{i}" for i in range(N)])

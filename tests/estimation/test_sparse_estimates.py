@@ -13,9 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies, read_decisions
-from labelsure.labelsets.codes import from_indices, from_text, to_text
-from labelsure.labelsets.rows import is_sparse
-from labelsure.labelsets.sparse import make_sparse
+from labelsure.labelsets.rows import from_indices, from_text, is_sparse, make_sparse, to_text
 
 N_LABELS = 100_000
 N_LISTED = 15

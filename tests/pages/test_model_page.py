@@ -13,8 +13,7 @@ from oracles_pages import accept_by_loops, count_confusions_by_loops
 from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
-from labelsure._runtime.pages import Page
-from labelsure._runtime.pages._html_page import encode_json
+from labelsure._runtime.pages import Page, encode_json
 from labelsure.metrics.registry import JACCARD
 from labelsure.model import _report_explorer as explorer
 from labelsure.model._model_report import BatchTotals, make_model_report

@@ -206,9 +206,13 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
-    words = ["score", str(model_file), str(rows), "--rows-per-unit", "10", "--jobs", str(n_jobs)]
     out = tmp_path / "out.csv"
-    process = subprocess.Popen([sys.executable, "-m", "labelsure", *words, "--out", str(out)])
+    code = (
+        "import sys; from labelsure.tables.scoring import score_files\n"
+        f"score_files(*sys.argv[1:], rows_per_unit=10, n_jobs={n_jobs})"
+    )
+    words = [str(model_file), str(rows), str(out)]
+    process = subprocess.Popen([sys.executable, "-c", code, *words])
     notes = tmp_path / "out.csv.parts" / "_notes"
     while len(list(notes.glob("part-*"))) < 5 and process.poll() is None:
         time.sleep(0.005)
@@ -514,7 +518,6 @@ def test_only_spreadsheets_need_that(model_file, new, tmp_path):
         score(model_file, new, tmp_path / "out.parquet", spreadsheet_safe=True)
 
 
-@pytest.mark.xfail(strict=True, reason='The issue "Tables" rebuilds how rows are read.')
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -529,7 +532,6 @@ def test_rows_that_cannot_be_parsed_are_set_aside(model_file, tmp_path, name, te
     assert run.n_bad == 1
 
 
-@pytest.mark.xfail(strict=True, reason='The issue "Tables" gives all commands one reader.')
 def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
     path = tmp_path / "t.csv"
     colours = ["none", "red"] * 30

@@ -1,8 +1,7 @@
 """Limits that several modules share: when numbers are equal, how large an array may become.
 
 Each has its reason beside it. Modules read them as `_limits.NAME` when they run, so that a test
-can set one for all of them; only `TIE` is compiled into kernels, whose cache on disk must be
-deleted after a change of it.
+can set one for all of them; only `TIE` is compiled into kernels.
 """
 
 from __future__ import annotations

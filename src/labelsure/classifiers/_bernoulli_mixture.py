@@ -25,7 +25,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError
-from labelsure.labelsets.sample_weights import check_weights
+from labelsure.labelsets.names import check_weights
 
 HELD_OUT = 0.2
 """The share of the instances by which a restart is stopped."""

@@ -186,7 +186,7 @@ class InstanceBar(ProgressBar):
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        from labelsure._kernels.progress import watch_progress  # helps of commands need no numpy
+        from labelsure._kernels.threads import watch_progress  # helps of commands need no numpy
 
         super().__init__("instances", quiet=quiet, visible=False)
         self._watch = watch_progress(self)

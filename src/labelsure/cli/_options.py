@@ -11,7 +11,7 @@ import typer
 from labelsure._runtime.limits import MAX_JOBS
 
 if TYPE_CHECKING:
-    from labelsure._runtime.finished_outputs import FinishedOutput
+    from labelsure._runtime.storage import FinishedOutput
     from labelsure._runtime.typing import AnyPath
 
 ModelArgument = Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")]
@@ -107,7 +107,7 @@ PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "jobs")
 def output_of(command: str, given: Mapping[str, Any], inputs: Iterable[AnyPath]) -> FinishedOutput:
     """Return the file that a command writes, which knows all that it is made from."""
     from labelsure import __version__
-    from labelsure._runtime.finished_outputs import FinishedOutput, describe_files
+    from labelsure._runtime.storage import FinishedOutput, describe_files
 
     settings = {name: value for name, value in given.items() if name not in PRINTING}
     made_from = {"labelsure": __version__, "command": command, "settings": settings}

@@ -46,8 +46,8 @@ from labelsure.cli._options import (
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.finished_outputs import FinishedOutput
     from labelsure._runtime.pages import Page
+    from labelsure._runtime.storage import FinishedOutput
     from labelsure._runtime.typing import AnyPath
     from labelsure.estimation._batch_estimates import Estimate
     from labelsure.tables.estimates import FileSums

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from labelsure._kernels.progress import Progress
-from labelsure._kernels.threads import map_rows, n_threads
+from labelsure._kernels.threads import Progress, map_rows, n_threads
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions import _probabilities as arguments
@@ -342,7 +341,7 @@ class ChainMixture(LabelsetDistribution):
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
         if self._is_dense:
             return None
-        from labelsure.distributions._decision_support import support_blocks
+        from labelsure.distributions._chain_views import support_blocks
 
         return support_blocks(self._beyond_dense)
 

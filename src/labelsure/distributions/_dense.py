@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
-from labelsure._kernels import unit_interval
-from labelsure._kernels.maximum_sweeps import fold_rows
 from labelsure._kernels.profile_sums import dense_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
@@ -18,6 +16,7 @@ from labelsure._runtime.typing import Floats, Integers, Labelsets, Rows
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import as_table, codes_of, from_codes, index_of
@@ -105,7 +104,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(fold_rows, len(self), self._P, into=[maxima])
+        for_rows(kernels.maximum_rows, len(self), self._P, into=[maxima])
         return MaxMarginals.exactly(log(maxima))
 
     def _log_prob(self, Y: Labelsets) -> Floats:

@@ -13,14 +13,13 @@ from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Labelsets, Rows
 from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
-from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
+from labelsure.distributions._flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import fill_with_lowest
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import index_of
+from labelsure.labelsets.rows import fill_with_lowest, index_of
 from labelsure.metrics.registry import Metric
 
 WAITING_BYTES = 512

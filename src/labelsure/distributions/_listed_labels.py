@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import independent_sums as kernels
-from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Mask
+from labelsure.distributions._reciprocals import unit_interval
 from labelsure.metrics.registry import F1, JACCARD, Metric
 
 NEGLIGIBLE = 1e-19

@@ -1,6 +1,7 @@
-"""1/u as a short sum of powers t**u, for the denominators u of Jaccard and F1. Section 3.
+"""1/u as a short sum of powers t**u, for the denominators u of Jaccard and F1.
 
-The mean of 1/u then needs a generating function E[t**u] at as many points as the sum has terms.
+1/u is the integral of t**(u - 1) over [0, 1], and Gaussian quadrature makes it a sum. The mean of
+1/u then needs a generating function E[t**u] at as many points as the sum has terms.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
+from scipy.special import roots_jacobi, roots_legendre
 
 from labelsure._runtime.typing import Floats
 
@@ -20,6 +21,15 @@ every denominator that can occur; a tenth of what counts as a tie."""
 STRETCH_STEP = 1.25  # between the stretches that are tried
 N_PROBES = 64  # denominators at which a sum is tried before it is held to all
 FIRST_STEP = 1.25  # between the least denominators that have a sum of their own
+
+
+@lru_cache(maxsize=64)
+def unit_interval(degree: int) -> tuple[Floats, Floats]:
+    """Return Gauss-Legendre nodes and weights on [0, 1], exact for polynomials up to `degree`."""
+    nodes, weights = roots_legendre(max(1, degree // 2 + 1))
+    nodes, weights = (nodes + 1) / 2, weights / 2
+    nodes.flags.writeable = weights.flags.writeable = False
+    return nodes, weights
 
 
 def sum_of_powers(first: int, last: int) -> tuple[Floats, Floats]:
@@ -88,15 +98,5 @@ def _stretched_rule(n_terms: int, first: int, stretch: float) -> tuple[Floats, F
     It is exact for 2 * n_terms denominators from the first on, `stretch` apart; those between
     them, and some beyond, come out nearly as well.
     """
-    power = first / stretch - 1  # of the weight function
-    j = np.arange(n_terms)
-    k = np.arange(1, n_terms)
-    centre = np.full(n_terms, power / (power + 2))
-    centre[1:] = power**2 / ((2 * j[1:] + power) * (2 * j[1:] + power + 2))
-    square = (k * (k + power)) ** 2 / (
-        (2 * k + power) ** 2 * (2 * k + power + 1) * (2 * k + power - 1)
-    )
-    # On [-1, 1] the squares are four times as large; here it is [0, 1].
-    nodes, vectors = eigh_tridiagonal((1 + centre) / 2, np.sqrt(square))
-    nodes = np.clip(nodes, 0.0, 1.0)
-    return nodes ** (1 / stretch), vectors[0] ** 2 / first
+    nodes, weights = roots_jacobi(n_terms, 0.0, first / stretch - 1)
+    return ((1 + nodes) / 2) ** (1 / stretch), weights / (first * weights.sum())

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from labelsure._kernels.sparse_lookup import find_labels_rows
+from labelsure._kernels.independent_sums import find_labels_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Indices, Integers, Mask
 from labelsure.distributions._listed_labels import ListedLabels, Rest

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from labelsure._kernels import frontier_counts as counting
-from labelsure._kernels import frontier_sums as summing
-from labelsure._kernels import frontier_sweeps as kernels
-from labelsure._kernels.maximum_sweeps import frontier_rows
+from labelsure._kernels import trellis_counts as counting
+from labelsure._kernels import trellis_sweeps as kernels
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
@@ -37,7 +35,7 @@ from labelsure.distributions._trellis_points import (
     rotations,
 )
 from labelsure.distributions.candidates import Profile, log
-from labelsure.labelsets.codes import check_label_order, fill_with_lowest
+from labelsure.labelsets.rows import check_label_order, fill_with_lowest
 from labelsure.metrics.registry import EXACT, HAMMING, JACCARD, Metric
 
 ENTRY_BYTES = 32
@@ -165,7 +163,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _sums(self) -> tuple[Floats, Floats]:
         """Return the marginals and, as columns, entropy and log collision."""
         marginals, values = np.empty((len(self), self.n_labels)), np.empty((len(self), 2))
-        for_rows(summing.sum_rows, len(self), self._network, into=[marginals, values])
+        for_rows(kernels.forward_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:
@@ -179,7 +177,7 @@ class TrellisDistribution(LabelsetDistribution):
 
     def _max_marginals(self, log_at_least: float) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(frontier_rows, len(self), self._network, into=[maxima])
+        for_rows(kernels.maximum_rows, len(self), self._network, into=[maxima])
         by_label = np.empty_like(maxima)
         by_label[:, self._order] = maxima
         return MaxMarginals.exactly(by_label)
@@ -297,7 +295,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _covariance_sums(self) -> Floats:
         marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
         sums = np.empty((len(self), self.n_labels))
-        for_rows(summing.covariance_rows, len(self), self._network, marginals, into=[sums])
+        for_rows(kernels.covariance_rows, len(self), self._network, marginals, into=[sums])
         return self._by_label(sums)
 
     def _size_marginals(self) -> Floats:

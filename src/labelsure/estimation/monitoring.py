@@ -14,7 +14,7 @@ from labelsure._runtime.storage import first_line
 from labelsure._runtime.warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.labelsets.index import align_values
+from labelsure.labelsets.names import align_values
 from labelsure.labelsets.rows import index_of
 
 if TYPE_CHECKING:

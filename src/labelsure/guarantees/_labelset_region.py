@@ -27,9 +27,8 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions.candidates import log
 from labelsure.errors import InputError, unknown_name
 from labelsure.guarantees._policy import FAMILIES, check_groups, check_share
-from labelsure.labelsets.codes import OPEN
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.labelsets.rows import OPEN, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.partial import PartialLabelsets

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.index import align_rows, align_values, read_groups
-from labelsure.labelsets.rows import index_of, refuse_masked
+from labelsure.labelsets.names import align_rows, align_values, read_groups
+from labelsure.labelsets.rows import OPEN, index_of, refuse_masked
 from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import check_accuracies

@@ -39,9 +39,14 @@ from labelsure.estimation._fitted_estimator import BatchSettings
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import LabelsetRegion
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.labelsets.codes import check_sparse_labelsets
-from labelsure.labelsets.index import align_values
-from labelsure.labelsets.rows import as_table, check_labelsets, index_of, refuse_masked
+from labelsure.labelsets.names import align_values
+from labelsure.labelsets.rows import (
+    as_table,
+    check_labelsets,
+    check_sparse_labelsets,
+    index_of,
+    refuse_masked,
+)
 from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
 from labelsure.model._assessment import Assessment, assess_predictions
 from labelsure.model._calibration import (

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.stats import kendalltau, norm
 from statsmodels.stats.multitest import multipletests
 
-from labelsure._kernels.concordance import net_concordance
+from labelsure._kernels.statistics import net_concordance
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions.candidates import CANDIDATES, FIELDS
 from labelsure.errors import InputError, unknown_name

@@ -25,7 +25,7 @@ from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
-from labelsure.labelsets.index import list_some
+from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
 from labelsure.tables.features import TableColumns, infer_roles
@@ -288,8 +288,6 @@ def _read_label_frame(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
             "names of labels with `sep`, e.g. ';'."
         )
-    if not holds_names:
-        columns = columns.replace("", pd.NA)
     Y, names = read_labels(columns, sep, where)
     check_labels_vary(Y, names, where)
     return pd.DataFrame(Y, columns=list(names))
