@@ -89,7 +89,7 @@ def test_the_policys_threshold_is_one_of_the_slider(model, batch):
 
 
 def test_a_threshold_between_two_steps_is_there_too(batch):
-    model = make_model(target=None, coverage=0.7)
+    model = make_model(target=None, share=0.7)
     accept = model.report(*batch).data["acceptance"]
     assert len(accept["thresholds"]) == 202
     assert accept["n"][accept["policy"]] == model.accept(batch[0]).sum()

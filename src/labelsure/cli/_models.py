@@ -65,8 +65,7 @@ FoldsOrShare = Annotated[
     str | None,
     typer.Option(
         "--cv",
-        help="Folds, such as 5, or the share to hold out, such as 0.4. With a target 0.4, so that "
-        "it is guaranteed; otherwise 5.",
+        help="Share of rows to hold out, such as 0.4; or folds, such as 5, without guarantee.",
         metavar="FOLDS|SHARE",
     ),
 ]
@@ -79,19 +78,16 @@ Target = Annotated[
         "--target", min=0, max=1, help="Mean accuracy that accepted predictions must reach."
     ),
 ]
-Coverage = Annotated[
+Share = Annotated[
     float | None,
-    typer.Option("--coverage", min=0, max=1, help="Share of predictions to accept instead."),
+    typer.Option("--share", min=0, max=1, help="Share of predictions to accept instead."),
 ]
 Region = Annotated[
     float | None,
     typer.Option("--region", min=0, max=1, help="Nominal coverage of certain and possible labels."),
 ]
 Confidence = Annotated[
-    float,
-    typer.Option(
-        "--confidence", min=0, max=1, help="Confidence level of the guarantee and of intervals."
-    ),
+    float, typer.Option("--confidence", min=0, max=1, help="Confidence level of the guarantee.")
 ]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of everything that is random.")
@@ -125,7 +121,7 @@ def train(
     classifier: ClassifierName = "ecc",
     metric: MetricName = "jaccard",
     target: Target = None,
-    coverage: Coverage = None,
+    share: Share = None,
     region: Region = None,
     cv: FoldsOrShare = None,
     confidence: Confidence = 0.95,
@@ -162,10 +158,10 @@ def train(
             classifier=classifier,
             metric=metric,
             target=target,
-            coverage=coverage,
+            share=share,
             region=region,
             cv=_read_cv(cv),
-            level=confidence,
+            confidence=confidence,
             random_state=seed,
         )
     model.save(output.path)
@@ -197,7 +193,7 @@ def calibrate(
     floor: Floor = None,
     metric: MetricName = "jaccard",
     target: Target = None,
-    coverage: Coverage = None,
+    share: Share = None,
     region: Region = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
@@ -240,9 +236,9 @@ def calibrate(
             floor=floor,
             metric=metric,
             target=target,
-            coverage=coverage,
+            share=share,
             region=region,
-            level=confidence,
+            confidence=confidence,
             random_state=seed,
         )
     model.save(output.path)
@@ -319,7 +315,7 @@ def _summarise(card: ModelCard) -> Iterator[str]:
         yield f"{len(said)} {role} column{'s' if len(said) > 1 else ''}{note}."
     yield f"{card.n_labels or len(card.label_names)} labels, {card.n_training} training instances."
     yield (
-        f"Estimated mean {card.metric} {card.estimated:.3f} ({card.level:.0%} interval "
+        f"Estimated mean {card.metric} {card.estimated:.3f} ({card.confidence:.0%} interval "
         f"{card.low:.3f} to {card.high:.3f})."
     )
     yield card.summary

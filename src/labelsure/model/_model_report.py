@@ -489,11 +489,11 @@ class _Batches:
         if len(dist) == 0:
             return
         model = self.model
-        estimator, policy = model.accuracy_estimator_, model.policy_
+        estimator = model.accuracy_estimator_
         table = ScoreTable.from_distribution(
             dist, Y_true, Y_pred, metrics=self.metrics, decision_rule=estimator.decision_
         )
-        found = assess_table(dist, table, estimator, policy, model.region_)
+        found = assess_table(model, dist, table)
         if self.totals is None:
             threshold = model.card_.threshold
             self.totals = BatchTotals(
@@ -519,7 +519,7 @@ class _Batches:
         assert totals is not None
         assert sums is not None
         estimator = self.model.accuracy_estimator_
-        estimate = estimator.estimate_sums(sums, level=self.model.level)
+        estimate = estimator.estimate_sums(sums, level=self.model.confidence)
         test, untested = estimator.compare_with_calibration(self.viewed.view)
         described: dict[str, Any] = {
             "batch": {

@@ -74,7 +74,7 @@ class FileSums:
         """
         from labelsure.estimation._few_labels import few_labels_interval
 
-        chosen = self.model.level if level is None else level
+        chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
             return few_labels_interval(

@@ -455,7 +455,7 @@ class ScoreRun:
     n_bad
         Rows that were set aside.
     n_accepted
-        Predictions that the policy accepts; None without a target or a coverage.
+        Predictions that the policy accepts; None without a target or a share.
     mean_estimated
         The mean of the estimated accuracies.
     n_units, n_kept
