@@ -208,9 +208,13 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
-    words = ["score", str(model_file), str(rows), "--rows-per-unit", "10", "--jobs", str(n_jobs)]
     out = tmp_path / "out.csv"
-    process = subprocess.Popen([sys.executable, "-m", "labelsure", *words, "--out", str(out)])
+    code = (
+        "import sys; from labelsure.tables.scoring import score_files\n"
+        f"score_files(*sys.argv[1:], rows_per_unit=10, n_jobs={n_jobs})"
+    )
+    words = [str(model_file), str(rows), str(out)]
+    process = subprocess.Popen([sys.executable, "-c", code, *words])
     notes = tmp_path / "out.csv.parts" / "_notes"
     while len(list(notes.glob("part-*"))) < 5 and process.poll() is None:
         time.sleep(0.005)
