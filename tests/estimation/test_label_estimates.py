@@ -300,7 +300,7 @@ def test_an_average_prints_under_its_own_name():
     dist = ls.IndependentLabels(np.full((50, 2), 0.7))
     found = ls.AccuracyEstimator(model="plugin").estimate(dist, metric="micro-f1")
     assert found.quantity == "micro-f1"
-    assert str(found).startswith("Micro-f1 0.8")
+    assert str(found).startswith("Micro-F1 0.8")
 
 
 def test_marginals_of_many_chained_labels_are_drawn():

@@ -74,7 +74,7 @@ class Estimate:
     untested: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
-        name = self.quantity[:1].upper() + self.quantity[1:]
+        name = (self.quantity[:1].upper() + self.quantity[1:]).replace("-f1", "-F1")
         interval = f"{100 * self.level:g}% interval {self.low:.3f} to {self.high:.3f}"
         rests = [f"{interval}, n = {self.n_samples:,}", self.basis]
         if self.shift is not None:

@@ -326,7 +326,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _quantity(self) -> str:
         metric = get_metric(self.metric)
-        return f"mean {metric.title.lower() if metric == EXACT else metric.title}"
+        return f"mean {metric.title.lower() if metric.name == EXACT.name else metric.title}"
 
     @property
     def _basis(self) -> str:

@@ -188,7 +188,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     array([[1, 0, 0],
            [0, 0, 0]])
     >>> model.predict_accuracy(X[500:502]).round(2)
-    array([0.82, 0.92])
+    array([0.81, 0.94])
     >>> round(model.estimate(X[500:]).mean, 2)
     0.83
     """
