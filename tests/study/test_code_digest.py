@@ -77,7 +77,7 @@ def test_a_class_of_ones_own_is_part_of_the_code(tmp_path, monkeypatch):
     ("path", "module"),
     [
         ("labelsure.BinaryRelevance", "labelsure.classifiers._chain_classifiers"),
-        ("labelsure.classifiers.DependenceLayer", "labelsure.classifiers"),
+        ("labelsure.classifiers.RecalibratedClassifier", "labelsure.classifiers"),
         ("sklearn.ensemble.RandomForestClassifier", ""),
     ],
 )

@@ -23,8 +23,7 @@ from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_classes, read_truth
-from labelsure.classifiers.recalibration import RECALIBRATIONS
-from labelsure.classifiers.recalibration._gate import Recalibration
+from labelsure.classifiers.recalibration import RECALIBRATIONS, Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError, unknown_name

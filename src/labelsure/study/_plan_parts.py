@@ -31,8 +31,9 @@ CLASSIFIERS = {
         "EnsembleOfClassifierChains",
         "LabelPowerset",
         "ProbabilisticClassifierChain",
+        "RecalibratedClassifier",
     )
-} | {"DependenceLayer": "labelsure.classifiers.DependenceLayer"}
+}
 """Classifiers that need no import path. A new one is an entry here."""
 
 SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)
