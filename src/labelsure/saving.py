@@ -24,9 +24,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.ensemble import BaseEnsemble
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure import __version__
@@ -497,6 +495,8 @@ def _parts(model: Savable) -> Iterator[Any]:
 
 @cache
 def _tree_type() -> Any:
+    from sklearn.tree import DecisionTreeClassifier  # slow to import
+
     return type(DecisionTreeClassifier().fit([[0.0]], [0]).tree_)
 
 
@@ -522,6 +522,8 @@ def build_tree(arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
 
 def _check_tree_owner(part: Any) -> None:
     """Refuse estimators that would hand trees another number of features or outputs."""
+    from sklearn.ensemble import BaseEnsemble  # slow to import
+
     tree = vars(part).get("tree_")
     if tree is not None and tree.n_features != vars(part)["n_features_in_"]:
         raise ValueError("a decision tree has another number of features than its estimator")

@@ -92,9 +92,6 @@ MAX_LISTED_COLUMNS = 10_000_000
 """Features or labels of a file that lists what is not zero: the field's largest sets have three
 million. One number in such a file stands for names and counts of all of them."""
 
-MAX_PLAN_BYTES = 2**20
-"""Of a plan, which people write: a larger file is something else."""
-
 MAX_REPEATS = 10_000
 """Splits of a data set, and replicates of an analysis: a mean over so many is known to a hundredth
 of the spread between them. Each is a file, or a fit, of its own."""

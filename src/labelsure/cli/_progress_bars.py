@@ -11,7 +11,7 @@ from labelsure.cli._console import make_console
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from labelsure.study._run import CellEvent
+    from labelsure.study.run import CellEvent
     from labelsure.tables.scoring import UnitEvent
 
 
