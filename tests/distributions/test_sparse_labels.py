@@ -12,8 +12,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, dia_array
 
 import labelsure as ls
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.codes import from_indices
-from labelsure.labelsets.rows import is_sparse
+from labelsure.labelsets.rows import from_indices, is_sparse
 
 MILLION = 1_000_000
 METRICS = {

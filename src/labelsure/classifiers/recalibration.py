@@ -1,7 +1,7 @@
 """Recalibration: distributions that are brought closer to what was seen, behind a gate.
 
-Temperature scaling, a calibration curve for each label, and dependence between labels. Sections 13
-and 17 of `docs/algorithms.md` have the formulas.
+Temperature scaling, a calibration curve for each label, and dependence between labels. Sections 12
+and 16 of `docs/algorithms.md` have the formulas.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from labelsure.distributions._chain_links import LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.errors import InputError, unknown_name
+from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import refuse_other_labels, stack_rows
-from labelsure.labelsets.sample_weights import check_weights
 from labelsure.saving import Savable
 
 __all__ = [

@@ -24,9 +24,7 @@ from labelsure.distributions._engines import EngineSettings
 from labelsure.distributions._flips import with_flips
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.rows import no_labels, stack_rows
-from labelsure.labelsets.sparse import make_sparse
+from labelsure.labelsets.rows import OPEN, make_sparse, no_labels, stack_rows
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,

@@ -33,10 +33,13 @@ from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._instance_table import ShownInstances
 from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_guesses
-from labelsure.labelsets.index import align_rows, pick_rows, wrong_index
-from labelsure.labelsets.names import align_labelsets
-from labelsure.labelsets.rows import check_label_names, count_axes, refuse_other_labels
+from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
+from labelsure.labelsets.rows import (
+    check_guesses,
+    check_label_names,
+    count_axes,
+    refuse_other_labels,
+)
 from labelsure.metrics.registry import Metric, MetricLike, check_empty, check_metrics, get_metric
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import fill_with_lowest
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import index_of
+from labelsure.labelsets.rows import fill_with_lowest, index_of
 from labelsure.metrics.registry import Metric
 
 WAITING_BYTES = 512

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions._flips import cheapest_codes
-from labelsure.labelsets.sparse import sparse_ones
+from labelsure.labelsets.rows import sparse_ones
 
 
 def draw_rows(listed: csr_array, floor: float, size: int, generator: Any) -> Labelsets:

@@ -27,9 +27,13 @@ from labelsure.distributions._sparse_marginals import (
 )
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_sparse_labelsets
-from labelsure.labelsets.rows import count_labels
-from labelsure.labelsets.sparse import StackedLabelsets, make_sparse, sparse_ones
+from labelsure.labelsets.rows import (
+    StackedLabelsets,
+    check_sparse_labelsets,
+    count_labels,
+    make_sparse,
+    sparse_ones,
+)
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from labelsure.distributions._trellis_points import (
     rotations,
 )
 from labelsure.distributions.candidates import Profile, log
-from labelsure.labelsets.codes import check_label_order, fill_with_lowest
+from labelsure.labelsets.rows import check_label_order, fill_with_lowest
 from labelsure.metrics.registry import EXACT, HAMMING, JACCARD, Metric
 
 ENTRY_BYTES = 32
