@@ -54,11 +54,11 @@ from labelsure.errors import ShiftWarning as ShiftWarning
 from labelsure.errors import TooLargeError as TooLargeError
 from labelsure.errors import UnknownNameError as UnknownNameError
 from labelsure.estimation._batch_estimates import Estimate as Estimate
-from labelsure.estimation._compared_batches import shift_test as shift_test
 from labelsure.estimation._estimator import AccuracyEstimator as AccuracyEstimator
 from labelsure.estimation._reliability import Reliability as Reliability
 from labelsure.estimation._reliability import reliability as reliability
-from labelsure.estimation._shift_test import ShiftTest as ShiftTest
+from labelsure.estimation._shift import ShiftTest as ShiftTest
+from labelsure.estimation._shift import shift_test as shift_test
 from labelsure.estimation.monitoring import monitor as monitor
 from labelsure.estimation.score_table import ScoreTable as ScoreTable
 from labelsure.guarantees._accept_curve import AcceptCurve as AcceptCurve

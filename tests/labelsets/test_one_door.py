@@ -161,7 +161,7 @@ BESIDE = {
             .estimate(dist_of(named), shift="ignore")
         ),
     ],
-    "FittedEstimator.estimate": [
+    "AccuracyEstimator.estimate": [
         lambda Y, named: values_of(
             estimator(named).estimate(dist_of(named), Y_true=Y, rows=np.arange(N))
         ),
@@ -169,12 +169,14 @@ BESIDE = {
             given_estimator(named).estimate(dist_of(named), Y, shift="ignore")
         ),
     ],
-    "FittedEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
-    "FittedEstimator.sum_up": lambda Y, named: (
+    "AccuracyEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
+    "AccuracyEstimator.sum_up": lambda Y, named: (
         given_estimator(named).sum_up(dist_of(named), Y).total
     ),
-    "FittedEstimator.view": lambda Y, named: given_estimator(named).view(dist_of(named), Y).values,
-    "FittedEstimator.estimate_labels": lambda Y, named: (
+    "AccuracyEstimator.view": lambda Y, named: (
+        given_estimator(named).view(dist_of(named), Y).values
+    ),
+    "AccuracyEstimator.estimate_labels": lambda Y, named: (
         given_estimator(named).estimate_labels(dist_of(named), Y).to_numpy()
     ),
     "ScoreTable.from_distribution": [

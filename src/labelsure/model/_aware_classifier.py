@@ -40,10 +40,9 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, LabelsureError, unknown_name
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
-from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._fitted_estimator import BatchSettings
+from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
+from labelsure.estimation._label_estimates import LABEL_METRICS
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation.label_metrics import LABEL_METRICS
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._label_thresholds import LabelThresholds
 from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets

@@ -32,7 +32,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._fitted_estimator import BatchSettings
+from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
