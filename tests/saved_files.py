@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 import labelsure as ls
-from labelsure.classifiers.recalibration._gate import Recalibration
+from labelsure.classifiers.recalibration import Recalibration
 from labelsure.tables.features import infer_roles
 
 X, Y = make_problem(n_samples=200, n_labels=3)
@@ -115,7 +115,7 @@ MAKERS = {
         ls.IndependentLabels(P), TRUTH
     ),
     "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
-    "DependenceLayer": lambda: ls.DependenceLayer(gate=False, random_state=0).fit(X, Y),
+    "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),

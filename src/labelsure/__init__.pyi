@@ -10,16 +10,18 @@ from labelsure.classifiers._chain_classifiers import (
 from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain as ProbabilisticClassifierChain,
 )
-from labelsure.classifiers._dependence_layer import DependenceLayer as DependenceLayer
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
 from labelsure.classifiers._probability_layouts import ProbabilityWarning as ProbabilityWarning
+from labelsure.classifiers._recalibrated_classifier import (
+    RecalibratedClassifier as RecalibratedClassifier,
+)
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis as ClassifierTrellis
-from labelsure.classifiers.recalibration._dependence import ChainDependence as ChainDependence
-from labelsure.classifiers.recalibration._labelwise_calibration import (
+from labelsure.classifiers.recalibration import ChainDependence as ChainDependence
+from labelsure.classifiers.recalibration import (
     LabelwiseCalibration as LabelwiseCalibration,
 )
-from labelsure.classifiers.recalibration._temperature_scaling import (
+from labelsure.classifiers.recalibration import (
     TemperatureScaling as TemperatureScaling,
 )
 from labelsure.decisions._label_ranking import expected_precision_at_k as expected_precision_at_k

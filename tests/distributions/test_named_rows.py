@@ -78,7 +78,7 @@ def test_a_polars_frame_of_one_column_is_read():
         lambda: ls.ConditionalBernoulliMixture(n_components=2, random_state=0),
         lambda: ls.ClassifierTrellis(random_state=0),
         lambda: ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=2, random_state=0),
-        lambda: ls.DependenceLayer(random_state=0),
+        lambda: ls.RecalibratedClassifier(random_state=0),
         lambda: ls.AccuracyAwareClassifier(
             MultiOutputClassifier(LogisticRegression()), cv=2, random_state=0
         ),

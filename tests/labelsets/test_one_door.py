@@ -238,9 +238,10 @@ BESIDE = {
     "AccuracyAwareClassifier.report": lambda Y, named: [
         row["recall"] for row in report_labels(named, Y)
     ],
-    # What a layer gains depends on the order of labels, and is kept where they are scrambled.
-    "DependenceLayer.fit": lambda Y, named: (
-        ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(scores(named), Y).dependence_.is_kept_
+    "RecalibratedClassifier.fit": lambda Y, named: (
+        ls.RecalibratedClassifier(ls.PrecomputedProbabilities())
+        .fit(scores(named), Y)
+        .recalibration_.gain_
     ),
     "LabelsetPredictor.score": [
         lambda Y, named: (
@@ -282,8 +283,8 @@ ALONE = {
         .fit(features(named), Y)
         .predict_accuracy(features(named))
     ),
-    "DependenceLayer.fit": lambda Y, named: fitted_marginals(
-        ls.DependenceLayer(random_state=0).fit(features(named), Y).estimator_, named
+    "RecalibratedClassifier.fit": lambda Y, named: fitted_marginals(
+        ls.RecalibratedClassifier(random_state=0).fit(features(named), Y).estimator_, named
     ),
     "Dataset.__init__": lambda Y, named: labelsets_of(ls.Dataset(features(named), Y)),
     "read_labelsets": lambda Y, named: labelsets_of(ls.read_labelsets(Y, NAMES), named),

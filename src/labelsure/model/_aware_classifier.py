@@ -34,7 +34,7 @@ from labelsure.classifiers._predictor import (
     weighted_mean,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.classifiers.recalibration._gate import Recalibration, mean_interval
+from labelsure.classifiers.recalibration import Recalibration, mean_interval
 from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
