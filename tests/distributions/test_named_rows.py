@@ -236,7 +236,7 @@ def test_names_of_the_truth_reach_regions():
     answer = region.predict(ls.IndependentLabels(P))
     assert answer.label_names == tuple(NAMES)
     model = ls.AccuracyAwareClassifier(
-        MultiOutputClassifier(LogisticRegression()), cv=0.4, region=0.8, random_state=0
+        MultiOutputClassifier(LogisticRegression()), cv=0.6, region=0.8, random_state=0
     ).fit(X, TRUTH)
     assert model.predict_distribution(X).label_names == tuple(NAMES)
     assert model.assess(X).region.label_names == tuple(NAMES)

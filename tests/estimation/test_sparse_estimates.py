@@ -222,7 +222,7 @@ class TestRefusals:
 class TestAwareClassifiers:
     LISTED = DIST.listed_marginals()
 
-    @pytest.mark.parametrize("settings", [{"decision": "best"}, {"cv": 0.5, "coverage": 0.5}])
+    @pytest.mark.parametrize("settings", [{"decision": "best"}, {"cv": 0.5, "share": 0.5}])
     def test_around_sparse_scores(self, settings):
         model = ls.AccuracyAwareClassifier(
             ls.PrecomputedProbabilities(), "f1", random_state=0, **settings
