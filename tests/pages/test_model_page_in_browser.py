@@ -60,7 +60,8 @@ def text_of(page, selector):
 def test_the_slider_shows_what_the_score_table_says(page, made, metric):
     model, P, Y, _ = made
     page.select_option("#metric", metric)
-    table = ls.ScoreTable.from_distribution(model.predict_distribution(P), Y, metrics=[metric])
+    dist = model.predict_distribution(P)
+    table = ls.ScoreTable.from_distribution(dist, Y, model.predict(P), metrics=[metric])
     estimated, accuracy = model.predict_accuracy(P), table.accuracy(metric, 1.0)
     slider = page.locator("#threshold")
     for key in ("Home", "ArrowRight", "PageUp", "PageUp", "PageUp", "ArrowLeft"):

@@ -604,7 +604,7 @@ def test_no_pattern_finds_the_output(model_file, new, tmp_path):
 
 def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
     path = tmp_path / "t.csv"
-    colours = ["none", "red"] * 30
+    colours = ["none", "red"] * 90
     rows = [f"{colour},{i % 2},{i % 3 % 2}" for i, colour in enumerate(colours)]
     path.write_bytes("\n".join(["caf\u00e9,x,y", *rows]).encode("latin-1"))
     data = ls.read_dataset(path, labels=["x", "y"])

@@ -7,7 +7,6 @@ and 16 of `docs/algorithms.md` have the formulas.
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
@@ -20,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
+from labelsure._runtime.warnings import warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_links import LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
@@ -184,12 +184,11 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
                 f"has a probability above 0, got {self.n_samples_}. Fit to more instances."
             )
         if self.n_impossible_:
-            warnings.warn(
+            warn(
                 f"The truth of {self.n_impossible_} of {self.n_samples_ + self.n_impossible_} "
                 "instances has probability 0, which no recalibration changes: they are left out. "
                 "Distributions that leave every labelset possible can learn from all.",
                 UserWarning,
-                stacklevel=4,
             )
 
     def _measure_gain(self, parts: list[Part]) -> None:
@@ -382,11 +381,10 @@ class TemperatureScaling(Recalibration):
         self.found_temperature_ = learned
         self.temperature_ = learned if self.is_kept_ else 1.0
         if self._is_at_limit:
-            warnings.warn(
+            warn(
                 f"The temperature is at its limit, {learned:g}: one beyond would be more likely "
                 "still. Check that the model was not trained on these instances, or fit to more.",
                 UserWarning,
-                stacklevel=4,
             )
 
     @property

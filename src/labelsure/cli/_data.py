@@ -23,7 +23,7 @@ Folder = Annotated[
 COLUMNS = ("name", "domain", "instances", "labels", "features", "OpenML", "embedded")
 
 N_SHOWN = 10
-TARGET = 0.95
+TARGET = 0.9
 METRIC = "jaccard"
 
 

@@ -400,14 +400,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         return found
 
     def _fit_region(self, rows: NewRows) -> LabelsetRegion | None:
-        if len(rows) == 0:
+        """Fit the region; none by default where labelsets are sparse, of which no array fits."""
+        if len(rows) == 0 or (self.region is None and rows.dist.sparse_rows):
             return None
-        try:
-            return self._make_region().fit(rows.dist, rows.truth)
-        except LabelsureError:  # sparse labels, of which no array fits
-            if self.region is not None:
-                raise
-            return None
+        return self._make_region().fit(rows.dist, rows.truth)
 
     def _compare_with_predict(
         self, data: TrainingData, rows: Indices, tables: list[ScoreTable]

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, get_tags, indexable
 
 from labelsure._runtime.typing import Indices, LabelNames, Labelsets
-from labelsure._runtime.warnings import warn
+from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
@@ -425,7 +425,8 @@ def fit_recalibration(setting: Any, parts: Sequence[NewRows]) -> Recalibration |
         kind = next((kind for types, kind in AUTO if isinstance(parts[0].dist, types)), None)
         if kind is None:
             return None
-        setting = kind()
+        with hold_warnings(UserWarning):  # nobody asked for one; the gate decides
+            return kind().fit_parts([part.dist for part in parts], [part.truth for part in parts])
     fitted: Recalibration = clone(setting)
     return fitted.fit_parts([part.dist for part in parts], [part.truth for part in parts])
 

@@ -205,7 +205,7 @@ def train_model(
     --------
     >>> import pathlib, tempfile
     >>> rows = "".join(f"{i % 9},{'red' if i % 2 else 'blue'},{i % 9 > 4:d},{i % 2}\n"
-    ...                for i in range(90))
+    ...                for i in range(180))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "t.csv"
     ...     _ = path.write_text("size,colour,large,dark\n" + rows)
