@@ -157,7 +157,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
                 f"`X` must have {self.n_features_in_} columns as in `fit`, got {array.shape[-1]}. "
                 f"Pass predictions of the same {self.n_labels_} labels."
             )
-        return self._wrap(array, self.label_names_).with_index(index_of(X))
+        return self._wrap(array, self.label_names_)._with_index(index_of(X))
 
     def _check_shape(self, X: Any) -> NDArray[Any]:
         if self.kind not in _SHAPES:

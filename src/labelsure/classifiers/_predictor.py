@@ -119,7 +119,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         check_is_fitted(self)
         refuse_masked(X, "X")
         checked = validate_data(self, as_table(X), reset=False, **self._requirements())
-        return self.distribution_of_checked(checked).with_index(index_of(X))
+        return self.distribution_of_checked(checked)._with_index(index_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance.

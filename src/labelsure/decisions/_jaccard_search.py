@@ -26,9 +26,9 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
     `_limits.SEARCHED_LABELS` allows. The bounds hold however early that ends.
     """
     sizes = np.arange(1, dist.n_labels + 1)
-    by_size = dist.size_marginals()
+    by_size = dist._size_marginals()
     bounds, optimists = choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
-    spreads = dist.covariance_sums()
+    spreads = dist._covariance_sums()
     if spreads is not None:
         bounds = np.minimum(bounds, _bound_by_covariances(dist.marginals(), spreads))
     by_marginal = choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]
@@ -153,7 +153,7 @@ def choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
     """Return the best labelsets under F1, (n, L): for each size a choice of the top k."""
     sizes = np.arange(1, dist.n_labels + 1)
     worth = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
-    values, chosen = choose_each_size(dist.size_marginals(), worth)
+    values, chosen = choose_each_size(dist._size_marginals(), worth)
     return _best_of_sizes(dist, values, chosen, empty)
 
 

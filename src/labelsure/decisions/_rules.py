@@ -17,12 +17,11 @@ from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.decisions._jaccard_search import choose_f1, search_jaccard
 from labelsure.distributions._answers import Expected, Support
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._dense import DenseBlocks
 from labelsure.distributions._engines import EngineSettings
 from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.rows import no_labels, stack_rows
 from labelsure.labelsets.sparse import make_sparse
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
@@ -233,8 +232,8 @@ def decide(
                 "Decide under 'hamming', or leave `open_cost` and `skeptical` out."
             )
         if open_cost is None:
-            return _decide_agreed_labels(dist.with_dense_rows())
-        return _open_uncertain_labels(dist.with_dense_rows(), check_open_cost(open_cost))
+            return _decide_agreed_labels(dist._with_dense_rows())
+        return _open_uncertain_labels(dist._with_dense_rows(), check_open_cost(open_cost))
     decisions, gaps = _decide_with_gaps(dist, metric, empty)
     return (decisions, gaps) if return_gap else decisions
 
@@ -268,7 +267,7 @@ def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> Part
 
 def _decide_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
     """Decide labels whose probability is on one side of a half under all members."""
-    members = dist.members()
+    members = dist._members()
     if members is None:
         raise InputError(
             "`skeptical` must be asked of a mixture, whose members can disagree, such as an "
@@ -288,7 +287,7 @@ def _decide_with_gaps(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
     """Decide by the labelsets that are known, and say how far below the best that can be."""
-    support = dist.support()
+    support = dist._support()
     if support is None:
         return _decide_in_blocks(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
@@ -321,7 +320,7 @@ Rule = Callable[[LabelsetDistribution, Metric, float], tuple[Labelsets, Floats]]
 def _take_mode(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    if dist.members() is None:
+    if dist._members() is None:
         return dist.mode(), np.zeros(len(dist))
     best = dist.top(1)  # the mode of a mixture is searched for, and may not be found
     return best.labelsets[:, 0], (best.high - best.probabilities)[:, 0]
@@ -348,14 +347,14 @@ def _decide_each_label(marginals: Expected) -> tuple[Labelsets, Floats]:
 def _choose_by_size(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best_with_gap(metric, empty=empty)
+    best = dist._best(metric, empty)
     return (choose_f1(dist, empty), np.zeros(len(dist))) if best is None else best
 
 
 def _transform_or_search(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best_with_gap(metric, empty=empty)
+    best = dist._best(metric, empty)
     if best is None and dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
         best = _best_of_dense_copy(dist, metric, empty)
     return search_jaccard(dist, empty) if best is None else best
@@ -364,7 +363,7 @@ def _transform_or_search(
 def _decide_from_pairs(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best_with_gap(metric, empty=empty)
+    best = dist._best(metric, empty)
     if best is None and dist.n_labels <= _limits.ALL_PAIRS_LABELS:
         best = _best_of_dense_copy(dist, metric, empty)
     if best is None:
@@ -389,15 +388,10 @@ RULES: dict[Metric, Rule] = {
 def _best_of_dense_copy(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats] | None:
-    best = []
-    for rows in cut_rows(len(dist), 8 * 2**dist.n_labels, _limits.DECISION_BYTES):
-        dense = DenseDistribution.from_trusted(dist[rows].probabilities(), dist.label_names)
-        found = dense.best(metric, empty=empty)
-        if found is None:
-            return None
-        best.append(make_sparse(found) if dist.sparse_rows else found)
-    nothing = no_labels(dist[:0].mode())
-    return stack_rows([nothing, *best]), np.zeros(len(dist))
+    best = DenseBlocks.of(dist)._best(metric, empty)
+    if best is None or not dist.sparse_rows:
+        return best
+    return make_sparse(best[0]), best[1]
 
 
 # Decisions that go by a support: what the labelsets that were not seen add to the gap.

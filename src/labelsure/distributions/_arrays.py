@@ -68,7 +68,7 @@ def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetD
     marginals = as_floats(values, "source")
     if marginals.ndim == 3:
         marginals = _second_of_pairs(marginals)
-    return IndependentLabels(clip_certain(marginals), label_names).with_index(index_of(source))
+    return IndependentLabels(clip_certain(marginals), label_names)._with_index(index_of(source))
 
 
 def _stack_pairs(source: Any) -> Any:

@@ -11,8 +11,14 @@ from scipy.special import expit, logit
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Labelsets, Rows
-from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._cheapest_flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
@@ -110,7 +116,7 @@ class IndependentLabels(LabelsetDistribution):
     def _log_prob(self, Y: Labelsets) -> Floats:
         return _sum_logs(*self.log_marginals, Y)
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         # The value itself, and the most probable value of every other label.
         log_one, log_zero = self.log_marginals
         best = np.maximum(log_one, log_zero)
@@ -125,15 +131,13 @@ class IndependentLabels(LabelsetDistribution):
         p = self._p.astype(np.float64, copy=False)
         return log(p), log(1 - p)
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         log_top, flip_odds, entropy, log_collision = self.listed.profile()
         log_flip = log(flip_odds)
         if self._logits is not None:
             log_flip = -np.abs(self._logits).min(axis=1)
         profile = Profile(log_top, log_top + log_flip, entropy, log_collision, self.n_labels)
-        mode = self._mode()
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return profile, self._mode()
 
     def _mode(self) -> Labelsets:
         return (self._p > 0.5).astype(np.int8)
@@ -161,8 +165,15 @@ class IndependentLabels(LabelsetDistribution):
         uniforms = generator.random((len(self), size, self.n_labels))
         return (uniforms < self._p[:, np.newaxis, :]).astype(np.int8)
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self.listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        listed = self.listed
+        columns = [
+            listed.expected(metric, Y.reshape(-1), empty, self.n_labels)
+            for Y in each_guess(guesses)
+        ]
+        return Expected.exactly(np.stack(columns, axis=1))
 
     @property
     def listed(self) -> ListedLabels:
@@ -200,7 +211,7 @@ class IndependentLabels(LabelsetDistribution):
             return self._logits
         return logit(self._p.astype(np.float64, copy=False))
 
-    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""
         if not has_best_size(metric):
             return None
@@ -210,7 +221,7 @@ class IndependentLabels(LabelsetDistribution):
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
-        return best
+        return best, np.zeros(len(self))
 
 
 def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:

@@ -12,8 +12,14 @@ from labelsure._kernels.guess_values import jaccard_rows
 from labelsure._kernels.maximum_sweeps import listed_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
@@ -21,9 +27,6 @@ from labelsure.errors import InputError
 from labelsure.labelsets.rows import check_labelsets, codes_of, refuse_masked
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
-
-_GUESS_ROWS: dict[Metric, Callable[..., None]] = {JACCARD: jaccard_rows}
-"""Metrics that have a kernel for many guesses of an instance at a time."""
 
 
 class LabelsetTable(LabelsetDistribution):
@@ -168,14 +171,14 @@ class LabelsetTable(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return np.minimum(self._seen.marginals(), 1.0)
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         return MaxMarginals.exactly(find_maxima(self._seen))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         same = (self._known.rows == Y[self._known.instance]).all(axis=1)
         return log(self._known.sum(self._known.weights * same))
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         best = self._top(2)
         weights = self._seen.weights
         profile = Profile.from_values(
@@ -189,9 +192,7 @@ class LabelsetTable(LabelsetDistribution):
             times = np.rint(weights * self._n_draws)
             counts = DrawCounts(times, self._seen.instance, self._n_draws, len(self))
             profile = estimate_profile(profile, counts, self._estimator)
-        mode = best.labelsets[:, 0]
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return profile, best.labelsets[:, 0]
 
     def _mode(self) -> Labelsets:
         return self._top(1).labelsets[:, 0]
@@ -211,16 +212,16 @@ class LabelsetTable(LabelsetDistribution):
         # A sum a hair below one must not hand the last draws to the next instance.
         return self._seen.rows[np.clip(drawn, starts[:-1], starts[1:] - 1)]
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return expect_over(self._seen, metric, Y_pred, empty)
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        if metric not in _GUESS_ROWS:
-            return super()._expected_of_guesses(metric, guesses, empty)
-        values = np.empty(guesses.shape[:2])
-        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
-        for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
-        return Expected.exactly(values)
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        if metric == JACCARD:
+            values = np.empty(np.shape(guesses)[:2])
+            arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
+            for_rows(jaccard_rows, len(self), *arrays, guesses, empty, into=[values])
+            return Expected.exactly(values)
+        columns = [expect_over(self._seen, metric, Y, empty) for Y in each_guess(guesses)]
+        return Expected.exactly(np.stack(columns, axis=1))
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

@@ -13,7 +13,13 @@ from scipy.special import expit, logit
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    TopLabelsets,
+    each_guess,
+)
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._listed_labels import ListedLabels, Rest, has_best_size, sum_rows
 from labelsure.distributions._sparse_draws import draw_rows, find_top_rows
@@ -27,7 +33,6 @@ from labelsure.distributions._sparse_marginals import (
 )
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_sparse_labelsets
 from labelsure.labelsets.rows import count_labels
 from labelsure.labelsets.sparse import StackedLabelsets, make_sparse, sparse_ones
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
@@ -182,7 +187,7 @@ class SparseIndependentLabels(LabelsetDistribution):
         values = np.full((len(self), self.n_labels), floor)
         values[self._instances(), listed.indices] = listed.data
         make = IndependentLabels if self._logits is None else IndependentLabels.from_logits
-        return make(values, self.label_names).with_index(self.index)
+        return make(values, self.label_names)._with_index(self.index)
 
     def _instances(self) -> Indices:
         """Return the instance of each listed entry."""
@@ -223,15 +228,13 @@ class SparseIndependentLabels(LabelsetDistribution):
         of_listed = sum_rows(logs, listed.starts)
         return of_listed + listed.rest.sizes * np.log1p(-self._floor)
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         log_top, flip_odds, entropy, log_collision = self.listed.profile()
         log_flip = log(flip_odds)
         if self._logits is not None:
             log_flip = self._cheapest_flips()
         profile = Profile(log_top, log_top + log_flip, entropy, log_collision, self.n_labels)
-        mode = self._mode()
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return profile, self._mode()
 
     def _cheapest_flips(self) -> Floats:
         """Return by how much the log-probability falls at least when a label is flipped, (n,)."""
@@ -261,41 +264,29 @@ class SparseIndependentLabels(LabelsetDistribution):
     def _sample(self, size: int, generator: np.random.Generator) -> Any:
         return StackedLabelsets(draw_rows(self._p, self._floor, size, generator), size)
 
-    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        columns = [self._expected_of_one(metric, Y, empty) for Y in each_guess(guesses)]
+        return Expected.exactly(np.stack(columns, axis=1))
+
+    def _expected_of_one(self, metric: Metric, Y: Any, empty: float) -> Floats:
         if metric == EXACT:
-            return Expected.exactly(np.exp(self._log_prob(Y_pred)))
-        if metric != HAMMING:
-            return Expected.exactly(self._expected_by_counts(metric, Y_pred, empty))
-        matched = MatchedLabels.of(self._p, Y_pred)
+            return np.exp(self._log_prob(Y))
+        matched = MatchedLabels.of(self._p, Y)
         listed = matched.widen(self.listed)
+        if metric != HAMMING:
+            return listed.expected(metric, matched.marks(self._p.nnz), empty, self.n_labels)
         n_true = sum_rows(listed.marginals, listed.starts) + listed.rest.sizes * self._floor
         hits = sum_rows(listed.marginals[matched.places_after()], matched.starts)
         # Right are those predicted and true, and those neither.
-        n_right = self.n_labels - count_labels(Y_pred) - n_true + 2 * hits
-        return Expected.exactly(n_right / self.n_labels)
+        return (self.n_labels - count_labels(Y) - n_true + 2 * hits) / self.n_labels
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        matched = MatchedLabels.of(self._p, Y_pred)
-        marks = matched.marks(self._p.nnz)
-        return matched.widen(self.listed).expected(metric, marks, empty, self.n_labels)
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Any, empty: float) -> Expected:
-        columns = [guesses[:, g] for g in range(guesses.shape[1])]
-        if not isinstance(guesses, StackedLabelsets):
-            columns = [check_sparse_labelsets(column) for column in columns]
-        return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
-
-    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
-        found = self._best_with_gap(metric, empty)
-        return None if found is None else found[0]
-
-    def _best_with_gap(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         """Predict the most probable listed labels; say what predicting others could add at most."""
         if not has_best_size(metric):
             return None
         if self.n_labels <= FEW_LABELS:
             best = self._with_dense_rows()._best(metric, empty)
-            return None if best is None else (make_sparse(best), np.zeros(len(self)))
+            return None if best is None else (make_sparse(best[0]), best[1])
         is_chosen, worth = self.listed.choose(metric, empty)
         n_true = sum_rows(self._p.data, self._p.indptr) + self.listed.rest.sizes * self._floor
         gaps = _GAPS[metric](worth, n_true, self.listed.rest)
@@ -310,7 +301,7 @@ class SparseIndependentLabels(LabelsetDistribution):
 
     # What is about all labels, one by one, is answered where they fit into memory.
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         return self._with_dense_rows()._max_marginals(log_at_least)
 
     def _size_marginals(self) -> Floats:

@@ -19,8 +19,15 @@ from labelsure._kernels.maximum_sweeps import frontier_rows
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    Summary,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
 from labelsure.distributions._probabilities import check_unit_interval
 from labelsure.distributions._trellis_inputs import (
@@ -177,7 +184,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return self._sums()[0]
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
         for_rows(frontier_rows, len(self), self._network, into=[maxima])
         by_label = np.empty_like(maxima)
@@ -187,18 +194,26 @@ class TrellisDistribution(LabelsetDistribution):
     def _mode(self) -> Labelsets:
         return self._maxima()[0]
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        return self._sweep()[:2]
+
+    def _sweep(self) -> tuple[Profile, Labelsets, Floats]:
+        """Return profile, mode and marginals."""
         mode, logs = self._maxima()
         marginals, values = self._sums()
         (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
         profile = Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels)
+        return profile, mode, marginals
+
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        profile, mode, marginals = self._sweep()
         agreement = np.where(mode == 1, marginals, 1 - marginals).mean(axis=1)
         known = {EXACT: profile.top, HAMMING: agreement}
         others = [metric for metric in metrics if metric not in known]
         if others:
             known |= zip(others, self._expected_by_points(others, mode, empty).T, strict=True)
         expected = {metric.name: Expected.exactly(known[metric]) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return Summary(profile, mode, expected)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         values, p = self._conditionals_of(Y)
@@ -244,8 +259,13 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(kernels.sample_rows, len(self), self._network, uniforms, into=[draws])
         return draws
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._expected_by_points([metric], Y_pred, empty)[:, 0]
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        if metric == JACCARD and are_flips(np.asarray(guesses)):
+            return Expected.exactly(self._jaccard_of_flips(np.asarray(guesses)[:, 0], empty))
+        columns = [self._expected_by_points([metric], Y, empty) for Y in each_guess(guesses)]
+        return Expected.exactly(np.concatenate(columns, axis=1))
 
     def _expected_by_points(
         self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
@@ -260,11 +280,6 @@ class TrellisDistribution(LabelsetDistribution):
             for_rows(counting.expected_rows, len(rows), *inputs, into=[values])
             expected[rows] = values
         return expected
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        if metric == JACCARD and are_flips(guesses):
-            return Expected.exactly(self._jaccard_of_flips(guesses[:, 0], empty))
-        return super()._expected_of_guesses(metric, guesses, empty)
 
     def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
         """Return the expected Jaccard of labelsets and of each with a label flipped, (n, 1 + L)."""

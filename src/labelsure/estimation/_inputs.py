@@ -53,7 +53,7 @@ def as_score_table(
     """
     if isinstance(source, LabelsetDistribution):
         if isinstance(Y_pred, PartialLabelsets):
-            return _score_answers(source.with_dense_rows(), Y_true, Y_pred, metrics)
+            return _score_answers(source._with_dense_rows(), Y_true, Y_pred, metrics)
         return ScoreTable.from_distribution(source, Y_true, Y_pred, metrics=metrics)
     if isinstance(source, Profile):
         return ScoreTable.from_profile(source, Y_true, Y_pred)
@@ -177,7 +177,7 @@ def keep_marginals(source: Any) -> Any:
     """Return the source; a small batch whose labels' probabilities come along with the table."""
     is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
     if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        return source.keep_top(1)
+        return source.with_engine(keep_top=1)
     return source
 
 

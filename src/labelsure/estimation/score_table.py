@@ -45,6 +45,7 @@ from labelsure.metrics.registry import (
     Counts,
     Metric,
     MetricLike,
+    check_metrics,
     counts,
     get_metric,
 )
@@ -123,12 +124,12 @@ class ScoreTable:
             How the decisions were made, so that nobody judges one prediction by another; None
             means "mode" where they are the mode, and "given" otherwise.
         """
-        chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
+        chosen = check_metrics(METRICS if metrics is None else metrics)
         if Y_pred is not None:
             Y_pred = dist.align(Y_pred, "Y_pred")
         if Y_true is not None:
             Y_true = dist.align(Y_true, "Y_true")
-        summary = dist.summary([] if Y_pred is not None else chosen, empty=0.0)
+        summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
         columns = _compare(decisions, Y_true)
         if chosen:
@@ -136,8 +137,8 @@ class ScoreTable:
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0).value
-            columns[f"expected_{metric.name}"] = expected
+                expected = dist.expected(metric, decisions, empty=0.0)
+            columns[f"expected_{metric.name}"] = expected.value
         rule = decision_rule or ("mode" if Y_pred is None else "given")
         whole = (slice(None), summary.profile)
         table = cls._from_parts(columns, [whole], decisions, rule, dist.index)

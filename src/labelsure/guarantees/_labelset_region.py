@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.errors import InputError, unknown_name
 from labelsure.guarantees._conformal_ranks import (
     quantile_for_coverage,
     threshold_for_precision,
     threshold_for_recall,
 )
-from labelsure.guarantees._mixed_votes import MixedVotes, Source
 from labelsure.guarantees._region_answers import RegionLabelsets, mark_labels
 from labelsure.guarantees._region_scores import SCORES, lower_by_rounding
 from labelsure.guarantees._region_sentences import say_coverage, say_precision, say_recall
@@ -34,6 +35,16 @@ MARGINAL = "marginal"
 """The score of single labels: their probability. It goes with a recall only."""
 
 ALL = "all"  # the name of the only group where there are no groups
+
+
+def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
+    """Return (1 - share) times the votes plus `share` times independent labels.
+
+    These have the marginals of the votes, drawn to 1/2 by the same share: a label that nobody voted
+    for is not impossible either.
+    """
+    drawn = (1 - share) * votes.marginals() + share / 2
+    return SmoothedTable(votes, IndependentLabels(drawn, votes.label_names), share)
 
 
 class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
@@ -132,7 +143,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             what is stated holds in each group by itself.
         """
         self.check_parameters()
-        dist = check_distribution(dist).with_dense_rows()
+        dist = check_distribution(dist)._with_dense_rows()
         source = self._source(dist)
         truth = dist.align(Y)
         if len(truth) == 0:
@@ -165,7 +176,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             (n,) the group of each, if it was fitted with groups.
         """
         check_is_fitted(self)
-        dist = check_distribution(dist).with_dense_rows()
+        dist = check_distribution(dist)._with_dense_rows()
         source = self._source(dist)
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "the fitted region"
@@ -176,14 +187,14 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             return self._predict_covered(source, thresholds)
         return self._predict_found(source, thresholds, self._for_each(self.certain_from_, names))
 
-    def _predict_covered(self, source: Source, quantiles: Floats) -> RegionLabelsets:
+    def _predict_covered(self, source: LabelsetDistribution, quantiles: Floats) -> RegionLabelsets:
         logs = SCORES[self.score].log_thresholds(source, quantiles, self.random_state)
         logs[np.isinf(quantiles)] = -np.inf
         values, is_empty = mark_labels(source, logs)
         return self._answer(values, source, logs, is_empty, source)
 
     def _predict_found(
-        self, source: Source, thresholds: Floats, certain_from: Floats
+        self, source: LabelsetDistribution, thresholds: Floats, certain_from: Floats
     ) -> RegionLabelsets:
         marginals = source.marginals() if self._uses_marginals else np.zeros((len(source), 1))
         is_certain = (marginals >= certain_from[:, np.newaxis]) & (self.precision is not None)
@@ -199,7 +210,12 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         return self._answer(values, source, thresholds, nothing, listed)
 
     def _answer(
-        self, values: Labelsets, source: Source, logs: Floats, is_empty: Any, listed: Source | None
+        self,
+        values: Labelsets,
+        source: LabelsetDistribution,
+        logs: Floats,
+        is_empty: Any,
+        listed: LabelsetDistribution | None,
     ) -> RegionLabelsets:
         return RegionLabelsets(
             values,
@@ -242,9 +258,9 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _uses_marginals(self) -> bool:
         return self.score == MARGINAL or self.precision is not None
 
-    def _source(self, dist: LabelsetDistribution) -> Source:
+    def _source(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         if isinstance(dist, LabelsetTable) and self.score != MARGINAL:
-            return MixedVotes(dist, self.independent_share)
+            return mix_votes(dist, self.independent_share)
         return dist
 
     def _group_names(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
@@ -268,7 +284,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             )
         return names
 
-    def _keep(self, source: Source, truth: Labelsets) -> dict[str, Any]:
+    def _keep(self, source: LabelsetDistribution, truth: Labelsets) -> dict[str, Any]:
         """Return what thresholds follow from, one entry for each instance."""
         if self.coverage is not None:
             return {"scores": SCORES[self.score].score(source, truth, self.random_state)}
@@ -276,7 +292,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if self._uses_marginals:
             kept["marginals"] = source.marginals()
         if self.score != MARGINAL:
-            kept["maxima"] = source.max_marginals().high[:, :, 1]
+            kept["maxima"] = source._max_marginals().high[:, :, 1]
         return kept
 
     def _set_thresholds(self) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.errors import InputError
-from labelsure.guarantees._mixed_votes import Source
 from labelsure.labelsets.codes import OPEN
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.partial import PartialLabelsets
@@ -88,7 +88,7 @@ class RegionLabelsets(PartialLabelsets):
 
     log_thresholds: Floats = field(default_factory=lambda: np.empty(0))
     is_empty: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
-    source: Source | None = None
+    source: LabelsetDistribution | None = None
 
     def list_labelsets(self, max_labelsets: int = 1000) -> ListedLabelsets:
         """Return the labelsets of each region, the most probable ones first.
@@ -168,7 +168,7 @@ def _check_limit(max_labelsets: Any) -> int:
     return int(max_labelsets)
 
 
-def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask]:
+def mark_labels(source: LabelsetDistribution, log_thresholds: Floats) -> tuple[Labelsets, Mask]:
     """Return which labels are in all or in some labelsets of each region, and which has none.
 
     What cannot be ruled out within the budget of an engine counts as possible, never as certain.
@@ -185,7 +185,7 @@ def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask
     is_known = np.isinf(log_thresholds) | _find_open(source, log_thresholds)
     for rows in _alike(log_thresholds, np.flatnonzero(~is_known)):
         least = float(min(log_thresholds[rows].min(), 0.0))
-        high = source[rows].max_marginals(least).high
+        high = source[rows]._max_marginals(least).high
         reached = high >= log_thresholds[rows, np.newaxis, np.newaxis]
         without, having = reached[:, :, 0], reached[:, :, 1]
         values[rows] = np.where(without & having, OPEN, having)
@@ -194,7 +194,7 @@ def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask
     return values, is_empty
 
 
-def _find_open(source: Source, log_thresholds: Floats) -> Mask:
+def _find_open(source: LabelsetDistribution, log_thresholds: Floats) -> Mask:
     """Say of which instances one likely labelset shows that all labels are open, (n,).
 
     It is in the region, and so is each labelset that differs from it in a single label. Then there
@@ -222,7 +222,9 @@ def _alike(log_thresholds: Floats, rows: Indices) -> list[Indices]:
     return [rows[steps == step] for step in np.unique(steps)]
 
 
-def _list_down_to(source: Source, log_thresholds: Floats, limit: int) -> ListedLabelsets:
+def _list_down_to(
+    source: LabelsetDistribution, log_thresholds: Floats, limit: int
+) -> ListedLabelsets:
     """List the most probable labelsets, more and more of them, until all in the region are seen."""
     n_samples, most = len(source), 2**source.n_labels
     enough = min(limit + 1, most)  # one more says whether these are all

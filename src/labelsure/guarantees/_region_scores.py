@@ -15,7 +15,7 @@ import numpy as np
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.guarantees._mixed_votes import Source
+from labelsure.distributions._bridge import LabelsetDistribution
 
 SLACK = 16 * _limits.TIE
 """Log-probabilities that differ by less are equal: they are computed in different ways. Where it
@@ -29,11 +29,13 @@ class RegionScore(ABC):
     """A way to score the labelsets of an instance."""
 
     @abstractmethod
-    def score(self, source: Source, Y: Labelsets, seed: int | None) -> Floats:
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
         """Return the score of one labelset for each instance, (n,)."""
 
     @abstractmethod
-    def log_thresholds(self, source: Source, quantiles: Floats, seed: int | None) -> Floats:
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
         """Return the least log-probability of a labelset whose score is at most the quantile, (n,).
 
         -inf where all labelsets are in the region, inf where none is.
@@ -43,11 +45,13 @@ class RegionScore(ABC):
 class ProbabilityScore(RegionScore):
     """-log P(y): regions of all labelsets that are probable enough, small where one stands out."""
 
-    def score(self, source: Source, Y: Labelsets, seed: int | None) -> Floats:
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
         """Return -log P(y)."""
         return -source.log_prob(Y)
 
-    def log_thresholds(self, source: Source, quantiles: Floats, seed: int | None) -> Floats:
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
         """Return the negative of the quantiles."""
         return lower_by_rounding(-quantiles)
 
@@ -69,7 +73,7 @@ class MassScore(RegionScore):
     def __init__(self, n_draws: int = 500) -> None:
         self.n_draws = n_draws
 
-    def score(self, source: Source, Y: Labelsets, seed: int | None) -> Floats:
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
         """Return the mass above."""
         scores = np.empty(len(source))
         for rows, logs, weights in self._ranked(source, seed):
@@ -77,7 +81,9 @@ class MassScore(RegionScore):
             scores[rows] = np.where(logs > own + _slack(own), weights, 0.0).sum(axis=1)
         return scores
 
-    def log_thresholds(self, source: Source, quantiles: Floats, seed: int | None) -> Floats:
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
         """Return the probability down to which the mass above stays in bounds."""
         thresholds = np.empty(len(source))
         for rows, logs, weights in self._ranked(source, seed):
@@ -90,7 +96,9 @@ class MassScore(RegionScore):
             thresholds[rows] = found
         return thresholds
 
-    def _ranked(self, source: Source, seed: int | None) -> Iterator[tuple[slice, Floats, Floats]]:
+    def _ranked(
+        self, source: LabelsetDistribution, seed: int | None
+    ) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield some instances at a time, with log-probabilities and the weight of each."""
         if _is_written_out(source.n_labels):
             bytes_each = 8 * 2**source.n_labels

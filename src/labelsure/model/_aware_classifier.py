@@ -208,7 +208,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance: the estimator's, recalibrated where that is wanted."""
-        return self.distribution_of_checked(self._check_instances(X)).with_index(index_of(X))
+        return self.distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
@@ -231,7 +231,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         checked = self._check_instances(X)
         dist, own = self._predict_by(self.estimator_, checked)
         dist = self._recalibrate(dist)
-        return dist.with_index(index_of(X)), self._choose(dist, own)
+        return dist._with_index(index_of(X)), self._choose(dist, own)
 
     def _predict_by(self, fitted: Any, X: Any) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions of a fitted estimator, and its own predictions if they count.

@@ -106,7 +106,7 @@ class ChainDependence(Recalibration):
         self._check_independent(dist)
         base = learned.slopes * read_logits(dist) + learned.intercepts
         chain = LinearChain(range(dist.n_labels), base, learned.weights)
-        return ChainMixture([chain], dist.label_names).with_index(dist.index)
+        return ChainMixture([chain], dist.label_names)._with_index(dist.index)
 
     def _keep(self, learned: Links) -> None:
         self.slopes_, self.intercepts_, self.weights_ = learned

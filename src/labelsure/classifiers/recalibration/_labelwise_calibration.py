@@ -95,7 +95,7 @@ class LabelwiseCalibration(Recalibration):
         _check_independent(dist)
         read = METHODS[self.method].read
         columns = [read(curve, z) for curve, z in zip(learned, read_logits(dist).T, strict=True)]
-        return IndependentLabels(np.column_stack(columns), dist.label_names).with_index(dist.index)
+        return IndependentLabels(np.column_stack(columns), dist.label_names)._with_index(dist.index)
 
     def _keep(self, learned: list[Floats]) -> None:
         self.curves_ = learned

@@ -83,7 +83,7 @@ class TemperatureScaling(Recalibration):
     _title = "Temperature scaling"
 
     def _learn(self, parts: list[Part]) -> float:
-        by_temperature = [part.dist.tempered_log_prob(part.truth) for part in parts]
+        by_temperature = [part.dist._tempered_log_prob(part.truth) for part in parts]
         _, weights = join_truth(parts)
 
         def loss(log_temperature: float) -> float:
@@ -105,7 +105,7 @@ class TemperatureScaling(Recalibration):
 
     def _log_prob(self, part: Part, learned: float) -> Floats:
         # In logs: what underflows in an array of probabilities is finite so.
-        return part.dist.tempered_log_prob(part.truth)(learned)
+        return part.dist._tempered_log_prob(part.truth)(learned)
 
     def _kept(self) -> float:
         return self.temperature_
