@@ -50,11 +50,11 @@ docs: .venv/docs.stamp
 	$(PYTHON) -m venv .venv
 
 .venv/run.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[data]"
+	$(PIP) --editable ".[study]"
 	touch $@
 
 .venv/develop.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[test,bench,browser,data,distributed,models]"
+	$(PIP) --editable ".[test,bench,browser,distributed,models,study]"
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt

@@ -10,14 +10,13 @@ import re
 import tomllib
 from pathlib import Path
 
-INDIRECT = {"joblib": "1.2.0"}  # scikit-learn 1.7's floor, where pyproject.toml leaves it to that
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)(?:,<[\w.]+)?")
 
 
 def main() -> None:
     """Print one line for each package."""
     text = Path(__file__).parents[1].joinpath("pyproject.toml").read_text("utf-8")
-    floors = dict(INDIRECT)
+    floors = {}
     for requirement in tomllib.loads(text)["project"]["dependencies"]:
         match = REQUIREMENT.fullmatch(requirement)
         if match is None:

@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
+from benchmarks.measured_page import write_measured
 from labelsure.estimation.score_table import ScoreTable
 
 SETS = {
@@ -201,8 +202,8 @@ def markdown(table: pd.DataFrame, digits: int = 3) -> str:
     return "\n".join(lines)
 
 
-def page(found: pd.DataFrame, confirmed: pd.DataFrame) -> str:
-    """Return the page: the answer, misses, what is best on the whole, then everything."""
+def page(found: pd.DataFrame) -> str:
+    """Return what is measured on the six sets: misses, means, then everything."""
     found = found.assign(excess=(found["error"] - found["chance"]).clip(lower=0))
     by = ["metric", "data set", "classifier", "model", "features"]
     misses = found[found["excess"] > MISS].sort_values("excess", ascending=False)
@@ -219,7 +220,6 @@ def page(found: pd.DataFrame, confirmed: pd.DataFrame) -> str:
         index=["metric", "model", "features"], columns="data set", values="error"
     )[list(SETS)].reset_index()
     parts = [
-        opening(confirmed),
         HEAD.format(n_splits=N_SPLITS, miss=MISS),
         f"## Misses: {len(misses)} of {len(found)}\n",
         markdown(misses[[*by, "error", "chance", "excess"]]),
@@ -232,9 +232,7 @@ def page(found: pd.DataFrame, confirmed: pd.DataFrame) -> str:
     return "\n".join(parts) + "\n"
 
 
-OPENING = """# Calibration of the models of accuracy
-
-**Take what comes by default: `ridge` on `"full"`.** On three sets that had no part in the choice
+OPENING = """**Use the default: `ridge` on `"full"`.** On three sets that had no part in the choice
 its mean squared error is, relative to that of `"mix"` (the paper's six candidates): {ratios}. It
 is calibrated nearly as well: its error beyond chance is {full:.3f} in the mean, that of `"mix"`
 {mix:.3f}. With about a hundred labelled instances, as on flags, there is little to learn from, and
@@ -245,6 +243,8 @@ is calibrated nearly as well: its error beyond chance is {full:.3f} in the mean,
 
 HEAD = """
 ## The six sets
+
+![Calibration error beyond chance, mean squared error](images/evidence/calibration.svg)
 
 Made by `python -m benchmarks.calibration docs/calibration.md`, not by hand; the script says how.
 Each figure is an expected calibration error (ten intervals of the estimate), the mean over
@@ -262,8 +262,9 @@ sharper has the smaller one.
 
 
 def main(path: str) -> None:
-    """Write the page."""
-    Path(path).write_text(page(run(), confirm()), encoding="utf-8")
+    """Print the opening, from the sets that confirm, and write what the six sets give."""
+    print(opening(confirm()))
+    write_measured(Path(path), page(run()))
 
 
 if __name__ == "__main__":

@@ -27,13 +27,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import labelsure as ls
+from benchmarks.measured_page import write_measured
 
 EMBEDDED = ("digits", "simulated", "yeast")
 FURTHER = (
     *("emotions", "flags", "scene", "stare"),
     *("slashdot", "medical", "enron", "cal500"),  # 22, 45, 53 and 174 labels
 )
-MARK = "<!-- measured -->\n"
 MAX_INSTANCES = 700
 MOST_LABELS, FEWER_INSTANCES = 50, 400  # the sets with more labels than that take longest
 MANY_LABELS, MAX_DECISIONS = 20, 30  # decisions for many labels take seconds for each instance
@@ -321,8 +321,7 @@ def main() -> None:
     if options.page is None:
         sys.stdout.write(text)
         return
-    before = options.page.read_text().split(MARK)[0]
-    options.page.write_text(before + MARK + "\n" + text)
+    write_measured(options.page, "\n" + text)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 import labelsure as ls
 from benchmarks.measure import Row, compete, core_seconds_in_turn
 from labelsure._kernels.threads import one_thread
-from labelsure.tables.scoring._score_run import score_files
-from labelsure.tables.table_files._units import UNIT_ROWS
+from labelsure.tables.files import UNIT_ROWS
+from labelsure.tables.scoring import score_files
 
 N_FEATURES, N_LABELS, N_CHAINS = 40, 14, 10
 SIZES = (20_000, 200_000)

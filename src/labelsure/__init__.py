@@ -68,12 +68,10 @@ _HOMES = {
     "metrics.registry": ["accuracy"],
     "model._aware_classifier": ["AccuracyAwareClassifier"],
     "saving._savable": ["load"],
-    "tables.datasets._built_in": ["make_labelsets"],
-    "tables.datasets._catalogue": ["list_datasets", "load_dataset"],
-    "tables.datasets._dataset": ["Dataset", "split_dataset"],
-    "tables.datasets._reading": ["read_dataset"],
-    "tables.input_columns._prediction_columns": ["PredictionColumns"],
-    "tables.input_columns._table_columns": ["TableColumns"],
+    "tables.dataset": ["Dataset", "split_dataset"],
+    "tables.datasets": ["list_datasets", "load_dataset", "make_labelsets", "read_dataset"],
+    "tables.features": ["TableColumns"],
+    "tables.predictions": ["PredictionColumns"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

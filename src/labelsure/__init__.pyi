@@ -71,16 +71,16 @@ from labelsure.metrics.partial import PartialLabelsets as PartialLabelsets
 from labelsure.metrics.registry import accuracy as accuracy
 from labelsure.model._aware_classifier import AccuracyAwareClassifier as AccuracyAwareClassifier
 from labelsure.saving._savable import load as load
-from labelsure.tables.datasets._built_in import make_labelsets as make_labelsets
-from labelsure.tables.datasets._catalogue import list_datasets as list_datasets
-from labelsure.tables.datasets._catalogue import load_dataset as load_dataset
-from labelsure.tables.datasets._dataset import Dataset as Dataset
-from labelsure.tables.datasets._dataset import split_dataset as split_dataset
-from labelsure.tables.datasets._reading import read_dataset as read_dataset
-from labelsure.tables.input_columns._prediction_columns import (
+from labelsure.tables.dataset import Dataset as Dataset
+from labelsure.tables.dataset import split_dataset as split_dataset
+from labelsure.tables.datasets import list_datasets as list_datasets
+from labelsure.tables.datasets import load_dataset as load_dataset
+from labelsure.tables.datasets import make_labelsets as make_labelsets
+from labelsure.tables.datasets import read_dataset as read_dataset
+from labelsure.tables.features import TableColumns as TableColumns
+from labelsure.tables.predictions import (
     PredictionColumns as PredictionColumns,
 )
-from labelsure.tables.input_columns._table_columns import TableColumns as TableColumns
 
 __version__: str
 __all__: list[str]

@@ -20,6 +20,7 @@ __all__ = [
     "TooLargeError",
     "UnknownNameError",
     "UnseenValuesWarning",
+    "missing_extra",
     "unknown_name",
 ]
 
@@ -117,3 +118,10 @@ def unknown_name(what: str, name: object, known: Iterable[str]) -> UnknownNameEr
     listed = list(spelled.values())[:MAX_NAMES_LISTED]
     more = f" and {len(spelled) - len(listed)} more" if len(spelled) > len(listed) else ""
     return UnknownNameError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(listed)}{more}.")
+
+
+def missing_extra(what: str, extra: str) -> InputError:
+    """Build the error for something that needs an extra which is not installed."""
+    return InputError(
+        f'{what} needs packages that are not installed. Run `pip install "labelsure[{extra}]"`.'
+    )

@@ -101,7 +101,7 @@ def world(tmp_path, monkeypatch):
     monkeypatch.chdir(world.out)
     unreachable = mock.Mock(side_effect=URLError("no network"))
     monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
-    monkeypatch.setattr("labelsure.study.report.write_report", mock.Mock())
+    monkeypatch.setattr("labelsure.study.report.study_files.write_report", mock.Mock())
     monkeypatch.setattr("labelsure.study._plan.shipped_plans", lambda: ["paper"])
     return world
 

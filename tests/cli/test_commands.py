@@ -32,7 +32,7 @@ def reports(monkeypatch):
         state = json.loads((run.folder / "manifest.json").read_text())["state"]
         calls.append((run, state, others))
 
-    monkeypatch.setattr("labelsure.study.report.write_report", write, raising=False)
+    monkeypatch.setattr("labelsure.study.report.study_files.write_report", write, raising=False)
     return calls
 
 
@@ -209,7 +209,7 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelsure.study.run_study", interrupted)
+    monkeypatch.setattr("labelsure.study._run.run_study", interrupted)
     assert main(["study", plan_file(), "--out", str(tmp_path / "run")]) == 130
     assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
 
@@ -243,7 +243,7 @@ def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp
     def refuse(*arguments, **settings):
         raise InputError("`correlations` must hold at least one that is defined, got none.")
 
-    monkeypatch.setattr("labelsure.study.report.write_report", refuse)
+    monkeypatch.setattr("labelsure.study.report.study_files.write_report", refuse)
     out = tmp_path / "run"
     assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
     captured = capsys.readouterr()

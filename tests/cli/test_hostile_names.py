@@ -12,7 +12,7 @@ from labelsure.cli._app import main
 from labelsure.errors import InputError
 from labelsure.study._plan import Plan, load_plan
 from labelsure.study._run import run_study
-from labelsure.tables.datasets._catalogue import load_dataset
+from labelsure.tables.datasets import load_dataset
 
 PLAN = {
     **load_plan("quick").to_dict(),
@@ -28,7 +28,9 @@ ARFF = "@relation r\n@attribute y {0,1}\n@attribute x numeric\n@data\n0,1\n1,2\n
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Leave tables and figures, which take seconds, to the tests that are about them."""
-    monkeypatch.setattr("labelsure.study.report.write_report", lambda run, **others: None)
+    monkeypatch.setattr(
+        "labelsure.study.report.study_files.write_report", lambda run, **others: None
+    )
 
 
 def write_plan(path, **changes):
@@ -135,7 +137,7 @@ def broken(*arguments, **settings):
 
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_what_should_not_happen(capsys, monkeypatch, tmp_path, place):
-    monkeypatch.setattr("labelsure.study.run_study", broken)
+    monkeypatch.setattr("labelsure.study._run.run_study", broken)
     words = ["study", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert refused(capsys, *words, code=70) == (
         "labelsure: This should not have happened (LookupError: a value). Run it again with "

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import labelsure as ls
 from labelsure.cli._app import main
-from labelsure.tables.table_files._units import read_table
+from labelsure.tables.files import read_table
 
 N_LABELS = 100_000
 N_USED = 400  # labels that occur

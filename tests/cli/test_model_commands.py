@@ -10,7 +10,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.cli._app import main
-from labelsure.tables.file_models._training import train_model
+from labelsure.tables.training import train_model
 
 LABELS = ["odd", "large"]
 

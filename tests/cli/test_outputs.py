@@ -14,7 +14,7 @@ from scored_files import make_model, make_rows
 import labelsure as ls
 from labelsure._runtime.pages import Page
 from labelsure.cli._app import main
-from labelsure.tables.scoring._score_run import score_files
+from labelsure.tables.scoring import score_files
 
 N_ROWS = 20
 

@@ -19,7 +19,7 @@ from labelsure._runtime.storage import decompress, read_bytes
 from labelsure.errors import InputError, TooLargeError
 from labelsure.study._plan import load_plan
 from labelsure.study._run import run_study
-from labelsure.tables.datasets._built_in import make_labelsets
+from labelsure.tables.datasets import make_labelsets
 
 QUICK = load_plan("quick")
 

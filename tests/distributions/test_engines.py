@@ -746,7 +746,7 @@ def test_memory_does_not_grow_with_the_number_of_instances(monkeypatch):
 
     def peak(n_threads, n_samples):
         monkeypatch.setenv("LABELSURE_NUM_THREADS", str(n_threads))
-        return peak_bytes(dist[:n_samples].summary)
+        return peak_bytes(lambda: summary_of(dist[:n_samples]))
 
     # One thread's peak is the same in every run; those of two may or may not fall together.
     few, many = peak(1, 40), peak(1, 160)

@@ -220,7 +220,7 @@ def test_every_question_has_the_answer_of_all_labels_written_out(batch, empty, t
     np.testing.assert_allclose(dist.probabilities(), dense.probabilities(), **close)
     np.testing.assert_allclose(dist._size_marginals(), dense._size_marginals(), **close)
     np.testing.assert_allclose(dist._max_marginals().logs, dense._max_marginals().logs, **close)
-    by_temperature = (d._tempered_log_prob(Y)(2.0) for d in (dist, dense))
+    by_temperature = (d._tempered_log_prob(d.align(Y))(2.0) for d in (dist, dense))
     np.testing.assert_allclose(*by_temperature, **close)
     open_ = ls.decide(dist, "hamming", open_cost=0.3)
     assert open_.values.tolist() == ls.decide(dense, "hamming", open_cost=0.3).values.tolist()
@@ -405,10 +405,10 @@ class TestRefusals:
     def test_questions_about_all_labels(self):
         dist = ls.SparseIndependentLabels(csr_array((3, MILLION)))[[0] * 400]
         questions = [
-            dist.with_dense_rows,
+            dist._with_dense_rows,
             dist.probabilities,
-            dist.size_marginals,
-            dist.max_marginals,
+            dist._size_marginals,
+            dist._max_marginals,
             lambda: ls.decide(dist, "hamming", open_cost=0.1),
         ]
         for question in questions:

@@ -165,12 +165,12 @@ def test_no_temperature_underflows(kind):
 def test_small_shares():
     rows = np.array([[1e-200, 1.0], [0.25, 0.75]])
     assert_allclose(ls.DenseDistribution(rows).temper(10).probabilities()[0, 0], 1e-20)
-    found = ls.DenseDistribution(rows)._tempered_log_prob([[0], [0]])(0.1)
+    found = ls.DenseDistribution(rows)._tempered_log_prob(np.zeros((2, 1), np.int8))(0.1)
     assert_allclose(found, [2000 * np.log(0.1), -10 * np.log(3)], rtol=1e-5)
     small = ls.LabelsetTable([[[0], [1]]], [[1e-200, 1.0]])
     assert small.temper(1 / 3).probabilities().tolist() == [[0.0, 1.0]]
     assert small.temper(1 / 3).profile().entropy.tolist() == [0.0]
-    assert_allclose(small._tempered_log_prob([[0]])(1 / 3), 600 * np.log(0.1))
+    assert_allclose(small._tempered_log_prob(np.zeros((1, 1), np.int8))(1 / 3), 600 * np.log(0.1))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ import labelsure as ls
 from labelsure.estimation import _ridge
 from labelsure.estimation._design import RESPONSES, Layout, make_blocks
 from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.metrics.registry import get_metric
 
 CASES = [
     ("exact", "value"),
@@ -53,7 +54,7 @@ def written_out(estimator, table):
 
 def targets_of(estimator, table):
     tp, fp, fn, tn = (table[name].to_numpy(float) for name in ("tp", "fp", "fn", "tn"))
-    value = ls.metrics.get_metric(estimator.metric).values(tp, fp, fn, tn, empty=1.0)
+    value = get_metric(estimator.metric).values(tp, fp, fn, tn, empty=1.0)
     if estimator.model_.response == "fractional":
         return np.column_stack([value, 1 - value])
     if estimator.model_.response == "binomial":

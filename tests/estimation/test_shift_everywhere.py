@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 import labelsure as ls
 from labelsure.estimation._shift_test import View, ViewSample
 from labelsure.model._model_report import make_model_report
-from labelsure.tables.scoring._file_reports import report_files
-from labelsure.tables.scoring._score_run import score_files
+from labelsure.tables.estimates import report_files
+from labelsure.tables.scoring import score_files
 
 COLUMNS = ["a", "b", "c"]
 

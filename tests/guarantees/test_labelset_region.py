@@ -12,9 +12,7 @@ from strategies import KINDS, batches, linear_chains, many, predictions
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.guarantees._labelset_region import mix_votes
-from labelsure.guarantees._region_answers import _find_open, mark_labels
-from labelsure.guarantees._region_scores import MassScore
+from labelsure.guarantees._labelset_region import MassScore, _find_open, mark_labels, mix_votes
 
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 SHARE = 0.1

@@ -12,8 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import labelsure as ls
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.guarantees._families import FAMILIES
-from labelsure.guarantees._policy import AcceptPolicy, TargetWarning
+from labelsure.guarantees._policy import FAMILIES, AcceptPolicy, TargetWarning
 
 
 @given(st.lists(st.sampled_from([0.001, 0.02, 0.5]), min_size=100, max_size=100))

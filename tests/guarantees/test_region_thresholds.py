@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from labelsure.guarantees._conformal_ranks import (
+from labelsure.guarantees._labelset_region import (
     coverage_interval,
     quantile_for_coverage,
     rank_for_coverage,

@@ -14,7 +14,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 import labelsure as ls
 from labelsure.errors import LabelsureError
-from labelsure.guarantees._region_answers import RegionLabelsets
+from labelsure.guarantees._labelset_region import RegionLabelsets
 
 N, NAMES = 60, ["c", "b", "a"]  # in another order than sorted, and with other frequencies
 INDEX = pd.Index([f"r{i}" for i in range(N)])
@@ -197,9 +197,6 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
-    "LabelsetDistribution.tempered_log_prob": lambda Y, named: dist_of(named)._tempered_log_prob(Y)(
-        0.7
-    ),
     "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).quantile_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)

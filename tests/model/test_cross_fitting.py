@@ -16,10 +16,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import labelsure as ls
 from labelsure.estimation._batch_estimates import TrainingGain
-from labelsure.model._calibration import calibrate
-from labelsure.model._training_gain import (
+from labelsure.model._calibration import (
     HalfTrained,
     add_training_gain,
+    calibrate,
     extrapolation_factor,
     measure_training_gain,
     variance_between,
@@ -194,7 +194,7 @@ def test_a_learner_that_is_never_twice_the_same_has_a_wider_interval(monkeypatch
         for counts in covered:
             with monkeypatch.context() as patch:
                 if not counts:
-                    path = "labelsure.model._training_gain.variance_between"
+                    path = "labelsure.model._calibration.variance_between"
                     patch.setattr(path, lambda *given: 0.0)
                 found = add_training_gain(estimator, table, halves, 0.95).estimate(
                     batch, shift="ignore"

@@ -15,9 +15,9 @@ from sklearn.frozen import FrozenEstimator
 import labelsure as ls
 from labelsure._runtime.pages import Page
 from labelsure._runtime.pages._html_page import encode_json
+from labelsure.metrics.registry import JACCARD
 from labelsure.model import _report_explorer as explorer
-from labelsure.model._model_report import make_model_report
-from labelsure.model._report_totals import BatchTotals
+from labelsure.model._model_report import BatchTotals, make_model_report
 
 NAMES = ["red", "green", "</script><b>blue", "dark & 'deep'"]
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -194,7 +194,7 @@ def test_the_sample_is_drawn_at_random_and_said_to_be_one(model, monkeypatch):
     P, _ = draw(1000, 2)
     counts = np.zeros(1000)
     for seed in range(40):
-        sample = explorer.InstanceSample([ls.metrics.JACCARD], 1.0, 4, seed=seed)
+        sample = explorer.InstanceSample([JACCARD], 1.0, 4, seed=seed)
         for rows in (slice(0, 10), slice(10, 600), slice(600, 1000)):
             sample.add(model.assess(P[rows]), None)
         shown = sample.describe(NAMES, 4)

@@ -17,7 +17,8 @@ import labelsure
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OPTIONAL = ["river", "dask", "distributed", "playwright", "xgboost", "lightgbm", "catboost", "glum"]
+STUDY = ["arff", "iterstrat", "river", "statsmodels", "tabulate", "tomli_w"]
+OPTIONAL = [*STUDY, "dask", "distributed", "playwright", "xgboost", "lightgbm", "catboost", "glum"]
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("hatchling") is None, reason="hatchling is not installed"
@@ -83,14 +84,30 @@ def test_the_wheel_works_without_optional_packages(python, tmp_path):
         "P = np.random.default_rng(0).uniform(size=(60, 2)); Y = (P > 0.5).astype(int)\n"
         "model = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities(), random_state=0)\n"
         "print(len(model.fit(P, Y).report(P, Y).html) > 10000)\n"
-        "from labelsure.study import load_plan\n"
-        "print(load_plan('paper', trust_imports=True).name)  # what is borrowed is elsewhere\n"
         "from labelsure.cli import main\n"
         "main(['--version'])\n"
     )
     place, *rest = run(python, code, tmp_path).splitlines()
     assert str(python.parent.parent) in place
-    assert rest == ["True", "paper", f"labelsure {labelsure.__version__}"]
+    assert rest == ["True", f"labelsure {labelsure.__version__}"]
+
+
+ASKS = {
+    "arff": "open('a.arff', 'w'); ls.read_dataset('a.arff')",
+    "stratified": "ls.split_dataset(ls.load_dataset('digits'), stratified=True)",
+    "study": "from labelsure.study import load_plan",
+}
+
+
+@pytest.mark.parametrize("need", ASKS)
+def test_what_needs_an_extra_names_it(need, python, tmp_path):
+    code = (
+        f"import sys\nfor name in {OPTIONAL}: sys.modules[name] = None\n"
+        "import labelsure as ls\n"
+        f"try: {ASKS[need]}\n"
+        "except ls.InputError as error: print(error)\n"
+    )
+    assert 'pip install "labelsure[study]"' in run(python, code, tmp_path)
 
 
 def test_archives_have_the_version_of_the_package(built):

@@ -96,10 +96,10 @@ def _not_silent(monkeypatch):
 
 def compile_twice(notice):
     for _ in range(2):
-        notice.on_start(None)  # the kernel
-        notice.on_start(None)  # and a function that it calls
-        notice.on_end(None)
-        notice.on_end(None)
+        notice.on_start()  # the kernel
+        notice.on_start()  # and a function that it calls
+        notice.on_end()
+        notice.on_end()
 
 
 def test_long_compiling_is_announced_once(capsys):

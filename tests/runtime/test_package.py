@@ -60,9 +60,34 @@ def test_importing_the_package_imports_nothing_heavy():
     assert loaded.strip() == "[]"
 
 
-def test_errors_and_metrics_need_no_kernels():
-    code = "import labelsure as ls, sys; ls.accuracy, ls.InputError; print('numba' in sys.modules)"
-    assert run(code).strip() == "False"
+SPY = """
+import builtins, sys
+importers, real = set(), builtins.__import__
+
+def spy(name, globals=None, locals=None, fromlist=(), level=0):
+    if name.startswith("scipy.stats") or (name == "scipy" and "stats" in (fromlist or ())):
+        importers.add((globals or {}).get("__name__", ""))
+    return real(name, globals, locals, fromlist, level)
+
+builtins.__import__ = spy
+import labelsure
+labelsure.AccuracyAwareClassifier
+print("numba" in sys.modules, [name for name in importers if name.startswith("labelsure")])
+"""
+
+
+def test_the_classifier_loads_neither_numba_nor_scipy_stats():
+    # scikit-learn loads scipy.stats for itself; labelsure must not wait for it anywhere else.
+    assert run(SPY).strip() == "False []"
+
+
+def test_distributions_load_none_of_the_slow_packages():
+    names = ["numba", "scipy.stats", "sklearn", "pandas"]
+    code = (
+        "import labelsure as ls, sys; ls.accuracy, ls.ChainMixture, ls.LabelsetTable, ls.decide;"
+        f"print([name for name in {names} if name in sys.modules])"
+    )
+    assert run(code).strip() == "[]"
 
 
 def test_confidence_needs_pandas_only_when_it_is_called():

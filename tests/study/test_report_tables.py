@@ -1,14 +1,11 @@
 import csv
 import io
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from score_tables import make_features, make_scores
 
-import labelsure.study.report as report
 from labelsure.study._plan import Plan, load_plan
 from labelsure.study._run import StudyRun
 from labelsure.study.analyses._all_analyses import AnalysisSettings, run_analyses
@@ -289,21 +286,6 @@ def test_a_profile_of_three_outcomes():
     profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
     assert profile.n_labels == pytest.approx(np.log2(3))
     assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
-
-
-def test_figures_of_an_estimator_load_no_study():
-    code = (
-        "import sys, labelsure.study.report.figures;"
-        "heavy = {'labelsure.study', 'labelsure.study.analyses', 'statsmodels', 'matplotlib'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_unknown_names_of_the_package():
-    with pytest.raises(AttributeError, match=r"labelsure\.report.* has no attribute 'plots'"):
-        report.plots  # noqa: B018
 
 
 SENTENCE = "`correlations` must hold at least one that is defined, got none."

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 import labelsure as ls
-from labelsure.tables.datasets._catalogue import catalogue
+from labelsure.tables.datasets import catalogue
 
 ARFF = "@relation 'mine: -C 1'\n@attribute y {0,1}\n@attribute x numeric\n@data\n1,2\n0,3\n"
 

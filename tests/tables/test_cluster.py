@@ -15,9 +15,8 @@ from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.task_pools import run_tasks
 from labelsure.study._plan import load_plan
 from labelsure.study._run import run_study
-from labelsure.tables.scoring._file_estimates import estimate_files
-from labelsure.tables.scoring._score_run import score_files
-from labelsure.tables.scoring._unit_scores import score_frame
+from labelsure.tables.estimates import estimate_files
+from labelsure.tables.scoring import score_files, score_frame
 
 pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
 pytestmark = pytest.mark.jit_only

@@ -8,7 +8,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.datasets._column_roles import read_labels
+from labelsure.tables.column_choice import read_labels
 
 CSV = "id,degrees,notes,note_2,tags\nMo,12.5,x,1,sun\nTu,25,,2,warm;sun\nWe,?,y,3,\n"
 

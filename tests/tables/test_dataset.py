@@ -9,7 +9,7 @@ from oracles_datasets import share_by_label
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.datasets._dataset import split_rows
+from labelsure.tables.dataset import split_rows
 
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 0]])
 

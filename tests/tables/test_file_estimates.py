@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scored_files import make_model, make_rows
 
 import labelsure as ls
-from labelsure.tables.scoring._file_estimates import estimate_files
+from labelsure.tables.estimates import estimate_files
 
 N_ROWS = 60
 

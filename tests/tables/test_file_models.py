@@ -12,11 +12,9 @@ from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
 from labelsure.saving._savable import read_description
-from labelsure.tables.file_models._calibrating import calibrate_model
-from labelsure.tables.file_models._input_table import InputTable
-from labelsure.tables.file_models._table_classifiers import CLASSIFIERS, FOREST_TYPES
-from labelsure.tables.file_models._training import train_model
-from labelsure.tables.table_files._units import list_units, read_table, read_unit
+from labelsure.tables.files import list_units, read_table, read_unit
+from labelsure.tables.inputs import InputTable
+from labelsure.tables.training import CLASSIFIERS, FOREST_TYPES, calibrate_model, train_model
 
 NAMES = ["cold", "wet", "calm"]
 

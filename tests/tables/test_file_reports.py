@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 import labelsure as ls
+from labelsure._runtime.pages import Page
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.tables.scoring._file_reports import report_files
+from labelsure.tables.estimates import report_files
 
 NAMES = ["storm", "wet", "hot"]
 
@@ -112,11 +113,11 @@ def test_the_command_takes_a_folder_for_a_study(tmp_path, capsys, monkeypatch):
 
     def make(folder):
         asked.append(folder)
-        return ls.report.Page("model", {})
+        return Page("model", {})
 
-    monkeypatch.setattr("labelsure.study.paper.make_study_page", make)
+    monkeypatch.setattr("labelsure.study.paper._study_page.make_study_page", make)
     monkeypatch.setattr(
-        "labelsure.study.report.Page.save", lambda page, path: path.write_text("a page")
+        "labelsure._runtime.pages.Page.save", lambda page, path: path.write_text("a page")
     )
     assert main(["report", str(tmp_path), "--out", str(tmp_path / "x.html")]) == 0
     assert asked == [tmp_path]

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 import labelsure as ls
-from labelsure.tables.input_columns._column_values import read_numbers
-from labelsure.tables.input_columns._inferred_roles import ColumnRole, infer_roles
+from labelsure.tables.features import ColumnRole, infer_roles, read_numbers
 
 N = 40
 RNG = np.random.default_rng(0)
@@ -115,7 +114,7 @@ def test_categories_have_a_column_each_and_unknown_ones_none():
 
 
 def test_rare_categories_share_a_column(monkeypatch):
-    monkeypatch.setattr("labelsure.tables.input_columns._table_columns.MAX_CATEGORIES", 3)
+    monkeypatch.setattr("labelsure.tables.features.MAX_CATEGORIES", 3)
     frame = pd.DataFrame({"c": ["a"] * 9 + ["b"] * 8 + ["x", "y", "z"]})
     columns = ls.TableColumns([ColumnRole.of("c", "category")]).fit(frame)
     found = columns.transform(pd.DataFrame({"c": ["a", "b", "x", "z", "new"]}))

@@ -10,10 +10,8 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.input_columns._listed_predictions import all_listed_labels
-from labelsure.tables.input_columns._prediction_layouts import LAYOUTS, find_layout
-from labelsure.tables.listed_cells import ListedCell
-from labelsure.tables.table_files._units import read_table
+from labelsure.tables.files import ListedCell, read_table
+from labelsure.tables.predictions import LAYOUTS, all_listed_labels, find_layout
 
 NAMES = ["ant", "bee", "cat", "dog"]
 PAIRS = [{"label": "dog", "score": 0.2}, {"label": "bee", "score": 0.9}]

@@ -8,12 +8,11 @@ import pytest
 
 import labelsure as ls
 from labelsure.errors import UnseenValuesWarning
-from labelsure.tables.file_models._training import train_model
-from labelsure.tables.input_columns._inferred_roles import ColumnRole
-from labelsure.tables.input_columns._table_columns import TableColumns
-from labelsure.tables.scoring._file_estimates import estimate_files
-from labelsure.tables.scoring._score_run import score_files
-from labelsure.tables.table_files._units import read_table
+from labelsure.tables.estimates import estimate_files
+from labelsure.tables.features import ColumnRole, TableColumns
+from labelsure.tables.files import read_table
+from labelsure.tables.scoring import score_files
+from labelsure.tables.training import train_model
 
 N_ROWS = 120
 

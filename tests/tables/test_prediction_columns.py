@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import labelsure as ls
-from labelsure.tables.input_columns._prediction_layouts import find_layout
-from labelsure.tables.table_files._units import read_table
+from labelsure.tables.files import read_table
+from labelsure.tables.predictions import find_layout
 
 NAMES = ["cat", "dog"]
 PAIRS = [{"label": "dog", "score": 0.2}, {"label": "cat", "score": 0.9}]

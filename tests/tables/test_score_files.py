@@ -17,13 +17,11 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure.distributions._instance_table import COLUMNS as TABLE_COLUMNS
-from labelsure.tables.file_models._training import train_model
-from labelsure.tables.scoring import _score_run as score_run
-from labelsure.tables.scoring import _unit_scores as unit_scores
-from labelsure.tables.scoring._part_formats import FORMATS
-from labelsure.tables.scoring._score_run import score_files
-from labelsure.tables.scoring._unit_scores import IDENTITY, score_frame
-from labelsure.tables.table_files._units import list_units
+from labelsure.tables import scoring
+from labelsure.tables.files import list_units
+from labelsure.tables.parts import FORMATS
+from labelsure.tables.scoring import IDENTITY, score_files, score_frame
+from labelsure.tables.training import train_model
 
 PAGE = Path(__file__).parents[2] / "docs" / "scoring.md"
 N_ROWS = 100
@@ -160,7 +158,7 @@ def test_jobs_change_no_bit(model_file, new, tmp_path):
 
 def clear_models():
     """Forget the models that this process has loaded."""
-    unit_scores._load.cache_clear()
+    scoring._load.cache_clear()
 
 
 class Stop(Exception):
@@ -311,7 +309,7 @@ def test_all_rows_have_the_same_chance(new):
     units = list_units(new, rows=30)
     counts = np.zeros(N_ROWS)
     for seed in range(2000):
-        chosen = score_run._choose_rows(units, 10, seed)
+        chosen = scoring._choose_rows(units, 10, seed)
         rows = [
             unit.first_row + row for unit, some in zip(units, chosen, strict=True) for row in some
         ]

@@ -11,14 +11,14 @@ from scipy import stats
 
 import labelsure as ls
 from labelsure.labelsets.codes import to_codes
-from labelsure.tables.datasets import _built_in
+from labelsure.tables import datasets
 
 
 @given(st.integers(1, 6), st.floats(-3, 3), st.integers(0, 99))
 def test_the_distribution_is_that_of_the_chain(n_labels, dependence, seed):
     logits = np.random.default_rng(seed).normal(0, 2, (2, n_labels))
-    conditionals = _built_in.Conditionals.of(logits, dependence)
-    dist = _built_in._make_distribution(conditionals, None)
+    conditionals = datasets.Conditionals.of(logits, dependence)
+    dist = datasets._make_distribution(conditionals, None)
     for labelset in itertools.product([0, 1], repeat=n_labels):
         expected = [chain_probability(labelset, row, dependence) for row in logits]
         np.testing.assert_allclose(np.exp(dist.log_prob([labelset] * 2)), expected, rtol=1e-9)

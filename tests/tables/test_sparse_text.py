@@ -15,7 +15,7 @@ from scipy import sparse
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.tables.datasets._label_files import read_label_file
+from labelsure.tables.datasets import read_label_file
 
 DATA = "3 3 5\n4,0 0:-1e2 2:0.5\n 1:2\n3\n"
 X = [[-100, 0, 0.5], [0, 2, 0], [0, 0, 0]]

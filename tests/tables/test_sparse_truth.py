@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.file_models._truth_tables import join_truth, names_in_truth, read_truth
-from labelsure.tables.table_files._units import read_table
+from labelsure.tables.files import read_table
+from labelsure.tables.truth import join_truth, names_in_truth, read_truth
 
 NAMES = ("ant", "bee", "cat", "dog")
 ROWS = [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0]]

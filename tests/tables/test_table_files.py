@@ -17,10 +17,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import labelsure as ls
-from labelsure.tables.listed_cells import ListedCell, stack_cells
-from labelsure.tables.table_files import _text_files
-from labelsure.tables.table_files._file_kind import Unit
-from labelsure.tables.table_files._units import UNIT_ROWS, list_units, read_table, read_unit
+from labelsure.tables import files
+from labelsure.tables.files import (
+    UNIT_ROWS,
+    ListedCell,
+    Unit,
+    list_units,
+    read_table,
+    read_unit,
+    stack_cells,
+)
 
 NAMES = ["wind", "rain", "sky"]
 
@@ -115,13 +121,13 @@ def test_written_values_come_back(tmp_path_factory, cells, rows, line_end, block
     frame = pd.DataFrame(cells, columns=["x", "y"], dtype=str)
     text = frame.to_csv(index=False, quoting=1, lineterminator=line_end)
     path.write_bytes(text.encode())
-    with mock.patch.object(_text_files, "BLOCK_BYTES", 200):  # holds the header
+    with mock.patch.object(files, "BLOCK_BYTES", 200):  # holds the header
         listed = list_units(path, rows=rows)
     found = [tuple(row) for unit in listed for row in read_unit(unit).to_numpy()]
     assert found == cells
     header_end = text.index(line_end) + len(line_end)
-    with mock.patch.object(_text_files, "BLOCK_BYTES", block_bytes):
-        scanned = _text_files.scan_rows(path, rows, delimiter=44, quote=34, start=header_end)
+    with mock.patch.object(files, "BLOCK_BYTES", block_bytes):
+        scanned = files.scan_rows(path, rows, delimiter=44, quote=34, start=header_end)
     assert scanned.n_rows == len(cells)
     assert scanned.offsets[:-1] == [unit.start for unit in listed]
 

@@ -1,7 +1,8 @@
 """How kernels are compiled: once for all processes, and not without a word if it takes long.
 
 Numba stores what it compiles on disk, beside the package or, where that folder is not writable, in
-the user's cache folder; NUMBA_CACHE_DIR names another.
+the user's cache folder; NUMBA_CACHE_DIR names another. Numba is imported with the first call of a
+kernel: whoever only imports labelsure does not wait for it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from numba import njit
-from numba.core import event
 
 SILENCE_VARIABLE = "LABELSURE_QUIET"
 MESSAGE = (
@@ -38,7 +38,7 @@ _KERNEL: dict[str, Any] = {**_INNER, "cache": True, "no_cpython_wrapper": False}
 _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
-class Notice(event.Listener):
+class Notice:
     """Says that kernels are compiled, once for each process, when that has taken long enough.
 
     It hears of what numba compiles, not of what numba reads from the disk.
@@ -57,7 +57,14 @@ class Notice(event.Listener):
         self._timer = threading.Timer(0.0, self._give)
         self._was_given = False
 
-    def on_start(self, event: Any) -> None:
+    def notify(self, event: Any) -> None:
+        """Take an event of numba, as its listeners do."""
+        if event.is_start:
+            self.on_start()
+        else:
+            self.on_end()
+
+    def on_start(self) -> None:
         """Begin to count the time."""
         self._depth += 1
         if self._depth > 1:
@@ -69,7 +76,7 @@ class Notice(event.Listener):
         self._timer.daemon = True
         self._timer.start()
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self) -> None:
         """Stop counting."""
         self._depth -= 1
         if self._depth == 0:
@@ -85,18 +92,54 @@ class Notice(event.Listener):
 notice = Notice()
 
 
+class Compiled:
+    """A function that numba compiles when it is first called.
+
+    Numba follows calls through the names of a module, so its own functions replace all of the
+    module's at once.
+    """
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._ready(*arguments)
+
+    @cached_property
+    def _ready(self) -> Any:
+        with _LOADING:
+            return self._load()
+
+    def _load(self) -> Any:
+        from numba import njit
+
+        if self._dispatcher is None:
+            found = njit(**self._options)(self._function)
+            self._dispatcher = _compile_once(found) if self._options.get("cache") else found
+            names = self._function.__globals__
+            for name, member in list(names.items()):
+                if isinstance(member, Compiled):
+                    names[name] = member._load()
+        return self._dispatcher
+
+
+_LOADING = threading.RLock()
+
+
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call.
 
     It is stored with the kernels that call it, and Python cannot call it: both save time when they
     are compiled. A fast kernel's sums are reordered in it as well.
     """
-    return njit(**_INNER)(function)
+    return Compiled(function, **_INNER)
 
 
 def fast_inner(function: Callable[..., Any]) -> Any:
     """Compile a function with sums that only kernels call."""
-    return njit(**_INNER, **_SUMS)(function)
+    return Compiled(function, **_INNER, **_SUMS)
 
 
 def fast_inlined(function: Callable[..., Any]) -> Any:
@@ -104,23 +147,26 @@ def fast_inlined(function: Callable[..., Any]) -> Any:
 
     For short ones with many arrays, which take longer to hand over than to work with.
     """
-    return njit(**_INNER, **_SUMS, inline="always")(function)
+    return Compiled(function, **_INNER, **_SUMS, inline="always")
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel when it is first called, or take it from the disk."""
-    return _compile_once(njit(**_KERNEL)(function))
+    return Compiled(function, **_KERNEL)
 
 
 def fast_kernel(function: Callable[..., Any]) -> Any:
     """Do the same with a kernel that holds sums."""
-    return _compile_once(njit(**_KERNEL, **_SUMS)(function))
+    return Compiled(function, **_KERNEL, **_SUMS)
 
 
 def _compile_once(compiled: Any) -> Any:
     """Let one process compile a kernel while the others that need it wait, and then read it."""
     if not hasattr(compiled, "stats"):  # NUMBA_DISABLE_JIT: the function itself
         return compiled
+    from numba.core import event
+
+    event.Listener.register(Notice)
     compile_or_load = compiled.compile
 
     def compile_alone(signature: Any) -> Any:

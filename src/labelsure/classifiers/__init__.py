@@ -3,12 +3,7 @@
 May depend on `distributions`, `saving` and what is below them, not on `decisions`.
 """
 
-from labelsure.classifiers._adapters import as_distribution, without_probabilities
-from labelsure.classifiers._base_learners import (
-    check_takes_weights,
-    find_weight_argument,
-    name_missing_classes,
-)
+from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
 from labelsure.classifiers._chain_classifiers import (
     BinaryRelevance,
@@ -18,16 +13,7 @@ from labelsure.classifiers._chain_classifiers import (
 from labelsure.classifiers._dependence_layer import DependenceLayer
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
-from labelsure.classifiers._predictor import (
-    LabelsetClassifier,
-    LabelsetPredictor,
-    Targets,
-    align_truth,
-    index_of_batch,
-    read_classes,
-    read_truth,
-    weighted_mean,
-)
+from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor, Targets
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
@@ -44,14 +30,5 @@ __all__ = [
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "Targets",
-    "align_truth",
     "as_distribution",
-    "check_takes_weights",
-    "find_weight_argument",
-    "index_of_batch",
-    "name_missing_classes",
-    "read_classes",
-    "read_truth",
-    "weighted_mean",
-    "without_probabilities",
 ]

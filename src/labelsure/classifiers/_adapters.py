@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multioutput import ClassifierChain
@@ -125,7 +125,8 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
             "`X` must hold the instances to predict, because `source` is a model "
             f"({type(model).__name__}). Call `as_distribution(model, X)`."
         )
-    reader = next((_READERS[cls] for cls in type(model).__mro__ if cls in _READERS), None)
+    readers = _readers()
+    reader = next((readers[cls] for cls in type(model).__mro__ if cls in readers), None)
     if reader is None and hasattr(model, "predict_distribution"):
         reader = _from_labelsure
     if reader is None and hasattr(model, "predict_proba"):
@@ -229,16 +230,23 @@ _FOREST_KINDS: dict[str, Callable[[Any, Any, Names], LabelsetDistribution]] = {
     "marginal": wrap_model_probabilities,
 }
 
-_READERS: dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistribution]] = {
-    BaseSearchCV: _from_search,
-    ClassifierChain: _from_chain,
-    ExtraTreesClassifier: _from_forest,
-    FrozenEstimator: _from_frozen,
-    Pipeline: _from_pipeline,
-    RandomForestClassifier: _from_forest,
-}
-"""Models that hold more than `predict_proba` says, by their class, and what is around a model. A
-new one is a function and an entry here; every other model is read by its `predict_proba`."""
+
+@cache
+def _readers() -> dict[type, Callable[[Any, Any, str | None, Names], LabelsetDistribution]]:
+    """Return readers of models that hold more than `predict_proba` says, and of what wraps a model.
+
+    A new one is a function and an entry here; every other model is read by its `predict_proba`.
+    """
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
+
+    return {
+        BaseSearchCV: _from_search,
+        ClassifierChain: _from_chain,
+        ExtraTreesClassifier: _from_forest,
+        FrozenEstimator: _from_frozen,
+        Pipeline: _from_pipeline,
+        RandomForestClassifier: _from_forest,
+    }
 
 
 def _warn_of_single_classes(dist: LabelsetDistribution, classes: Sequence[Any]) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import Pipeline
@@ -193,7 +193,8 @@ def _read_form(learner: Any) -> LinearForm | None:
         return _read_pipeline(learner)
     # The class that `predict_proba` comes from: a subclass may have changed it.
     home = next((cls for cls in type(learner).__mro__ if "predict_proba" in vars(cls)), None)
-    return _FORMS[home](learner) if home in _FORMS else None
+    reader = _forms().get(home)
+    return None if reader is None else reader(learner)
 
 
 def _read_pipeline(pipeline: Pipeline) -> LinearForm | None:
@@ -229,13 +230,18 @@ def _read_constant(learner: DummyClassifier) -> LinearForm | None:
     return LinearForm(np.zeros(learner.n_features_in_), float(logit(learner.class_prior_[1])))
 
 
-_FORMS: dict[Any, Callable[[Any], LinearForm | None]] = {
-    DummyClassifier: _read_constant,
-    LinearDiscriminantAnalysis: _read_coefficients,
-    LogisticRegression: _read_coefficients,
-    SGDClassifier: _read_stochastic,
-}
-"""Learners by the class that defines `predict_proba`."""
+@cache
+def _forms() -> dict[Any, Callable[[Any], LinearForm | None]]:
+    """Return readers of learners by the class that defines `predict_proba`."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis  # slow to import
+
+    return {
+        DummyClassifier: _read_constant,
+        LinearDiscriminantAnalysis: _read_coefficients,
+        LogisticRegression: _read_coefficients,
+        SGDClassifier: _read_stochastic,
+    }
+
 
 AffineMap = tuple[Floats, Floats]
 """Scale and shift of each column: the transformed z is ``z * scale + shift``."""

@@ -11,7 +11,7 @@ import typer
 from labelsure.cli._console import make_console
 
 if TYPE_CHECKING:
-    from labelsure.tables.datasets._dataset import Dataset
+    from labelsure.tables.dataset import Dataset
 
 data_app = typer.Typer(help="List, describe and fetch data sets.", rich_markup_mode="rich")
 
@@ -33,7 +33,7 @@ def list_sets(data: Folder = None, as_json: AsJson = False) -> None:
 
     labelsure data list --data DIR --json
     """
-    from labelsure.tables.datasets._catalogue import catalogue, list_datasets
+    from labelsure.tables.datasets import catalogue, list_datasets
 
     known = catalogue().astype(object).where(lambda frame: frame.notna(), None)
     counted, unknown = known.T.to_dict(), dict.fromkeys(known.columns)
@@ -52,7 +52,7 @@ def info(name: Name, data: Folder = None, as_json: AsJson = False) -> None:
 
     labelsure data info digits
     """
-    from labelsure.tables.datasets._catalogue import load_dataset
+    from labelsure.tables.datasets import load_dataset
 
     _describe(load_dataset(name, data), as_json)
 
@@ -67,7 +67,7 @@ def fetch(name: Name, as_json: AsJson = False) -> None:
 
     labelsure data fetch emotions
     """
-    from labelsure.tables.datasets._catalogue import catalogue, load_dataset
+    from labelsure.tables.datasets import catalogue, load_dataset
 
     on_openml = bool(catalogue()["openml_id"].notna().get(name.lower(), False))
     _describe(load_dataset(name, source="openml" if on_openml else None), as_json)

@@ -28,7 +28,7 @@ from labelsure.cli._progress_bars import RowLines
 
 if TYPE_CHECKING:
     from labelsure.estimation._batch_estimates import Estimate
-    from labelsure.tables.scoring._file_estimates import FileSums
+    from labelsure.tables.estimates import FileSums
 
 LABELS_ADVICE = (
     "Labels of rows drawn at random give an interval that holds whatever has changed: `labelsure "
@@ -70,8 +70,8 @@ def estimate(
 
     labelsure estimate tickets.labelsure new.csv --truth audited.csv --id ticket
     """
-    from labelsure.tables.scoring._file_estimates import sum_files
-    from labelsure.tables.table_files._units import UNIT_ROWS
+    from labelsure.tables.estimates import sum_files
+    from labelsure.tables.files import UNIT_ROWS
 
     with RowLines(quiet=as_json) as lines:
         found = sum_files(

@@ -17,7 +17,7 @@ from labelsure.errors import InputError
 if TYPE_CHECKING:
     from labelsure._runtime.finished_outputs import FinishedOutput
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
-    from labelsure.tables.file_models._described_files import DescribedFile
+    from labelsure.tables.training import DescribedFile
 
 MAX_SEED = 2**32 - 1
 
@@ -133,7 +133,7 @@ def train(
     if output.find(overwrite=overwrite) is not None:
         _show(out, as_json=as_json, quiet=quiet, is_new=False)
         return
-    from labelsure.tables.file_models._training import train_model
+    from labelsure.tables.training import train_model
 
     with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = train_model(
@@ -206,8 +206,8 @@ def calibrate(
     if output.find(overwrite=overwrite) is not None:
         _show(out, as_json=as_json, quiet=quiet, is_new=False)
         return
-    from labelsure.tables.datasets._label_files import read_label_file
-    from labelsure.tables.file_models._calibrating import calibrate_model
+    from labelsure.tables.datasets import read_label_file
+    from labelsure.tables.training import calibrate_model
 
     with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
         model = calibrate_model(
@@ -240,7 +240,7 @@ def info(
 
     labelsure info tickets.labelsure
     """
-    from labelsure.tables.file_models._described_files import describe_file
+    from labelsure.tables.training import describe_file
 
     _print_described(describe_file(model), as_json)
 
@@ -275,7 +275,7 @@ def _finish(
 
 
 def _show(out: Path, *, as_json: bool, quiet: bool, is_new: bool = True) -> None:
-    from labelsure.tables.file_models._described_files import describe_file
+    from labelsure.tables.training import describe_file
 
     if quiet or is_stream(expand_path(out)):
         return

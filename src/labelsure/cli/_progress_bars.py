@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from labelsure.study._run import CellEvent
-    from labelsure.tables.scoring._score_run import UnitEvent
+    from labelsure.tables.scoring import UnitEvent
 
 
 class ProgressBar:

@@ -80,8 +80,8 @@ def report(
     else:
         from labelsure._runtime.warnings import hold_warnings
         from labelsure.errors import ShiftWarning
-        from labelsure.tables.scoring._file_reports import report_files
-        from labelsure.tables.table_files._units import UNIT_ROWS
+        from labelsure.tables.estimates import report_files
+        from labelsure.tables.files import UNIT_ROWS
 
         with hold_warnings(ShiftWarning):  # it is printed
             page = report_files(

@@ -28,7 +28,7 @@ from labelsure.cli._progress_bars import RowLines
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure.tables.scoring._score_run import ScoreRun
+    from labelsure.tables.scoring import ScoreRun
 
 
 def score(
@@ -75,8 +75,8 @@ def score(
     """
     from labelsure._runtime.warnings import hold_warnings
     from labelsure.errors import ShiftWarning
-    from labelsure.tables.scoring._score_run import score_files
-    from labelsure.tables.table_files._units import UNIT_ROWS
+    from labelsure.tables.files import UNIT_ROWS
+    from labelsure.tables.scoring import score_files
 
     if as_json and out == STDOUT:
         raise InputError("Standard output takes predictions or `--json`, got both. Leave one out.")

@@ -3,6 +3,18 @@
 May depend on `distributions` and what is below it.
 """
 
+from labelsure.decisions._label_ranking import (
+    expected_precision_at_k,
+    precision_at_k,
+    rank_labels,
+)
 from labelsure.decisions._rules import RULES, decide, expected_accuracy
 
-__all__ = ["RULES", "decide", "expected_accuracy"]
+__all__ = [
+    "RULES",
+    "decide",
+    "expected_accuracy",
+    "expected_precision_at_k",
+    "precision_at_k",
+    "rank_labels",
+]

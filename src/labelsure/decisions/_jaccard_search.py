@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.limits import TIE
+from labelsure._runtime.limits import TIE, check_size
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._flips import with_flips
@@ -26,7 +26,7 @@ def search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets,
     `_limits.SEARCHED_LABELS` allows. The bounds hold however early that ends.
     """
     sizes = np.arange(1, dist.n_labels + 1)
-    by_size = dist._size_marginals()
+    by_size = _find_sizes(dist)
     bounds, optimists = choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
     spreads = dist._covariance_sums()
     if spreads is not None:
@@ -153,8 +153,18 @@ def choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
     """Return the best labelsets under F1, (n, L): for each size a choice of the top k."""
     sizes = np.arange(1, dist.n_labels + 1)
     worth = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
-    values, chosen = choose_each_size(dist._size_marginals(), worth)
+    values, chosen = choose_each_size(_find_sizes(dist), worth)
     return _best_of_sizes(dist, values, chosen, empty)
+
+
+def _find_sizes(dist: LabelsetDistribution) -> Floats:
+    """Return P(y_j = 1, |y| = s), (n, L, L), or refuse what does not fit into memory."""
+    check_size(
+        8 * len(dist) * dist.n_labels**2,
+        f"P(y_j = 1 and |y| = s) of {len(dist)} instances with {dist.n_labels} labels",
+        "Decide under another metric, or between your own proposals with `expected_accuracy`.",
+    )
+    return dist._size_marginals()
 
 
 def choose_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelsets]:

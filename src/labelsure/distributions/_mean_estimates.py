@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime.typing import Floats
 
 LEVEL = 0.95
-QUANTILE = float(norm.ppf(0.5 + LEVEL / 2))
+QUANTILE = float(ndtri(0.5 + LEVEL / 2))
 
 UNDRAWN = 2
 """What has not been drawn may be at either end of the range. Intervals are as wide as if two more
@@ -56,7 +55,7 @@ class Estimate(NamedTuple):
         freedom
             Degrees of freedom of their standard errors.
         """
-        quantile = float(student.ppf(1 - (1 - LEVEL) / (2 * n_intervals), freedom))
+        quantile = float(stdtrit(freedom, 1 - (1 - LEVEL) / (2 * n_intervals)))
         return self._replace(half_width=self.half_width * (quantile / QUANTILE))
 
     def growth_needed(self, half_width: Floats | float) -> Floats:

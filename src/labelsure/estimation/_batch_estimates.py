@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from labelsure._runtime.notebook import count, make_html
 from labelsure._runtime.typing import Floats
@@ -142,7 +142,7 @@ class TrainingGain:
 
     Examples
     --------
-    >>> from labelsure.estimation import TrainingGain
+    >>> from labelsure.estimation._batch_estimates import TrainingGain
     >>> TrainingGain(ratio=0.1).add_to(np.array([0.0, 0.5, 1.0]))
     array([0.   , 0.525, 1.   ])
     """
@@ -251,7 +251,7 @@ def mean_interval(
         variance += max(fit_variance, single / dispersion.n_samples)
     mean = sums.total / n_samples
     # The variance itself is estimated, from as many residuals; infinitely many are a normal law.
-    margin = float(student.ppf((1 + level) / 2, max(dispersion.n_samples - 1, 1))) * variance**0.5
+    margin = float(stdtrit(max(dispersion.n_samples - 1, 1), (1 + level) / 2)) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5
     return Estimate(mean, low, high, n_samples, level, spread)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices
@@ -232,7 +232,7 @@ def few_labels_interval(
     basis = f"{count(n_labelled, 'instance')} of it labelled, drawn at random"
     is_known = n_labelled == total.n_samples and inclusion is None and not population
     if found.failures >= MIN_FAILURES or is_known:
-        margin = float(student.ppf((1 + level) / 2, n_labelled - 1)) * found.error
+        margin = float(stdtrit(n_labelled - 1, (1 + level) / 2)) * found.error
         low, high = found.mean - margin, found.mean + margin
     else:
         if population:

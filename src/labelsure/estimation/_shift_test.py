@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import mannwhitneyu
 from sklearn.linear_model import LogisticRegression
 
 from labelsure._kernels.threads import one_blas_thread
@@ -203,6 +202,8 @@ def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | No
     seed
         Of the halves, and of the rows where there are more than `MAX_ROWS`.
     """
+    from scipy.stats import mannwhitneyu  # slow to import
+
     names = [name for name in reference.names if name in batch.names]
     if not names:
         raise InputError(

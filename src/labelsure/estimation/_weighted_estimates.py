@@ -16,8 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import t as student
+from scipy.special import expit, stdtrit
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats
@@ -179,7 +178,7 @@ def weighted_interval(
     variance = float(replicates.var(ddof=1)) + single / n_samples
     variance += gain.mean_variance(sums.coins / n_samples)
     mean = float(np.clip(sums.total / n_samples + above, 0.0, 1.0))
-    margin = float(student.ppf((1 + level) / 2, size - 1)) * variance**0.5
+    margin = float(stdtrit(size - 1, (1 + level) / 2)) * variance**0.5
     low, high = max(0.0, mean - margin), min(1.0, mean + margin)
     spread = (sums.deviations / n_samples) ** 0.5
     return Estimate(mean, low, high, n_samples, level, spread, effective_size=size, basis=basis)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.signal import fftconvolve
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
@@ -201,6 +200,8 @@ def _sum_of_coins(probabilities: Floats) -> tuple[int, Floats]:
     Coins are put together two by two, then pairs, and so on. Numbers at both ends that are too
     improbable to matter are left out.
     """
+    from scipy.signal import fftconvolve  # slow to import
+
     n_sums = 1 << max(len(probabilities) - 1, 0).bit_length()
     sums = np.zeros((n_sums, 2))
     sums[:, 0] = 1.0

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.warnings import hold_warnings
@@ -206,7 +206,7 @@ def _make_band(
     """Return where the mean estimate of a chunk of this size lies if nothing has changed."""
     if isinstance(normal, tuple):
         return normal
-    z = float(norm.ppf((1 + band_level) / 2))
+    z = float(ndtri((1 + band_level) / 2))
     margin = z * normal.spread * np.sqrt(1 / n_samples + 1 / normal.n_samples)
     return max(0.0, normal.mean - margin), min(1.0, normal.mean + margin)
 

@@ -124,7 +124,7 @@ class ScoreTable:
             How the decisions were made, so that nobody judges one prediction by another; None
             means "mode" where they are the mode, and "given" otherwise.
         """
-        chosen = check_metrics(METRICS if metrics is None else metrics)
+        chosen = check_metrics(list(METRICS) if metrics is None else metrics)
         if Y_pred is not None:
             Y_pred = dist.align(Y_pred, "Y_pred")
         if Y_true is not None:

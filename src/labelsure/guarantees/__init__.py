@@ -4,15 +4,11 @@ May depend on `estimation` and what is below it.
 """
 
 from labelsure.guarantees._accept_curve import AcceptCurve, accept_curve
-from labelsure.guarantees._families import FAMILIES
 from labelsure.guarantees._label_thresholds import LabelThresholds
-from labelsure.guarantees._labelset_region import LabelsetRegion
+from labelsure.guarantees._labelset_region import LabelsetRegion, ListedLabelsets, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy, TargetWarning
-from labelsure.guarantees._region_answers import ListedLabelsets, RegionLabelsets
-from labelsure.guarantees._scores import check_groups, check_share
 
 __all__ = [
-    "FAMILIES",
     "AcceptCurve",
     "AcceptPolicy",
     "LabelThresholds",
@@ -21,6 +17,4 @@ __all__ = [
     "RegionLabelsets",
     "TargetWarning",
     "accept_curve",
-    "check_groups",
-    "check_share",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from labelsure._runtime.notebook import count, make_html
 from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats
-from labelsure.guarantees._scores import check_scored
+from labelsure.guarantees._policy import check_scored
 from labelsure.metrics.mean_tests import wilson_interval
 from labelsure.metrics.registry import check_level
 

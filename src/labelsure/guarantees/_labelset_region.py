@@ -1,35 +1,603 @@
-"""`LabelsetRegion`: sets of labelsets that hold the truth as often as was asked for."""
+"""`LabelsetRegion`: conformal prediction sets of labelsets, and of labels."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import ShownBySentence
-from labelsure._runtime.typing import Floats, Labelsets
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
+from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.guarantees._conformal_ranks import (
-    quantile_for_coverage,
-    threshold_for_precision,
-    threshold_for_recall,
-)
-from labelsure.guarantees._region_answers import RegionLabelsets, mark_labels
-from labelsure.guarantees._region_scores import SCORES, lower_by_rounding
-from labelsure.guarantees._region_sentences import say_coverage, say_precision, say_recall
-from labelsure.guarantees._scores import check_groups, check_share
+from labelsure.guarantees._policy import FAMILIES, check_groups, check_share
 from labelsure.labelsets.codes import OPEN
 from labelsure.labelsets.names import GivenLabelsets
 from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.labelsets.weighted import WeightedLabelsets
+from labelsure.metrics.mean_tests import MEAN_TESTS
+from labelsure.metrics.partial import PartialLabelsets
 from labelsure.saving._savable import Savable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROUNDING = 1e-9  # of a product such as 10 * 0.9, which is not quite a whole number
+
+
+def rank_for_coverage(n_samples: int, coverage: float) -> int:
+    """Return which of the sorted scores covers a new one with probability `coverage`.
+
+    A new score is as likely to be of any rank among n + 1, so that it is at most the k-th smallest
+    of the n others with probability k / (n + 1). Above n no score is large enough.
+
+    Examples
+    --------
+    >>> rank_for_coverage(99, 0.9), rank_for_coverage(5, 0.9)
+    (90, 6)
+    """
+    return math.ceil((n_samples + 1) * coverage - ROUNDING)
+
+
+def quantile_for_coverage(scores: Floats, coverage: float) -> float:
+    """Return what a new score is at most with probability `coverage`; infinite if none will do.
+
+    Examples
+    --------
+    >>> quantile_for_coverage(np.arange(99.0), 0.9)
+    89.0
+    """
+    rank = rank_for_coverage(len(scores), coverage)
+    return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else math.inf
+
+
+def coverage_interval(n_samples: int, coverage: float, level: float) -> tuple[float, float]:
+    """Return between which coverages the one that these instances lead to lies.
+
+    Over new instances, the coverage is a random number: it depends on the labelled instances and
+    has a Beta distribution, whatever the model.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in coverage_interval(999, 0.9, 0.95)]
+    [0.881, 0.918]
+    """
+    rank = rank_for_coverage(n_samples, coverage)
+    if rank > n_samples:
+        return 1.0, 1.0
+    tail = (1 - level) / 2
+    low, high = betaincinv(rank, n_samples + 1 - rank, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def threshold_for_recall(values: Floats, weights: Floats, n_samples: int, recall: float) -> float:
+    """Return the highest threshold at which few enough true labels are missed.
+
+    A true label is missed where its value is below the threshold. The share of an instance's true
+    labels that is missed is a loss between 0 and 1 that only rises with the threshold, so that its
+    mean over new instances is at most 1 - recall if, over n labelled ones, n / (n + 1) times their
+    mean plus 1 / (n + 1) is (conformal risk control, Angelopoulos and others).
+
+    Parameters
+    ----------
+    values
+        (m,) one for each true label of each labelled instance.
+    weights
+        (m,) 1 over the number of true labels of that instance.
+    n_samples
+        The number of labelled instances, those without true labels included: they miss none.
+    recall
+        The mean share of true labels to find.
+
+    Examples
+    --------
+    >>> threshold_for_recall(np.array([0.2, 0.6, 0.9]), np.array([0.5, 0.5, 1.0]), 9, 0.85)
+    0.6
+    """
+    most = (n_samples + 1) * (1 - recall) - 1 + ROUNDING
+    if most < 0:
+        return -math.inf
+    order = np.argsort(values, kind="stable")
+    missed = np.cumsum(weights[order])  # by thresholds above this value, ties not yet together
+    last = np.append(values[order][1:] != values[order][:-1], True)[: len(values)]
+    too_many = last & (missed > most)
+    return float(values[order][np.argmax(too_many)]) if too_many.any() else math.inf
+
+
+def threshold_for_precision(
+    certainties: Floats, truth: Labelsets, precision: float, level: float
+) -> float:
+    """Return the lowest threshold whose labels are proved to be right often enough.
+
+    For each threshold, the instances that have a label with at least that certainty are a sample of
+    those that will have one, and the share of these labels that is true is their outcome.
+    Thresholds are tested as `AcceptPolicy` does it.
+
+    Parameters
+    ----------
+    certainties
+        (n, L) numbers in [0, 1], instances in an order that has nothing to do with the outcomes.
+    truth
+        (n, L)
+    precision
+        The mean share of certain labels that shall be right.
+    level
+        The probability with which it is.
+
+    Returns
+    -------
+    The threshold; infinite if none is proved
+    """
+    family, test = FAMILIES["sequences"], MEAN_TESTS["bounded"]
+    grid = family.grid()
+    single = family.single_level(grid, precision, 1 - level)
+
+    def p_value(i: int) -> float:
+        chosen = certainties >= grid[i]
+        n_chosen = chosen.sum(axis=1)
+        some = n_chosen > 0
+        outcomes = (chosen & (truth == 1)).sum(axis=1)[some] / n_chosen[some]
+        return test.p_value(outcomes, precision, single)
+
+    passed = family.passed(p_value, grid, precision, 1 - level)
+    return float(grid[np.argmax(passed)]) if passed.any() else math.inf
+
+
+SLACK = 16 * _limits.TIE
+"""Log-probabilities that differ by less are equal: they are computed in different ways. Where it
+matters a labelset is in the region, which only raises the coverage."""
+
+
+KEY_DIGITS = 9  # of the log-probability of no label, by which draws of an instance are seeded
+
+
+class RegionScore(ABC):
+    """A way to score the labelsets of an instance."""
+
+    @abstractmethod
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
+        """Return the score of one labelset for each instance, (n,)."""
+
+    @abstractmethod
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
+        """Return the least log-probability of a labelset whose score is at most the quantile, (n,).
+
+        -inf where all labelsets are in the region, inf where none is.
+        """
+
+
+class ProbabilityScore(RegionScore):
+    """-log P(y): regions of all labelsets that are probable enough, small where one stands out."""
+
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
+        """Return -log P(y)."""
+        return -source.log_prob(Y)
+
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
+        """Return the negative of the quantiles."""
+        return lower_by_rounding(-quantiles)
+
+
+class MassScore(RegionScore):
+    """The mass of all labelsets that are more probable: regions large where nothing stands out.
+
+    Labelsets that are equally probable are in the region together: a random share of their mass
+    would make it smaller, and would have to be drawn for each instance by itself, also where
+    instances come one at a time. The masses are exact where all labelsets can be written out, and
+    otherwise shares among draws, which are seeded by the distribution of the instance itself.
+
+    Parameters
+    ----------
+    n_draws
+        For each instance, where not all labelsets can be written out.
+    """
+
+    def __init__(self, n_draws: int = 500) -> None:
+        self.n_draws = n_draws
+
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
+        """Return the mass above."""
+        scores = np.empty(len(source))
+        for rows, logs, weights in self._ranked(source, seed):
+            own = source[rows].log_prob(Y[rows])[:, np.newaxis]
+            scores[rows] = np.where(logs > own + _slack(own), weights, 0.0).sum(axis=1)
+        return scores
+
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
+        """Return the probability down to which the mass above stays in bounds."""
+        thresholds = np.empty(len(source))
+        for rows, logs, weights in self._ranked(source, seed):
+            order = np.argsort(-logs, axis=1, kind="stable")
+            logs = np.take_along_axis(logs, order, axis=1)
+            weights = np.take_along_axis(np.broadcast_to(weights, logs.shape), order, axis=1)
+            found = _last_within(logs, weights, quantiles[rows])
+            if not _is_written_out(source.n_labels):  # what was not drawn may be less probable
+                found[weights.sum(axis=1) <= quantiles[rows]] = -np.inf
+            thresholds[rows] = found
+        return thresholds
+
+    def _ranked(
+        self, source: LabelsetDistribution, seed: int | None
+    ) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Yield some instances at a time, with log-probabilities and the weight of each."""
+        if _is_written_out(source.n_labels):
+            bytes_each = 8 * 2**source.n_labels
+            for rows in _limits.cut_rows(len(source), bytes_each, _limits.DECISION_BYTES):
+                P = source[rows].probabilities()
+                with np.errstate(divide="ignore"):
+                    yield rows, np.log(P), P
+            return
+        bytes_each = self.n_draws * source.n_labels
+        for rows in _limits.cut_rows(len(source), bytes_each, _limits.DECISION_BYTES):
+            some = source[rows]
+            empty = np.zeros((len(some), source.n_labels), dtype=np.int8)
+            keys = [crc32(np.round(own, KEY_DIGITS).tobytes()) for own in some.log_prob(empty)]
+            generators = [np.random.default_rng([seed or 0, key]) for key in keys]
+            draws = np.concatenate(
+                [some[i].sample(self.n_draws, rng) for i, rng in enumerate(generators)]
+            )
+            logs = np.stack([some.log_prob(draws[:, i]) for i in range(self.n_draws)], axis=1)
+            yield rows, logs, np.full(logs.shape, 1 / self.n_draws)
+
+
+def _is_written_out(n_labels: int) -> bool:
+    return n_labels <= _limits.CHEAP_DENSE_LABELS
+
+
+def _last_within(logs: Floats, weights: Floats, quantiles: Floats) -> Floats:
+    """Return the least log-probability above which the mass is at most the quantile.
+
+    Parameters
+    ----------
+    logs, weights
+        (n, k) of what labelsets are compared with, the most probable first.
+    quantiles
+        (n,) the most that a score may be, not below 0.
+    """
+    is_first = np.ones(logs.shape, dtype=bool)  # of those that are equally probable
+    is_first[:, 1:] = logs[:, 1:] < logs[:, :-1] - _slack(logs[:, :-1])
+    before = np.cumsum(weights, axis=1) - weights
+    above = np.maximum.accumulate(np.where(is_first, before, 0.0), axis=1)
+    last = (above <= quantiles[:, np.newaxis]).sum(axis=1) - 1
+    return lower_by_rounding(np.take_along_axis(logs, last[:, np.newaxis], axis=1)[:, 0])
+
+
+def lower_by_rounding(logs: Floats) -> Floats:
+    """Return thresholds that also let in what is equal but for rounding."""
+    return np.asarray(logs - _slack(logs))
+
+
+def _slack(logs: Floats) -> Floats:
+    """Return how far others may be off to be equal to these; nothing is near what is impossible."""
+    return np.where(np.isfinite(logs), SLACK * (1 + np.abs(logs)), 0.0)
+
+
+SCORES: dict[str, RegionScore] = {"probability": ProbabilityScore(), "mass": MassScore()}
+"""The scores that have a name."""
+
+
+COUNTED = 1000  # labelsets of an instance that are counted one by one where there is no other way
+LEAST_LOG = -700.0  # of a probability that is a number above 0
+FIRST_SEEN = 64  # labelsets among which a likely one is found
+FIRST_LISTED = 16  # each further round lists four times as many
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ListedLabelsets:
+    """The labelsets of regions, each instance's most probable ones first.
+
+    Parameters
+    ----------
+    labelsets
+        Ragged rows with their probabilities as weights.
+    is_complete
+        (n,) whether these are all labelsets of the region; otherwise there are at least as many.
+    """
+
+    labelsets: WeightedLabelsets
+    is_complete: Mask
+
+    def __len__(self) -> int:
+        return len(self.labelsets)
+
+    def __repr__(self) -> str:
+        listed = len(self.labelsets.weights)
+        return f"{type(self).__name__}(n_samples={len(self)}, n_labelsets={listed})"
+
+    def of(self, row: int) -> tuple[Labelsets, Floats]:
+        """Return the labelsets of one instance, (k, L), and their probabilities, (k,)."""
+        starts = self.labelsets.starts
+        some = slice(starts[row], starts[row + 1])
+        return self.labelsets.rows[some], self.labelsets.weights[some]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegionLabelsets(PartialLabelsets):
+    """Certain and possible labels of each instance, and the region that they come from.
+
+    What `LabelsetRegion.predict` returns. A label is certain if it is in all labelsets of the
+    region and possible if it is in one of them. Of a region without labelsets no label is certain
+    and all are possible. Everything of `labelsure.PartialLabelsets` is here, too.
+
+    Parameters
+    ----------
+    values, label_names, index, gap
+        As for `PartialLabelsets`.
+    log_thresholds
+        (n,) the region holds the labelsets with at least this log-probability: -inf for all of
+        them, inf for none.
+    is_empty
+        (n,) whether no labelset is in the region.
+    source
+        The distributions, of which labelsets are listed or counted when they are asked for.
+
+    Examples
+    --------
+    >>> import labelsure as ls
+    >>> dist = ls.IndependentLabels([[0.9, 0.4, 0.1]], ["cat", "dog", "owl"])
+    >>> truth = [[1, 0, 0]] * 5 + [[1, 1, 0]] * 4
+    >>> region = ls.LabelsetRegion(coverage=0.9).fit(dist[[0] * 9], truth)
+    >>> answer = region.predict(dist)
+    >>> answer.certain, answer.possible, answer.n_labelsets
+    ([('cat',)], [('cat', 'dog')], array([2]))
+    """
+
+    log_thresholds: Floats = field(default_factory=lambda: np.empty(0))
+    is_empty: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
+    source: LabelsetDistribution | None = None
+
+    def list_labelsets(self, max_labelsets: int = 1000) -> ListedLabelsets:
+        """Return the labelsets of each region, the most probable ones first.
+
+        Parameters
+        ----------
+        max_labelsets
+            Of an instance at most. A region can hold billions: then these are its most probable
+            ones, and `is_complete` says so.
+        """
+        limit = _check_limit(max_labelsets)
+        if self.source is None:
+            raise InputError(
+                "The labelsets of a region must come from probabilities of labelsets, got a region "
+                "of single labels (score='marginal'). Use score='probability'."
+            )
+        return _list_down_to(self.source, self.log_thresholds, limit)
+
+    @cached_property
+    def _counts(self) -> tuple[Integers, Mask]:
+        n_labels = self.n_labels
+        if self.source is not None and n_labels <= _limits.CHEAP_DENSE_LABELS:
+            numbers = np.zeros(len(self), dtype=np.int64)
+            for rows in _limits.cut_rows(len(self), 8 * 2**n_labels, _limits.DECISION_BYTES):
+                with np.errstate(divide="ignore"):
+                    logs = np.log(self.source[rows].probabilities())
+                numbers[rows] = (logs >= self.log_thresholds[rows, np.newaxis]).sum(axis=1)
+            return numbers, np.ones(len(self), dtype=bool)
+        listed = self.list_labelsets(COUNTED)
+        return listed.labelsets.lengths.astype(np.int64), listed.is_complete
+
+    @property
+    def n_labelsets(self) -> Integers:
+        """How many labelsets are in each region, (n,); at least, where `is_counted` is False."""
+        return self._counts[0]
+
+    @property
+    def is_counted(self) -> Mask:
+        """Whether all labelsets of the region were counted, (n,): beyond 1,000 they may not be."""
+        return self._counts[1]
+
+    def contains(self, Y: Any) -> Mask:
+        """Say whether a labelset is in the region of its instance, (n,): the mean is the coverage.
+
+        Parameters
+        ----------
+        Y
+            One labelset for each instance, as for `align`.
+        """
+        if self.source is None:
+            return self.agrees(Y)
+        return np.asarray(self.source.log_prob(self.align(Y)) >= self.log_thresholds)
+
+    def to_frame(self, *, sep: str | None = None, count: bool = True) -> pd.DataFrame:
+        """Return the names of certain, possible and open labels as a table, a row an instance.
+
+        Parameters
+        ----------
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        count
+            Whether to count the labelsets: `n_labelsets`, at least so many where `is_counted` is
+            False.
+        """
+        table = super().to_frame(sep=sep)
+        table["is_empty"] = self.is_empty
+        if count and self.source is not None:
+            table["n_labelsets"], table["is_counted"] = self._counts
+        return table
+
+
+def _check_limit(max_labelsets: Any) -> int:
+    if not isinstance(max_labelsets, (int, np.integer)) or max_labelsets < 1:
+        raise InputError(
+            f"`max_labelsets` must be a whole number of at least 1, got {max_labelsets!r}."
+        )
+    return int(max_labelsets)
+
+
+def mark_labels(source: LabelsetDistribution, log_thresholds: Floats) -> tuple[Labelsets, Mask]:
+    """Return which labels are in all or in some labelsets of each region, and which has none.
+
+    What cannot be ruled out within the budget of an engine counts as possible, never as certain.
+
+    Parameters
+    ----------
+    source
+        The distributions.
+    log_thresholds
+        (n,) the least log-probability of what is in the region.
+    """
+    values = np.full((len(source), source.n_labels), OPEN, dtype=np.int8)
+    is_empty = log_thresholds == np.inf
+    is_known = np.isinf(log_thresholds) | _find_open(source, log_thresholds)
+    for rows in _alike(log_thresholds, np.flatnonzero(~is_known)):
+        least = float(min(log_thresholds[rows].min(), 0.0))
+        high = source[rows]._max_marginals(least).high
+        reached = high >= log_thresholds[rows, np.newaxis, np.newaxis]
+        without, having = reached[:, :, 0], reached[:, :, 1]
+        values[rows] = np.where(without & having, OPEN, having)
+        is_empty[rows] = ~(without | having).any(axis=1)
+    values[is_empty] = OPEN
+    return values, is_empty
+
+
+def _find_open(source: LabelsetDistribution, log_thresholds: Floats) -> Mask:
+    """Say of which instances one likely labelset shows that all labels are open, (n,).
+
+    It is in the region, and so is each labelset that differs from it in a single label. Then there
+    is no need of a search, which takes longest just where probabilities are flat.
+    """
+    is_open = np.zeros(len(source), dtype=bool)
+    if not isinstance(source, ChainMixture) or source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return is_open
+    likely = source.with_engine(engine="certified", budget=FIRST_SEEN).mode()
+    rows = np.flatnonzero(source.log_prob(likely) >= log_thresholds)
+    for j in range(source.n_labels):
+        flipped = likely[rows]
+        flipped[:, j] ^= 1
+        rows = rows[source[rows].log_prob(flipped) >= log_thresholds[rows]]
+    is_open[rows] = True
+    return is_open
+
+
+def _alike(log_thresholds: Floats, rows: Indices) -> list[Indices]:
+    """Cut these instances into groups with thresholds within a factor of about e.
+
+    One search serves a group: it goes down to the lowest threshold there.
+    """
+    steps = np.floor(log_thresholds[rows])
+    return [rows[steps == step] for step in np.unique(steps)]
+
+
+def _list_down_to(
+    source: LabelsetDistribution, log_thresholds: Floats, limit: int
+) -> ListedLabelsets:
+    """List the most probable labelsets, more and more of them, until all in the region are seen."""
+    n_samples, most = len(source), 2**source.n_labels
+    enough = min(limit + 1, most)  # one more says whether these are all
+    rows: list[Labelsets] = [np.empty((0, source.n_labels), dtype=np.int8)]
+    weights: list[Floats] = [np.empty(0)]
+    instance: list[Indices] = [np.empty(0, dtype=np.intp)]
+    is_complete = np.zeros(n_samples, dtype=bool)
+    active, k = np.flatnonzero(log_thresholds < np.inf), min(FIRST_LISTED, enough)
+    is_complete[log_thresholds == np.inf] = True
+    while active.size:
+        best = source[active].top(k)
+        inside = best.logs >= log_thresholds[active, np.newaxis]
+        # Nothing that is not listed can be in the region.
+        closed = best.log_high[:, -1] < log_thresholds[active]
+        closed &= log_thresholds[active] > LEAST_LOG
+        closed |= (k == most) & (most <= limit)
+        is_complete[active] = closed
+        done = closed | (k >= enough)
+        inside[:, limit:] = False
+        for i in np.flatnonzero(done):
+            rows.append(best.labelsets[i][inside[i]])
+            weights.append(best.probabilities[i][inside[i]])
+            instance.append(np.full(int(inside[i].sum()), active[i]))
+        active, k = active[~done], min(4 * k, enough)
+    listed = WeightedLabelsets.merge(
+        np.concatenate(rows), np.concatenate(weights), np.concatenate(instance), n_samples
+    )
+    return ListedLabelsets(listed, is_complete)
+
+
+def say_coverage(coverage: float, n_samples: int, level: float) -> str:
+    """Say what holds of regions with a coverage.
+
+    Parameters
+    ----------
+    coverage
+        That was asked for.
+    n_samples
+        The number of labelled instances.
+    level
+        Of the interval that is said.
+    """
+    if rank_for_coverage(n_samples, coverage) > n_samples:
+        needed = math.ceil(coverage / (1 - coverage) - ROUNDING)
+        return (
+            f"{n_samples} labelled instances are too few for a coverage of {coverage:.1%}: all "
+            f"labelsets are in the region. Label at least {needed}."
+        )
+    low, high = coverage_interval(n_samples, coverage, level)
+    return (
+        f"Regions hold the true labelset with probability {coverage:g} or more; given these "
+        f"{n_samples:,} labelled instances, between {low:.3f} and {high:.3f} with probability "
+        f"{level:g}."
+    )
+
+
+def say_recall(recall: float, quantile: float, n_samples: int) -> str:
+    """Say what holds of possible labels with a recall, without the full stop.
+
+    Parameters
+    ----------
+    recall
+        That was asked for.
+    quantile
+        The threshold: -inf if there are too few labelled instances.
+    n_samples
+        The number of labelled instances.
+    """
+    if quantile == -math.inf:
+        few = f"{n_samples} labelled instances are too few for a recall of {recall:.1%}"
+        return f"{few}: all labels are possible"
+    return (
+        f"The possible labels hold {recall:.1%} of the true ones on average ({n_samples:,} "
+        "labelled instances)"
+    )
+
+
+def say_precision(precision: float, certain_from: float, level: float) -> str:
+    """Say what holds of certain labels.
+
+    Parameters
+    ----------
+    precision
+        That was asked for.
+    certain_from
+        The threshold: inf if none is proved.
+    level
+        The probability with which it holds.
+    """
+    if certain_from == math.inf:
+        return f"no label is certain: a precision of {precision:.1%} cannot be shown"
+    return (
+        f"of the certain labels of an instance at least {precision:.1%} are right, averaged over "
+        f"instances that have any, with probability {level:g}"
+    )
+
 
 MARGINAL = "marginal"
 """The score of single labels: their probability. It goes with a recall only."""

@@ -1,10 +1,12 @@
-"""`AcceptPolicy`: which predictions to accept, and what is proved of their mean accuracy."""
+"""`AcceptPolicy`: selective prediction with an accuracy guarantee."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,31 +15,324 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.notebook import ShownBySentence
-from labelsure._runtime.typing import Mask
+from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.guarantees._choices import (
-    Choice,
-    LabelledScores,
-    choose_for_coverage,
-    choose_for_target,
-)
-from labelsure.guarantees._families import FAMILIES
-from labelsure.guarantees._scores import (
-    check_grid,
-    check_groups,
-    check_score,
-    check_scored,
-    check_share,
-)
 from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.index import align_rows
-from labelsure.labelsets.rows import index_of
-from labelsure.metrics.mean_tests import MEAN_TESTS
+from labelsure.labelsets.index import align_rows, align_values, read_groups
+from labelsure.labelsets.rows import index_of, refuse_masked
+from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
 from labelsure.metrics.partial import PartialLabelsets
+from labelsure.metrics.registry import check_accuracies
 from labelsure.saving._savable import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def check_score(score: Any) -> Floats:
+    """Return scores as an (n,) array without NaN, or say what is wrong."""
+    refuse_masked(score, "score")
+    values = np.asarray(score, dtype=np.float64)
+    if values.ndim != 1:
+        raise InputError(f"`score` must be one number for each instance, got shape {values.shape}.")
+    if np.isnan(values).any():
+        raise InputError(
+            f"`score` must not be missing, got NaN in row {np.flatnonzero(np.isnan(values))[0]}."
+        )
+    return values
+
+
+def check_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
+    """Return scores and as many accuracies in [0, 1], or say what is wrong."""
+    accuracy = align_values(accuracy, index_of(score), name="accuracy", beside="`score`")
+    scores = check_score(score)
+    if np.shape(accuracy) != scores.shape:
+        raise InputError(
+            f"`accuracy` must have one entry for each of the {len(scores)} scores, got shape "
+            f"{np.shape(accuracy)}."
+        )
+    return scores, check_accuracies(accuracy, "accuracy")
+
+
+def check_groups(
+    groups: Any, index: Any, n_samples: int, beside: str = "`score`"
+) -> NDArray[np.str_]:
+    """Return the group of each instance by name, in the order of an index, or refuse them."""
+    names = np.asarray(align_values(groups, index, name="groups", beside=beside))
+    if names.shape != (n_samples,):
+        raise InputError(
+            f"`groups` must have one entry for each of the {n_samples} instances, got shape "
+            f"{names.shape}."
+        )
+    return read_groups(names, "groups")
+
+
+def check_share(name: str, value: Any, *, one: bool = False) -> None:
+    """Refuse what is no number between 0 and 1; 1 itself is allowed by `one`."""
+    is_number = isinstance(value, (int, float, np.number))
+    if not is_number or not (0 < value < 1 or (one and value == 1)):
+        ends = "above 0 and at most 1" if one else "between 0 and 1, both excluded"
+        raise InputError(f"`{name}` must be a number {ends}, got {value!r}.")
+
+
+def check_grid(grid: Any) -> Floats:
+    """Return rising thresholds, or say what is wrong with them."""
+    thresholds = np.unique(np.asarray(grid, dtype=np.float64))
+    if thresholds.ndim != 1 or thresholds.size == 0 or not np.isfinite(thresholds).all():
+        raise InputError(
+            f"`grid` must be a list of finite thresholds, got {grid!r}. None takes thresholds on "
+            "[0, 1]."
+        )
+    return thresholds
+
+
+STARTS = (0.25, 0.0)
+"""Where sequences start, as parts of the way from the target to 1."""
+
+
+PValue = Callable[[int], float]
+"""The p-value of the threshold at this place of the grid."""
+
+
+class Family(ABC):
+    """A way to test many thresholds so that a false pass happens with probability `error`."""
+
+    @abstractmethod
+    def grid(self) -> Floats:
+        """Return rising thresholds for estimated accuracies, the same for all data."""
+
+    @abstractmethod
+    def entries(self, grid: Floats, target: float) -> Indices:
+        """Return the thresholds that are tested whatever becomes of the others."""
+
+    @abstractmethod
+    def single_level(self, grid: Floats, target: float, error: float) -> float:
+        """Return what the p-value of a single threshold is compared with."""
+
+    @abstractmethod
+    def passed(self, p_value: PValue, grid: Floats, target: float, error: float) -> Mask:
+        """Return which thresholds pass; `p_value` is asked for those that are tested alone."""
+
+
+class Bonferroni(Family):
+    """Each threshold gets an equal part of the error: a coarse grid keeps the parts large."""
+
+    def grid(self) -> Floats:
+        """Return 0, 0.05, ..., 0.95."""
+        return np.round(np.arange(20) / 20, 12)
+
+    def entries(self, grid: Floats, target: float) -> Indices:
+        """Return all."""
+        return np.arange(len(grid))
+
+    def single_level(self, grid: Floats, target: float, error: float) -> float:
+        """Return the error over the full size of the grid."""
+        return error / len(grid)
+
+    def passed(self, p_value: PValue, grid: Floats, target: float, error: float) -> Mask:
+        """Return which thresholds pass."""
+        level = self.single_level(grid, target, error)
+        return np.array([p_value(i) <= level for i in range(len(grid))])
+
+
+class Sequences(Family):
+    """From a few starting points downwards, threshold by threshold until one fails.
+
+    The starting points, the target and one above it, share the error equally. What a starting
+    point has is handed down from threshold to threshold as long as they pass, and is added to
+    that of the next starting point when it gets there (the fallback procedure of Wiens and
+    Dmitrienko). As scores are estimates of accuracy, thresholds from the target on pass if the
+    estimates are any good. A finer grid costs nothing.
+    """
+
+    def grid(self) -> Floats:
+        """Return 0, 0.01, ..., 0.99."""
+        return np.round(np.arange(100) / 100, 12)
+
+    def single_level(self, grid: Floats, target: float, error: float) -> float:
+        """Return the error over the number of starting points."""
+        return error / len(self.entries(grid, target))
+
+    def entries(self, grid: Floats, target: float) -> Indices:
+        """Return the starting points."""
+        wanted = np.round(target + (1 - target) * np.array(STARTS), 12)
+        return np.unique(np.clip(np.searchsorted(grid, wanted), 0, len(grid) - 1))
+
+    def passed(self, p_value: PValue, grid: Floats, target: float, error: float) -> Mask:
+        """Return which thresholds pass."""
+        own = np.zeros(len(grid))
+        own[self.entries(grid, target)] = self.single_level(grid, target, error)
+        passed = np.zeros(len(grid), dtype=bool)
+        handed_down = 0.0
+        for i in range(len(grid) - 1, -1, -1):
+            level = own[i] + handed_down
+            passed[i] = level > 0 and p_value(i) <= level
+            handed_down = level if passed[i] else 0.0
+        return passed
+
+
+FAMILIES: dict[str, Family] = {"sequences": Sequences(), "bonferroni": Bonferroni()}
+
+
+ENOUGH = 10  # accepted instances whose mean is worth projecting from
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A threshold and what is known of it.
+
+    Parameters
+    ----------
+    threshold
+        Accept scores of at least this; infinite if no threshold passes.
+    coverage
+        The share of the labelled instances that it accepts.
+    bound
+        What the mean accuracy of the accepted exceeds, but for the error; missing if no threshold
+        passes.
+    message
+        All of it in a sentence.
+    """
+
+    threshold: float
+    coverage: float
+    bound: float
+    message: str
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Scores of predictions, and how accurate these came out.
+
+    Parameters
+    ----------
+    scores, accuracies
+        (n,) in an order that has nothing to do with their values.
+    """
+
+    scores: Floats
+    accuracies: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, rows: Indices | Mask) -> LabelledScores:
+        return LabelledScores(self.scores[rows], self.accuracies[rows])
+
+    def accepted(self, threshold: float) -> Floats:
+        """Return the accuracies of what a threshold accepts."""
+        return self.accuracies[self.scores >= threshold]
+
+
+def choose_for_coverage(
+    labelled: LabelledScores, coverage: float, level: float, test: MeanTest
+) -> Choice:
+    """Return the highest threshold that accepts at least this share, ties apart.
+
+    The threshold is the score of one instance, and the others above it are a sample of what it will
+    accept. That instance is no part of the sample: it was chosen for its score. Where others have
+    the same score, which of them come to be accepted would depend on how many are above, and the
+    sample would not be one of what is accepted: only scores strictly above are. Of scores that are
+    tied at the very top all are accepted.
+
+    Parameters
+    ----------
+    labelled
+        The labelled instances.
+    coverage
+        The share to accept, in (0, 1].
+    level
+        The probability with which the bound holds.
+    test
+        Of the mean accuracy.
+    """
+    if len(labelled) == 0:
+        raise InputError("A coverage needs at least one labelled instance, got none.")
+    n_accepted = math.ceil(coverage * len(labelled))
+    last = int(np.argsort(-labelled.scores, kind="stable")[n_accepted - 1])
+    threshold = float(labelled.scores[last])
+    is_tied, is_above = labelled.scores == threshold, labelled.scores > threshold
+    referred = ""
+    if is_tied.sum() > 1 and is_above.any():
+        referred = f" Those tied at {threshold:g} ({is_tied.mean():.1%}) are referred."
+        threshold = float(np.nextafter(threshold, np.inf))
+        is_sample = is_above
+        share = float(is_above.mean())
+    else:
+        is_sample = is_tied | is_above
+        share = float(is_sample.mean())
+        is_sample[last] = False
+    bound = test.lower_bound(labelled.accuracies[is_sample], 1 - level)
+    message = (
+        f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
+        f"their mean accuracy is at least {bound:.3f} with probability {level:g}.{referred}"
+    )
+    return Choice(threshold, share, bound, message)
+
+
+def choose_for_target(
+    labelled: LabelledScores,
+    target: float,
+    level: float,
+    test: MeanTest,
+    family: Family,
+    grid: Floats,
+) -> Choice:
+    """Return the lowest threshold that is proved to reach the target.
+
+    Parameters
+    ----------
+    labelled
+        The labelled instances.
+    target
+        The mean accuracy to reach.
+    level
+        The probability with which it is reached.
+    test
+        Of the mean accuracy.
+    family
+        How the thresholds share the error.
+    grid
+        The thresholds, rising.
+    """
+    single = family.single_level(grid, target, 1 - level)
+
+    def p_value(i: int) -> float:
+        return test.p_value(labelled.accepted(grid[i]), target, single)
+
+    passed = family.passed(p_value, grid, target, 1 - level)
+    goal = f"a mean accuracy of {target:g} with probability {level:g}"
+    if passed.any():
+        threshold = float(grid[np.argmax(passed)])
+        coverage = len(labelled.accepted(threshold)) / len(labelled)
+        message = (
+            f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {coverage:.1%} "
+            "of the predictions."
+        )
+        return Choice(threshold, coverage, target, message)
+    parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
+    parts = [part for part in parts if len(part) >= ENOUGH]
+    return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, goal, parts))
+
+
+def _say_why_not(labelled: LabelledScores, target: float, goal: str, parts: list[Floats]) -> str:
+    said = f"Cannot show {goal} from {len(labelled)} labelled instances"
+    if not parts:
+        return (
+            f"{said}: fewer than {ENOUGH} of them have scores near {target:g} or above. Label "
+            "more, lower the target, or use sharper scores."
+        )
+    highest = max(float(part.mean()) for part in parts)
+    if highest > target:
+        return (
+            f"{said}: where the tests begin the accepted have a mean accuracy of {highest:.3f}, "
+            "too close to the target for so few. Label more, or lower the target."
+        )
+    return (
+        f"{said}, and more would not help: where the tests begin the accepted have a mean accuracy "
+        f"of at most {highest:.3f}. Lower the target, or improve the classifier or its scores."
+    )
+
 
 USUAL_TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 USUAL_COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, logsumexp, ndtri_exp
-from scipy.stats import beta, norm
+from scipy.special import bdtr, betaincinv, logsumexp, ndtri, ndtri_exp
 
 from labelsure._kernels.capital_growth import count_shown, largest_log_capital
 from labelsure._runtime.typing import Floats
@@ -75,7 +74,7 @@ class ExactBinomial(MeanTest):
         n_ones = int(outcomes.sum())
         if n_ones == 0:
             return 0.0
-        return float(beta.ppf(error, n_ones, len(outcomes) - n_ones + 1))
+        return float(betaincinv(n_ones, len(outcomes) - n_ones + 1, error))
 
 
 class Betting(MeanTest):
@@ -171,7 +170,7 @@ def _optimal_stakes() -> Floats:
     z, relative to itself.
     """
     log_p = -STAKE_STEP * np.arange(1, N_STAKES)
-    stakes = np.exp(norm.logpdf(ndtri_exp(log_p)) - log_p)
+    stakes = np.exp(-(ndtri_exp(log_p) ** 2) / 2 - log_p) / np.sqrt(2 * np.pi)
     return np.append(0.0, stakes)
 
 
@@ -207,10 +206,10 @@ def wilson_interval(mean: Any, spread: Any, n_samples: Any, level: float) -> tup
     level
         How often such an interval covers.
     """
-    from statsmodels.stats.proportion import proportion_confint  # slow to import
-
     mean, spread, n_samples = np.asarray(mean), np.asarray(spread), np.asarray(n_samples)
     ratio = dispersion_ratio(n_samples * mean * (1 - mean), n_samples * spread**2)
     n_coins = n_samples / ratio
-    low, high = proportion_confint(mean * n_coins, n_coins, alpha=1 - level, method="wilson")
-    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+    z = ndtri((1 + level) / 2)
+    centre = (mean + z**2 / (2 * n_coins)) / (1 + z**2 / n_coins)
+    half = z * np.sqrt(mean * (1 - mean) / n_coins + z**2 / (4 * n_coins**2)) / (1 + z**2 / n_coins)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -17,9 +17,8 @@ from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import keep_marginals
 from labelsure.estimation._shift_test import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.guarantees._labelset_region import LabelsetRegion
+from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
-from labelsure.guarantees._region_answers import RegionLabelsets
 from labelsure.metrics.partial import PartialLabelsets
 
 if TYPE_CHECKING:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.metadata_routing import UNUSED, MetadataRouter
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import Floats, Labelsets, Mask
@@ -23,36 +32,216 @@ from labelsure.classifiers._predictor import (
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.errors import unknown_name
+from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._fitted_estimator import BatchSettings
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.guarantees._labelset_region import LabelsetRegion
+from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.codes import check_sparse_labelsets
 from labelsure.labelsets.index import align_values
 from labelsure.labelsets.rows import as_table, check_labelsets, index_of, refuse_masked
-from labelsure.metrics.registry import MetricLike, accuracy
+from labelsure.metrics.registry import MetricLike, accuracy, check_empty, check_level, get_metric
 from labelsure.model._assessment import Assessment, assess_predictions
-from labelsure.model._calibration import WrappedModel, calibrate, make_recalibration
-from labelsure.model._metadata import make_router, route_parameters
-from labelsure.model._model_card import describe_policy, make_card
-from labelsure.model._parameters import check_parameters
-from labelsure.model._policy_fit import fit_policy, make_policy, require_policy
-from labelsure.model._region_fit import fit_region
-from labelsure.model._seen_rows import is_fitted_elsewhere
-from labelsure.model._training_data import (
+from labelsure.model._calibration import (
     TrainingData,
+    WrappedModel,
+    add_training_gain,
+    calibrate,
+    check_cv_setting,
+    check_inner_model,
     innermost,
+    is_fitted_elsewhere,
+    is_share,
     known_label_names,
+    make_recalibration,
     read_instances,
     shape_for_estimator,
     with_labelsets,
 )
-from labelsure.model._training_gain import add_training_gain
+from labelsure.model._model_card import describe_policy, make_card
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from labelsure._runtime.pages import Page
+
+
+def make_router(model: Any, estimator: Any) -> MetadataRouter:
+    """Return what scikit-learn's metadata routing asks for.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier`.
+    estimator
+        The one that it fits.
+    """
+    router = MetadataRouter(owner=type(model).__name__).add_self_request(model)
+    mapping = MethodMapping().add(caller="fit", callee="fit")
+    router.add(estimator=estimator, method_mapping=mapping)
+    if _has_splitter(model):
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=model.cv, method_mapping=mapping)
+    return router
+
+
+def route_parameters(model: Any, params: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """Return what goes to the estimator's `fit` beside X and y, and the splitter's groups.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier`.
+    params
+        What its `fit` got, by name; None counts as not given.
+    """
+    params = {name: value for name, value in params.items() if value is not None}
+    if _routing_enabled():
+        routed = process_routing(model, "fit", **params)
+        groups = routed.splitter.split.get("groups") if _has_splitter(model) else None
+        return dict(routed.estimator.fit), groups
+    groups = params.pop("groups", None)
+    if groups is not None and not _has_splitter(model):
+        raise InputError(
+            f"`groups` are for a splitter, got cv={model.cv!r}. Pass e.g. cv=GroupKFold(5)."
+        )
+    return params, groups
+
+
+def _has_splitter(model: Any) -> bool:
+    return hasattr(model.cv, "split")
+
+
+def make_policy(model: Any) -> AcceptPolicy | None:
+    """Return a policy that is not fitted yet, with parameters that are checked; None without one.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier`.
+    """
+    if model.target is None and model.coverage is None:
+        return None
+    outcome = get_metric(model.metric).outcome
+    policy = AcceptPolicy(model.target, model.level, outcome, coverage=model.coverage)
+    policy.check_parameters()
+    return policy
+
+
+def fit_policy(model: Any, table: ScoreTable) -> AcceptPolicy | None:
+    """Return the policy, fitted to predictions whose truth is known; None without one.
+
+    Parameters
+    ----------
+    model
+        An `AccuracyAwareClassifier` whose estimator of accuracy is fitted.
+    table
+        Predictions that this estimator was not fitted to, where that is to be guaranteed.
+    """
+    policy = make_policy(model)
+    if policy is None:
+        return None
+    accuracies = table.accuracy(model.metric, model.empty)
+    return policy.fit(model.accuracy_estimator_.predict(table), accuracies)
+
+
+def require_policy(model: Any) -> AcceptPolicy:
+    """Return the policy of a fitted `AccuracyAwareClassifier`, or say that it has none."""
+    check_is_fitted(model, "accuracy_estimator_")
+    if model.policy_ is None:
+        raise InputError(
+            "`accept` needs a target or a coverage, got neither when fitting. Fit with e.g. "
+            "target=0.9."
+        )
+    policy: AcceptPolicy = model.policy_
+    return policy
+
+
+def make_region(setting: Any) -> LabelsetRegion | None:
+    """Return a region that is not fitted yet, with parameters that are checked; None without one.
+
+    Parameters
+    ----------
+    setting
+        None, a coverage, or a `LabelsetRegion`.
+    """
+    if setting is None:
+        return None
+    if isinstance(setting, Real) and not isinstance(setting, bool):
+        setting = LabelsetRegion(coverage=float(setting))
+    if not isinstance(setting, LabelsetRegion):
+        raise InputError(
+            "`region` must be None, a coverage such as 0.9, or a `LabelsetRegion`, got "
+            f"{setting!r}."
+        )
+    region: LabelsetRegion = clone(setting)
+    region.check_parameters()
+    return region
+
+
+def check_region(setting: Any, estimator: Any, cv: Any) -> None:
+    """Refuse a region before anything is fitted: it needs instances that are kept for it.
+
+    Parameters
+    ----------
+    setting
+        As for `make_region`.
+    estimator
+        That the classifier wraps.
+    cv
+        A share to hold out, or what makes folds.
+    """
+    if make_region(setting) is None or isinstance(estimator, FrozenEstimator) or is_share(cv):
+        return
+    raise InputError(
+        f"`region` must be fitted to instances that are kept for it, got cv={cv!r}, by which all "
+        "are used for everything. Hold some out, e.g. by cv=0.4, or pass a model that is fitted "
+        "already in a `FrozenEstimator`."
+    )
+
+
+def fit_region(setting: Any, table: ScoreTable) -> LabelsetRegion | None:
+    """Return the region, fitted to predictions whose truth is known; None without one.
+
+    Parameters
+    ----------
+    setting
+        As for `make_region`.
+    table
+        Predictions for instances that nothing else was fitted to, a policy apart.
+    """
+    region = make_region(setting)
+    if region is None:
+        return None
+    ((dist, truth),) = table.compared
+    return region.fit(dist, truth)
+
+
+DECISIONS = ("mode", "best", "predict")
+
+
+def check_parameters(model: Any, estimator: Any) -> None:
+    """Raise an `InputError` if the parameters are none that can be fitted with.
+
+    Parameters
+    ----------
+    model
+        The `AccuracyAwareClassifier`.
+    estimator
+        What it is going to fit, or to ask.
+    """
+    get_metric(model.metric)
+    check_empty(model.empty)
+    check_level(model.level)
+    if model.decision not in DECISIONS:
+        raise unknown_name("decision", model.decision, DECISIONS)
+    make_policy(model)  # refuses targets and coverages
+    check_inner_model(estimator)
+    check_cv_setting(model.cv)
+    make_recalibration(model.recalibration)
+    check_region(model.region, estimator, model.cv)
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):

@@ -20,8 +20,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import get_metric
-from labelsure.model._calibration import Calibration
-from labelsure.model._training_data import innermost
+from labelsure.model._calibration import Calibration, innermost
 
 N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"

@@ -3,12 +3,6 @@
 May depend on `metrics` and what is below it.
 """
 
-from labelsure.saving._file_format import damaged
-from labelsure.saving._savable import Savable, load, read_description
+from labelsure.saving._savable import Savable, load
 
-__all__ = [
-    "Savable",
-    "damaged",
-    "load",
-    "read_description",
-]
+__all__ = ["Savable", "load"]

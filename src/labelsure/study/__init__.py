@@ -1,7 +1,16 @@
 """Studies: a plan becomes cells, cells become the score table, every analysis follows from it.
 
-May depend on `tables` and what is below it. Only `cli` depends on it.
+May depend on `tables` and what is below it. Only `cli` depends on it. Needs the extra `study`.
 """
+# ruff: noqa: E402 (a missing extra must be named before anything needs it)
+
+from importlib.util import find_spec
+
+from labelsure.errors import missing_extra
+
+for _name in ("iterstrat", "statsmodels", "tabulate", "tomli_w"):
+    if find_spec(_name) is None:
+        raise missing_extra("A study", "study")
 
 from labelsure.study._cells import Cell, plan_cells, score_cell
 from labelsure.study._plan import Plan, load_plan, shipped_plans

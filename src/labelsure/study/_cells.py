@@ -21,7 +21,7 @@ from labelsure.metrics.registry import METRICS
 from labelsure.study._code_digest import digest_code
 from labelsure.study._plan import Plan
 from labelsure.study._plan_parts import StudyData
-from labelsure.tables.datasets._dataset import Dataset, split_rows
+from labelsure.tables.dataset import Dataset, split_rows
 
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")

@@ -19,10 +19,8 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import show_names
 from labelsure.study._code_digest import PACKAGE
-from labelsure.tables.datasets._built_in import make_labelsets
-from labelsure.tables.datasets._catalogue import load_dataset
-from labelsure.tables.datasets._dataset import Dataset
-from labelsure.tables.datasets._reading import read_dataset
+from labelsure.tables.dataset import Dataset
+from labelsure.tables.datasets import load_dataset, make_labelsets, read_dataset
 
 CLASSIFIERS = {
     name: f"labelsure.classifiers.{name}"

@@ -1,5 +1,5 @@
 """Pages: what was found, as one HTML file that asks for nothing else."""
 
-from labelsure._runtime.pages._html_page import Page, encode_json
+from labelsure._runtime.pages._html_page import Page
 
-__all__ = ["Page", "encode_json"]
+__all__ = ["Page"]

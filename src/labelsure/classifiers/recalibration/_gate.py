@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import stdtrit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -237,9 +238,7 @@ def mean_interval(values: Floats, weights: Floats | None = None) -> tuple[float,
 
 def n_standard_errors(n_values: int) -> float:
     """Return how many standard errors the end of the interval is from the mean."""
-    from scipy.stats import t
-
-    return float(t.ppf((1 + LEVEL) / 2, n_values - 1))
+    return float(stdtrit(n_values - 1, (1 + LEVEL) / 2))
 
 
 def _weigh(parts: list[Part], sample_weights: Sequence[Any]) -> list[Part]:

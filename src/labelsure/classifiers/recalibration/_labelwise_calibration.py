@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.isotonic import IsotonicRegression
 
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.classifiers.recalibration._gate import (
@@ -184,6 +183,8 @@ def _read_sigmoid(curve: Floats, logits: Floats) -> Floats:
 
 
 def _learn_steps(logits: Floats, Y: Labelsets, weights: Floats | None) -> list[Floats]:
+    from sklearn.isotonic import IsotonicRegression  # slow to import
+
     least = 1 / (len(Y) + 2)
     curves = []
     for z, y in zip(logits.T, Y.T, strict=True):

@@ -21,7 +21,7 @@ from labelsure.study.analyses._linear_models import fit_statistics
 from labelsure.study.report._extension_tables import tables_beyond
 from labelsure.study.report._left_out import LeftOut
 from labelsure.study.report._printed_table import MISSING, PrintedTable, in_sections, print_number
-from labelsure.tables.datasets._catalogue import catalogue
+from labelsure.tables.datasets import catalogue
 
 __all__ = ["make_study_tables"]
 

@@ -1,0 +1,94 @@
+"""Charts of the evidence pages, drawn from the CSV files that the benchmarks wrote.
+
+    python -m benchmarks.charts
+
+One colour for each way in all charts; SVG with a transparent ground for light and dark pages.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+DOCS = Path(__file__).parents[1] / "docs"
+METRICS = {"exact": "exact match", "hamming": "Hamming", "jaccard": "Jaccard", "f1": "F1"}
+COLOURS = ("#4477AA", "#EE7733", "#228833", "#AA3377")
+INK = "#7a7f87"  # readable on white and on black
+STYLE = {
+    "svg.hashsalt": "labelsure",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+    ),
+}
+
+
+def read(name: str) -> pd.DataFrame:
+    return pd.read_csv(DOCS / "evidence" / f"{name}.csv")
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    folder = DOCS / "images" / "evidence"
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(
+        folder / f"{name}.svg", transparent=True, bbox_inches="tight", metadata={"Date": None}
+    )
+    plt.close(figure)
+
+
+def thresholds() -> None:
+    """Mean difference of `decide` and each rule, for each metric, on both groups of sets."""
+    rules = {
+        "half": "0.5",
+        "one": "one",
+        "each": "each",
+        "mean_size": "mean size",
+        "top_k": "top k",
+    }
+    groups = {"the_six_sets": "six sets", "further_sets": "further sets"}
+    figure, axes = plt.subplots(2, 4, figsize=(9, 4), sharex=True, sharey=True)
+    for row, (file, group) in zip(axes, groups.items(), strict=True):
+        found = read(f"thresholds_on_the_whole_{file}").set_index(["metric", "way", "against"])
+        for ax, (metric, title) in zip(row, METRICS.items(), strict=True):
+            ax.axvline(0, color=INK, linewidth=0.8)
+            for colour, way in zip(COLOURS, ("decide", "decide, none empty"), strict=False):
+                values = [found.loc[(metric, way, rule), "mean difference"] for rule in rules]
+                ax.plot(values, range(len(rules)), "o", color=colour, label=way)
+            ax.set_yticks(range(len(rules)), list(rules.values()))
+            ax.set_title(f"{title}, {group}", fontsize=9)
+    axes[0, 0].invert_yaxis()
+    figure.supxlabel("mean accuracy of decide minus that of the threshold rule", fontsize=9)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="upper center", ncols=2, frameon=False
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.94))
+    save(figure, "thresholds")
+
+
+def calibration() -> None:
+    """Error beyond chance against squared error of each model and feature set."""
+    found = read("calibration_on_the_whole_error_beyond_chance")
+    found = found.dropna().sort_values("all", ascending=False)
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
+    places = np.arange(len(found))
+    for ax, column, title in (
+        (axes[0], "all", "calibration error beyond chance"),
+        (axes[1], "squared", "mean squared error"),
+    ):
+        ax.barh(places, found[column], color=COLOURS[0], height=0.6)
+        ax.set_title(title, fontsize=9)
+    axes[0].set_yticks(places, found["model"] + ", " + found["features"])
+    figure.tight_layout()
+    save(figure, "calibration")
+
+
+if __name__ == "__main__":
+    with mpl.rc_context(STYLE):
+        thresholds()
+        calibration()

@@ -1,0 +1,951 @@
+"""Data sets: files of all formats, the paper's by name, and some that need no download."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from http.client import HTTPException
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from scipy import sparse
+from scipy.special import expit
+
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import check_size
+from labelsure._runtime.storage import (
+    COMPRESSIONS,
+    checksum_bytes,
+    decode,
+    decompress,
+    expand_path,
+    first_line,
+    read_bytes,
+    stem_of,
+    suffix_of,
+)
+from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions._trellis import TrellisDistribution
+from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
+from labelsure.tables.column_choice import (
+    AssignedColumns,
+    ColumnChoice,
+    LabelChoice,
+    check_column_count,
+    check_dense,
+    check_nominal,
+    choose_features,
+    encode_frame,
+    read_index,
+    read_label_columns,
+    read_labels,
+    read_xml_labels,
+)
+from labelsure.tables.dataset import Dataset, checksum_values
+
+MAX_HEADER_BYTES = 100
+"""Three numbers take less."""
+
+
+def read_sparse_text(content: bytes, where: str) -> Dataset:
+    """Return the data set in the decompressed text, with sparse features and labelsets.
+
+    `where` is the name of the file, for the messages.
+    """
+    from sklearn.datasets import load_svmlight_file  # slow to import
+
+    lines = io.BytesIO(content.removeprefix(b"\xef\xbb\xbf"))
+    n_rows, n_features, n_labels = _read_header(lines.readline(), where)
+    try:
+        X, listed = load_svmlight_file(
+            lines, n_features=n_features, multilabel=True, zero_based=True
+        )
+    except (ValueError, OverflowError) as error:
+        raise DataError(
+            f"{where} must have rows such as `4,7 0:1.5 2:1`, with features in ascending order: "
+            f"{first_line(error)}. Fix or drop that row."
+        ) from error
+    if X.shape[0] != n_rows:
+        raise DataError(
+            f"{where} must have {n_rows} rows, as its first line says, got {X.shape[0]}; blank "
+            "rows do not count. Drop blank rows and correct the first line, or fetch a file that "
+            "was cut off again."
+        )
+    labels = np.array([label for row in listed for label in row], dtype=np.float64)
+    is_known = (labels >= 0) & (labels < n_labels) & (labels == np.floor(labels))
+    if not is_known.all():
+        raise DataError(
+            f"{where} must list labels from 0 to {n_labels - 1}, as its first line says, got "
+            f"{labels[~is_known][0]:g}. Correct the first line, or fix or drop that row."
+        )
+    ends = np.cumsum([0, *map(len, listed)])
+    Y = sparse.csr_array(
+        (np.ones(len(labels), dtype=np.int8), labels.astype(np.int64), ends),
+        shape=(n_rows, n_labels),
+    )
+    if not Y.has_canonical_format:
+        raise DataError(f"{where} must list each label of a row once. Drop repeated labels.")
+    return Dataset(X, Y)
+
+
+def _read_header(line: bytes, where: str) -> list[int]:
+    words = line[:MAX_HEADER_BYTES].split()
+    if len(words) != 3 or not all(word.isdigit() and int(word) for word in words):
+        raise DataError(
+            f"The first line of {where} must say how many instances, features and labels there "
+            "are, three whole numbers from 1 on such as `1000 500 90`, got "
+            f"{line[:40].decode(errors='replace').strip()!r}."
+        )
+    sizes = [int(word) for word in words]
+    if max(sizes[1:]) > _limits.MAX_LISTED_COLUMNS:
+        raise TooLargeError(
+            f"The first line of {where} must say at most {_limits.MAX_LISTED_COLUMNS} features or "
+            f"labels, got {max(sizes[1:])}. Leave out those that are not needed."
+        )
+    return sizes
+
+
+def read_label_file(path: AnyPath) -> list[str]:
+    r"""Return the names of labels in a text file, one in each line, in its order.
+
+    Parameters
+    ----------
+    path
+        As it is or as .gz or .bz2. Blank lines at the end are left out.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "names.txt"
+    ...     _ = path.write_text("red shoes\nblue shoes\n")
+    ...     names = read_label_file(path)
+    >>> names
+    ['red shoes', 'blue shoes']
+    """
+    place = expand_path(path)
+    text = decode(decompress(read_bytes(place), place)).replace("\r\n", "\n")
+    names = [line.strip() for line in text.rstrip().split("\n")] if text.strip() else []
+    line_of: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(
+                f"Line {number} of {place.name!r} must name a label, it is blank. Drop that line, "
+                "or name the label."
+            )
+        if line_of.setdefault(name, number) != number:
+            raise DataError(
+                f"Each line of {place.name!r} must name a label of its own, {name!r} is in lines "
+                f"{line_of[name]} and {number}. Rename one of them."
+            )
+    if not names:
+        raise DataError(f"The file {place.name!r} must name at least one label, it is empty.")
+    return names
+
+
+MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+"""How a CSV file spells a missing value. In quotes they are text."""
+
+TEXT = ".txt"
+_PART = re.compile(r"(?<=.)[-_](train|test)$", re.IGNORECASE)
+
+
+def read_dataset(
+    path: AnyPath,
+    labels: LabelChoice | Path | None = None,
+    *,
+    index: str | None = None,
+    drop: str | Iterable[str] = (),
+    sep: str | None = None,
+    nominal: str = "onehot",
+) -> Dataset:
+    r"""Read a data set from an ARFF, CSV, Parquet or sparse text file, as it is or as .gz or .bz2.
+
+    Parameters
+    ----------
+    path
+        The suffix says the format: .arff, .csv, .tsv, .parquet, or .txt for a data file of the
+        extreme-classification repository, before .gz or .bz2.
+    labels
+        Which columns are the labels: names or patterns such as ``"tag_*"`` (a list, or one string
+        with commas), or a number, negative for the last columns. Or one column that holds the
+        names of labels: as text with `sep`, or as lists (Parquet). For ARFF also the path of an
+        xml that names them; None takes the .xml of the same name beside the file, or ``name.xml``
+        beside ``name-train.arff`` (Mulan), or else the ``-C`` in the name of the relation (MEKA).
+    index
+        The column whose values name the rows. They become the index of `Dataset.X` and come along
+        into distributions and tables: whole numbers as such, anything else as text.
+    drop
+        Columns that are left out: names or patterns (a list, or one string with commas). Numbers
+        and patterns in `labels` do not count them, nor the column of `index`.
+    sep
+        What stands between the names in a column of label names, e.g. ``";"``.
+    nominal
+        How nominal features of ARFF become numbers: ``"onehot"`` or ``"ordinal"``. Features of
+        two values become one column either way.
+
+    Returns
+    -------
+    Dataset
+        Missing features are NaN and left to your pipeline; missing labels are refused.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "weather.csv"
+    ...     _ = path.write_text("degrees,sunny,warm\n12.5,1,0\n25,1,1\n")
+    ...     data = read_dataset(path, labels="sunny,warm")
+    >>> data
+    Dataset('weather', n_samples=2, n_labels=2, n_features=1)
+
+    The same from a column of label names, with names for the rows:
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "weather.csv"
+    ...     _ = path.write_text("day,degrees,tags\nMo,12.5,sunny\nTu,25,sunny;warm\n")
+    ...     data = read_dataset(path, labels="tags", sep=";", index="day")
+    >>> data.label_names, list(data.X.index)
+    (('sunny', 'warm'), ['Mo', 'Tu'])
+    """
+    path, nominal = expand_path(path), check_nominal(nominal)
+    choice = ColumnChoice.read(labels, index, drop, sep)
+    suffix = suffix_of(path)
+    if suffix == TEXT:
+        _refuse_columns(choice, path.name)
+    elif suffix not in (".arff", *TABULAR):
+        raise unknown_name("format of file", path.name, [".arff", *TABULAR, TEXT])
+    content = read_bytes(path)
+    origin: dict[str, Any] = {
+        "name": stem_of(path),
+        "source": path.name,
+        "checksum": checksum_bytes(content),
+    }
+    if suffix == TEXT:
+        data = read_sparse_text(decompress(content, path), path.name)
+    elif suffix in TABULAR:
+        data = TABULAR[suffix](decompress(content, path), choice, path.name)
+    else:
+        try:
+            from labelsure.tables.arff import read_arff
+        except ImportError as error:
+            raise missing_extra("An ARFF file", "study") from error
+        choice = choice.with_labels(_resolve_labels(path, choice.labels))
+        data = read_arff(decompress(content, path), choice, nominal, path.name)
+    return replace(data, **origin)
+
+
+def _refuse_columns(choice: ColumnChoice, where: str) -> None:
+    if choice != ColumnChoice():
+        raise InputError(
+            f"`labels`, `index`, `drop` and `sep` are about tables, {where} lists labels and "
+            "features by number. Leave them out; `Dataset.select_labels` takes some labels."
+        )
+
+
+def _resolve_labels(path: Path, labels: Any) -> Any:
+    """Return the names in the xml at `labels` or beside the file, otherwise `labels` itself."""
+    if labels is None:
+        # Mulan has one xml for both parts of a data set.
+        stems = dict.fromkeys([stem_of(path), _PART.sub("", stem_of(path))])
+        for xml in (path.with_name(stem + ".xml") for stem in stems):
+            if xml.exists():
+                return frozenset(read_xml_labels(read_bytes(xml), xml.name))
+    if isinstance(labels, Path) or (isinstance(labels, str) and labels.lower().endswith(".xml")):
+        xml = expand_path(labels)
+        return frozenset(read_xml_labels(read_bytes(xml), xml.name))
+    return labels
+
+
+def read_csv(content: bytes, choice: ColumnChoice, where: str, delimiter: str = ",") -> Dataset:
+    """Return the data set in a CSV file with a header line.
+
+    Parameters
+    ----------
+    content
+        The file, decompressed.
+    choice
+        Which columns are what.
+    where
+        The name of the file, for the messages.
+    delimiter
+        What stands between values.
+    """
+    text = decode(content).encode()
+    check_column_count(text.partition(b"\n")[0].count(delimiter.encode()) + 1, where)
+    table = _parse_csv(text, delimiter, where)
+    columns = choice.assign(_check_columns(table, choice, where))
+    # Names are text, also where they look like numbers: 007 is not 7.
+    names = list(columns.labels) if choice.sep else []
+    names += [] if columns.index is None else [columns.index]
+    if names:
+        texts = _parse_csv(text, delimiter, where, names)
+        for name in names:
+            j = table.column_names.index(name)
+            table = table.set_column(j, name, texts.column(name))
+    return _make_dataset(table, choice, where)
+
+
+def _parse_csv(
+    text: bytes, delimiter: str, where: str, names: Sequence[str] | None = None
+) -> pa.Table:
+    """Return the columns of a CSV file; some of them as text if `names` says which.
+
+    In a column of names an empty value is a name or a list without content, and is not missing.
+    """
+    from pyarrow import csv
+
+    bad_rows: list[csv.InvalidRow] = []
+
+    def stop_at(row: csv.InvalidRow) -> str:
+        bad_rows.append(row)
+        return "error"
+
+    try:
+        return csv.read_csv(
+            pa.BufferReader(text),
+            # One block, so that the type of a column is inferred from all of it.
+            read_options=csv.ReadOptions(
+                use_threads=False, block_size=min(len(text) + 1, 2**31 - 1)
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=stop_at
+            ),
+            convert_options=csv.ConvertOptions(
+                include_columns=names,
+                column_types=dict.fromkeys(names or (), pa.string()),
+                null_values=[value for value in MISSING if value or names is None],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if bad_rows:
+            raise _make_length_error(bad_rows[0], text, where) from error
+        raise DataError(f"{where} cannot be read as CSV: {first_line(error)}.") from error
+
+
+def _make_length_error(row: Any, text: bytes, where: str) -> DataError:
+    # Arrow counts rows with the header and without blank lines.
+    filled = [number for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    number = filled[row.number - 1] if row.number and row.number <= len(filled) else row.number
+    return DataError(
+        f"Line {number} of {where} must have {row.expected_columns} values like the header, it "
+        f"has {row.actual_columns}. Mend or drop that line."
+    )
+
+
+def read_parquet(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
+    """Return the data set in a Parquet file; arguments as in `read_csv`."""
+    from pyarrow import parquet
+
+    try:
+        metadata = parquet.read_metadata(pa.BufferReader(content))
+        n_rows, n_columns = metadata.num_rows, metadata.num_columns
+        check_column_count(n_columns, where)
+        # A few bytes can stand for any number of equal values.
+        check_size(8 * n_rows * n_columns, f"The values in {where}", "Split the file.")
+        table = parquet.read_table(pa.BufferReader(content))
+    except TooLargeError:
+        raise
+    except UnicodeDecodeError as error:
+        raise DataError(f"The names of the columns of {where} must be UTF-8 text.") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataError(
+            f"{where} cannot be read as Parquet: {first_line(error)}. Fetch it again."
+        ) from error
+    return _make_dataset(table, choice, where)
+
+
+def _check_columns(table: pa.Table, choice: ColumnChoice, where: str) -> list[str]:
+    names = [str(name) for name in table.column_names]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"The columns of {where} must have different names, {twice!r} is twice.")
+    if table.num_rows == 0:
+        raise DataError(f"{where} must have at least one row, it has none.")
+    if choice.labels is None:
+        raise InputError(
+            f"`labels` must say which columns of {where} are labels: names such as 'a,b,c', a "
+            "pattern such as 'tag_*', a number (negative: the last columns), or one column of "
+            "label names."
+        )
+    return names
+
+
+def _make_dataset(table: pa.Table, choice: ColumnChoice, where: str) -> Dataset:
+    names = _check_columns(table, choice, where)
+    kept = {*choice.assign_features(names).features, choice.index}
+    table = table.select([name for name in names if name in kept])
+    frame = _make_frame(table, choice.index, where)
+    columns = replace(choice, drop=()).assign([str(name) for name in frame.columns])
+    _check_single_values(table, columns, where)
+    Y, label_names = read_labels(frame[columns.labels], choice.sep, where)
+    X = frame[columns.features]
+    if columns.index is not None:
+        X = X.set_axis(read_index(frame[columns.index], where), axis=0)
+    return Dataset(X, Y, label_names)
+
+
+def _check_single_values(table: pa.Table, columns: AssignedColumns, where: str) -> None:
+    single = {*columns.features, columns.index}
+    for column in table.schema:
+        if pa.types.is_nested(column.type) and column.name in single:
+            raise DataError(
+                f"Column {column.name!r} of {where} must hold one value in each row, it holds "
+                f"{column.type}. Pass labels={column.name!r} if these are the names of labels, "
+                f"write each part as a column, or leave it out with drop=[{column.name!r}]."
+            )
+
+
+def _make_frame(table: pa.Table, index: str | None, where: str) -> pd.DataFrame:
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+        if (
+            index is not None and index in frame.index.names
+        ):  # pandas keeps the index of a DataFrame apart
+            frame = frame.reset_index(level=index)
+        frame = frame.reset_index(drop=True)
+    except Exception as error:  # pandas relies on its metadata in the file, which may be wrong
+        raise _make_column_error(table, error, where) from error
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _make_column_error(table: pa.Table, error: Exception, where: str) -> DataError:
+    for name in table.column_names:
+        try:
+            table.column(name).to_pandas()
+        except Exception as cause:
+            return DataError(
+                f"Column {name!r} of {where} cannot be read ({first_line(cause)}). Write it as "
+                f"numbers or text, or leave it out with drop=[{name!r}]."
+            )
+    return DataError(
+        f"The columns of {where} cannot become a DataFrame ({first_line(error)}). Write the "
+        "file again, without an index."
+    )
+
+
+TABULAR: dict[str, Callable[[bytes, ColumnChoice, str], Dataset]] = {
+    ".csv": read_csv,
+    ".tsv": partial(read_csv, delimiter="\t"),
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
+}
+"""Readers of tables whose columns `ColumnChoice` names."""
+
+
+DIGIT_TRAITS = {
+    "even": {0, 2, 4, 6, 8},
+    "prime": {2, 3, 5, 7},
+    "at_least_five": {5, 6, 7, 8, 9},
+    "has_loop": {0, 6, 8, 9},
+    "has_straight_stroke": {1, 2, 4, 5, 7},
+}
+"""The digits that have each trait, as they are written in scikit-learn's images.
+
+Four is written with an open top as often as with a closed one, and counts as having no loop. Two
+has a straight base and five a straight top; the stem of nine is a curve.
+"""
+
+MAX_DEPENDENCE = 100
+BYTES_OF_LABEL = 1024
+BYTES_OF_CONDITIONALS = 64
+"""Of the true distribution: what it notes of a label, and of a label of an instance."""
+
+SIGNAL = 3.0
+"""The standard deviation of what the features add to a logit when there is no noise."""
+
+
+def load_digits() -> Dataset:
+    """Return scikit-learn's 1797 handwritten digits, 8 x 8 pixels, with their traits as labels."""
+    from sklearn import datasets
+
+    bunch = datasets.load_digits()
+    columns = [np.isin(bunch.target, list(digits)) for digits in DIGIT_TRAITS.values()]
+    Y = np.stack(columns, axis=1).astype(np.int8)
+    return Dataset(
+        pd.DataFrame(bunch.data, columns=bunch.feature_names),
+        Y,
+        tuple(DIGIT_TRAITS),
+        name="digits",
+        source="scikit-learn",
+        checksum=checksum_values(bunch.data, Y),
+    )
+
+
+def load_yeast() -> Dataset:
+    """Return Yeast, 2417 genes with 14 functions, from the package river."""
+    try:
+        from river.datasets import Yeast
+    except ImportError as error:
+        raise DataError(
+            "`yeast` comes with the package river (0.26 or newer), which is not installed. Run "
+            '`pip install "labelsure[study]"`, name a folder that has yeast.arff with `data_dir`, '
+            'or pass source="openml".'
+        ) from error
+    path = Path(Yeast().path)  # type: ignore[no-untyped-call]
+    content = read_bytes(path)
+    data = read_csv(decompress(content, path), ColumnChoice("Class*"), path.name)
+    return Dataset(
+        data.X,
+        data.Y,
+        data.label_names,
+        name="yeast",
+        source=f"river {version('river')}",
+        checksum=checksum_values(data.X.to_numpy(), data.Y),
+    )
+
+
+def load_simulated() -> Dataset:
+    """Return what `make_labelsets(random_state=0)` makes, without its true distribution."""
+    return make_labelsets(random_state=0)[0]
+
+
+@dataclass(frozen=True)
+class Conditionals:
+    """P(y_j = 1 | x, y_{j-1}) for both values of the label before; the first has none."""
+
+    after_zero: Floats
+    after_one: Floats
+
+    @classmethod
+    def of(cls, logits: Floats, dependence: float) -> Conditionals:
+        """Return the conditionals of a chain from its (n, L) logits without predecessors."""
+        coupling = np.full(logits.shape[1], dependence)
+        coupling[0] = 0.0
+        return cls(expit(logits - coupling), expit(logits + coupling))
+
+    def marginals(self) -> Floats:
+        """Return P(y_j = 1 | x), (n, L)."""
+        marginals = np.empty_like(self.after_zero)
+        before = np.zeros(len(marginals))
+        for j in range(marginals.shape[1]):
+            before = (1 - before) * self.after_zero[:, j] + before * self.after_one[:, j]
+            marginals[:, j] = before
+        return marginals
+
+    def draw(self, generator: np.random.Generator) -> Labelsets:
+        """Return one labelset for each instance."""
+        n_samples, n_labels = self.after_zero.shape
+        uniforms = generator.random((n_samples, n_labels))
+        Y = np.zeros((n_samples, n_labels), dtype=np.int8)
+        before = np.zeros(n_samples, dtype=bool)
+        for j in range(n_labels):
+            chance = np.where(before, self.after_one[:, j], self.after_zero[:, j])
+            before = uniforms[:, j] < chance
+            Y[:, j] = before
+        return Y
+
+
+def make_labelsets(
+    n_samples: int = 1000,
+    n_labels: int = 6,
+    *,
+    n_features: int = 10,
+    dependence: float = 1.0,
+    cardinality: float | None = None,
+    noise: float = 0.5,
+    random_state: RandomState = None,
+) -> tuple[Dataset, LabelsetDistribution]:
+    """Simulate a data set, and return it with the true P(Y|x).
+
+    Features are standard normal. Each label depends on them and on the label before it, through
+    a logistic function.
+
+    Parameters
+    ----------
+    n_samples, n_labels, n_features
+        The size of the data set.
+    dependence
+        How much the logit of a label rises if the label before it is set, and falls if it is not.
+        0: labels are independent given the features. Negative: neighbours exclude each other.
+        From -100 to 100.
+    cardinality
+        The expected number of labels of an instance, over the features drawn; strictly between 0
+        and `n_labels`. None: a third of the labels.
+    noise
+        From 0 to 1: how much of what the features say is taken away. At 1 they say nothing, and
+        all instances have the same distribution.
+    random_state
+        Seed, generator or None.
+
+    Returns
+    -------
+    data : Dataset
+        Its `Y` is one draw from `truth` for each instance.
+    truth : TrellisDistribution
+        The distribution of each instance; exact for any number of labels.
+
+    Examples
+    --------
+    >>> data, truth = make_labelsets(200, 4, cardinality=1.5, random_state=0)
+    >>> data
+    Dataset('simulated', n_samples=200, n_labels=4, n_features=10)
+    >>> round(float(truth.marginals().sum(axis=1).mean()), 6)
+    1.5
+    """
+    _check_sizes(n_samples=n_samples, n_labels=n_labels, n_features=n_features)
+    cardinality = n_labels / 3 if cardinality is None else cardinality
+    _check_strengths(dependence, cardinality, noise, n_labels)
+    generator = make_generator(random_state)
+    X = generator.standard_normal((n_samples, n_features))
+    directions = generator.standard_normal((n_features, n_labels))
+    directions /= np.linalg.norm(directions, axis=0)
+    offsets = generator.standard_normal(n_labels)
+    logits = (1 - noise) * SIGNAL * (X @ directions) + offsets
+    logits += _find_shift(logits, dependence, cardinality)
+    conditionals = Conditionals.of(logits, dependence)
+    Y = conditionals.draw(generator)
+    data = Dataset(X, Y, name="simulated", source="make_labelsets", checksum=checksum_values(X, Y))
+    return data, _make_distribution(conditionals, data.label_names)
+
+
+def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
+    """Return what must be added to all logits so that the labels have the cardinality."""
+    from scipy.optimize import brentq  # slow to import, and only needed here
+
+    def excess(shift: float) -> float:
+        marginals = Conditionals.of(logits + shift, dependence).marginals()
+        return float(marginals.sum(axis=1).mean() - cardinality)
+
+    reach = float(np.abs(logits).max()) + abs(dependence) + 40.0  # expit(-40) is 4e-18
+    if excess(-reach) >= 0 or excess(reach) <= 0:
+        raise InputError(
+            f"`cardinality` must not be as close to 0 or to the number of labels as {cardinality}. "
+            "Choose one that leaves some instances with, and some without a label."
+        )
+    return float(brentq(excess, -reach, reach, xtol=1e-12, rtol=1e-14))
+
+
+def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> LabelsetDistribution:
+    """Return the chain as a trellis of width one: exact for any number of labels."""
+    pairs = np.stack([conditionals.after_zero, conditionals.after_one], axis=2)
+    n_labels = pairs.shape[1]
+    return TrellisDistribution(
+        [pairs[:, 0, :1], *(pairs[:, j] for j in range(1, n_labels))],
+        parents=[(), *((j - 1,) for j in range(1, n_labels))],
+        order=range(n_labels),
+        label_names=label_names,
+    )
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise InputError(f"`{name}` must be a whole number >= 1, got {size!r}.")
+    n_samples, n_labels, n_features = (int(size) for size in sizes.values())
+    for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
+    check_size(
+        8 * n_features * (n_samples + n_labels) + for_labels,
+        f"{n_samples} simulated instances with {n_features} features and {n_labels} labels",
+        "Ask for fewer.",
+    )
+
+
+def _check_strengths(dependence: float, cardinality: float, noise: float, n_labels: int) -> None:
+    if not _is_number(dependence) or abs(dependence) > MAX_DEPENDENCE:
+        raise InputError(
+            f"`dependence` must be a number from -{MAX_DEPENDENCE} to {MAX_DEPENDENCE}, got "
+            f"{dependence!r}. Beyond 40, a label already follows the one before it with certainty."
+        )
+    if not _is_number(cardinality) or not 0 < cardinality < n_labels:
+        raise InputError(
+            f"`cardinality` must lie between 0 and the number of labels, {n_labels}, "
+            f"got {cardinality!r}."
+        )
+    if not _is_number(noise) or not 0 <= noise <= 1:
+        raise InputError(f"`noise` must lie in [0, 1], got {noise!r}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and bool(np.isfinite(value))
+
+
+DATA_VARIABLE = "LABELSURE_DATA"
+SOURCES = ("file", "embedded", "openml")
+
+
+@dataclass(frozen=True)
+class NamedDataset:
+    """One data set of the catalogue.
+
+    Parameters
+    ----------
+    name
+        What `load_dataset` calls it.
+    domain
+        What the instances are.
+    n_samples, n_labels, n_features
+        Its size, None where nobody has counted.
+    openml_id
+        Its number on OpenML, None where it is not there.
+    embedded
+        What makes it from installed packages, None where it must come from elsewhere.
+    """
+
+    name: str
+    domain: str
+    n_samples: int | None = None
+    n_labels: int | None = None
+    n_features: int | None = None
+    openml_id: int | None = None
+    embedded: Callable[[], Dataset] | None = None
+
+
+ENTRIES = {
+    entry.name: entry
+    for entry in (
+        NamedDataset("digits", "image", 1797, 5, 64, embedded=load_digits),
+        NamedDataset("simulated", "simulation", 1000, 6, 10, embedded=load_simulated),
+        NamedDataset("emotions", "audio", 593, 6, 72, openml_id=40589),
+        NamedDataset("scene", "image", 2407, 6, 294, openml_id=40595),
+        NamedDataset("yeast", "biology", 2417, 14, 103, openml_id=40597, embedded=load_yeast),
+        NamedDataset("stare", "medical", 373, 15, 44),
+        NamedDataset("enron", "text", 1702, 53, 1001, openml_id=41466),
+        NamedDataset("slashdot", "text", 3782, 22, 1079, openml_id=41472),
+        NamedDataset("birds", "audio", openml_id=41464),
+        NamedDataset("genbase", "biology", openml_id=41467),
+        NamedDataset("image", "image", openml_id=41468),
+        NamedDataset("langlog", "text", openml_id=41469),
+    )
+}
+
+
+def list_datasets(data_dir: AnyPath | None = None) -> list[str]:
+    """Return the names that `load_dataset` knows.
+
+    Parameters
+    ----------
+    data_dir
+        A folder whose ARFF files are listed too; by default the one in LABELSURE_DATA, if any.
+
+    Examples
+    --------
+    >>> [name for name in list_datasets() if name.startswith("s")]
+    ['simulated', 'scene', 'stare', 'slashdot']
+    """
+    folder = _find_data_folder(data_dir)
+    return list(dict.fromkeys([*ENTRIES, *(_find_arff_files(folder) if folder else {})]))
+
+
+def catalogue() -> pd.DataFrame:
+    """Return the named data sets as a table: domain, size, number on OpenML, whether embedded.
+
+    Examples
+    --------
+    >>> int(catalogue().loc["enron", "n_labels"])
+    53
+    """
+    table = pd.DataFrame([asdict(entry) for entry in ENTRIES.values()]).set_index("name")
+    counts = ["n_samples", "n_labels", "n_features", "openml_id"]
+    table[counts] = table[counts].astype("Int64")  # whole numbers with gaps
+    table["is_embedded"] = [entry.embedded is not None for entry in ENTRIES.values()]
+    return table.drop(columns="embedded")
+
+
+def load_dataset(
+    name: str,
+    data_dir: AnyPath | None = None,
+    *,
+    labels: LabelChoice | None = None,
+    index: str | None = None,
+    drop: str | Iterable[str] = (),
+    source: str | None = None,
+    nominal: str = "onehot",
+) -> Dataset:
+    """Load a data set by its name.
+
+    It is taken from the first of these that has it: `data_dir`; the folder in the environment
+    variable LABELSURE_DATA; installed packages; OpenML. What OpenML answers is kept in
+    scikit-learn's data home (`sklearn.datasets.get_data_home`) and fetched once.
+
+    Parameters
+    ----------
+    name
+        One of `list_datasets()`.
+    data_dir
+        A folder with ``name.arff``, also as .gz or .bz2, and the .xml of the same name where the
+        labels are named in one (``name.xml`` also for ``name-train`` and ``name-test``). If it is
+        given, the data set must be there.
+    labels
+        Some of the labels: names or patterns, or ``"first20"``, ``"last20"`` (which are
+        probably the labels of Enron in the paper) or ``"top20"``, the most frequent ones.
+    index, drop
+        The column whose values name the rows, and columns that are left out, as in
+        `read_dataset`.
+    source
+        ``"file"``, ``"embedded"`` or ``"openml"`` to allow only that one.
+    nominal
+        How nominal features become numbers: ``"onehot"`` or ``"ordinal"``.
+
+    Examples
+    --------
+    >>> load_dataset("digits")
+    Dataset('digits', n_samples=1797, n_labels=5, n_features=64)
+    """
+    check_nominal(nominal)
+    if source is not None and source not in SOURCES:
+        raise unknown_name("source", source, SOURCES)
+    folder = _find_data_folder(data_dir)
+    files = (
+        {stem.lower(): path for stem, path in _find_arff_files(folder).items()} if folder else {}
+    )
+    key = str(name).lower()
+    if key not in files and key not in ENTRIES:
+        raise unknown_name("data set", name, list_datasets(data_dir))
+    if key in files and source in (None, "file"):
+        data = read_dataset(files[key], index=index, drop=drop, nominal=nominal)
+    elif source == "file" or (source is None and data_dir is not None):
+        raise _make_absence_error(key, folder, files)
+    else:
+        choice = ColumnChoice.read(None, index, drop, None)
+        entry = ENTRIES.get(key, NamedDataset(key, ""))
+        data = _load_elsewhere(entry, choice, source, nominal)
+    return data if labels is None else data.select_labels(labels)
+
+
+def _load_elsewhere(
+    entry: NamedDataset, choice: ColumnChoice, source: str | None, nominal: str
+) -> Dataset:
+    if entry.embedded is not None and source in (None, "embedded"):
+        data = entry.embedded()
+        return replace(data, X=choose_features(data.X, choice, entry.name), feature_names=())
+    if entry.openml_id is not None and source in (None, "openml"):
+        bunch = _fetch(entry.name, entry.openml_id)
+        return _make_openml_dataset(bunch, entry.name, entry.openml_id, choice, nominal)
+    homes = {"embedded": entry.embedded, "openml": entry.openml_id}
+    elsewhere = [f'source="{home}"' for home, there in homes.items() if there is not None]
+    raise DataError(
+        f"{entry.name!r} must be read from a file{' or ' if elsewhere else ''}"
+        f"{' or '.join(elsewhere)}. Put {entry.name}.arff into a folder and name it with "
+        f"`data_dir` or the environment variable {DATA_VARIABLE}."
+    )
+
+
+def _find_data_folder(data_dir: AnyPath | None) -> Path | None:
+    if data_dir is not None:
+        return expand_path(data_dir)
+    return expand_path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None
+
+
+def _find_arff_files(folder: Path) -> dict[str, Path]:
+    """Return the ARFF files of a folder by their names; of several, one that is not compressed."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if suffix_of(path) == ".arff")
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(
+            f"The data folder {str(folder)!r} cannot be read ({reason}). Check "
+            f"`data_dir` or the environment variable {DATA_VARIABLE}."
+        ) from error
+    files: dict[str, Path] = {}
+    for path in paths:
+        files.setdefault(stem_of(path), path)
+    return files
+
+
+def _make_absence_error(name: str, folder: Path | None, files: Iterable[str]) -> DataError:
+    if folder is None:
+        return DataError(
+            f"{name!r} must be read from a folder, but none is named. Pass `data_dir`, or set the "
+            f"environment variable {DATA_VARIABLE}."
+        )
+    parts = [stem for stem in files if stem in (f"{name}-train", f"{name}-test")]
+    hint = f" There is {' and '.join(parts)}: load each by its name." if parts else ""
+    endings = ", ".join(["", *COMPRESSIONS]).replace(", ", f", {name}.arff")
+    return DataError(
+        f"{name!r} must be in the data folder {str(folder)!r}, but there is no {name}.arff"
+        f"{endings}.{hint} Leave `data_dir` out to take it from elsewhere."
+    )
+
+
+def _fetch(name: str, data_id: int) -> Any:
+    """Return what OpenML answers, or what scikit-learn has kept of it."""
+    from sklearn import datasets
+
+    try:
+        datasets.get_data_home()  # makes the folder
+    except OSError as error:
+        raise DataError(
+            f"scikit-learn must be able to keep {name!r} in its data home, which cannot be made "
+            f"({first_line(error)}). Set the environment variable SCIKIT_LEARN_DATA to another "
+            "folder."
+        ) from error
+    try:
+        with warnings.catch_warnings():
+            # scikit-learn warns at each retry; the error below says it once.
+            warnings.filterwarnings("ignore", message="A network error occurred")
+            return datasets.fetch_openml(
+                data_id=data_id,
+                as_frame="auto",
+                parser="liac-arff",  # the other one fails on TRUE and FALSE with pandas 3
+            )
+    except (OSError, HTTPException) as error:  # URLError, timeouts and lost connections among them
+        reason = first_line(getattr(error, "reason", None) or error)
+        raise DataError(
+            f"{name!r} must be fetched from OpenML (data set {data_id}), which cannot be reached "
+            f"({reason}). Connect to the internet, or name a folder that has {name}.arff with "
+            "`data_dir` or the environment variable LABELSURE_DATA."
+        ) from error
+    except Exception as error:  # scikit-learn parses the answer, and fails in many ways
+        raise DataError(
+            f"What OpenML answered for {name!r} (data set {data_id}) cannot be read: "
+            f"{first_line(error)}. Try again later, or read a file with `data_dir`."
+        ) from error
+
+
+def _make_openml_dataset(
+    bunch: Any, name: str, data_id: int, choice: ColumnChoice, nominal: str
+) -> Dataset:
+    where = f"OpenML data set {data_id}"
+    labels = _find_label_columns(bunch, where)
+    Y = read_label_columns(labels, where)
+    if sparse.issparse(bunch.data):
+        X, feature_names = _choose_sparse_features(bunch, choice, where)
+        values = X.data
+    else:
+        frame = choose_features(pd.DataFrame(bunch.data), choice, where)
+        X = encode_frame(frame, nominal, where)
+        feature_names = tuple(X.columns)
+        values = X.select_dtypes("number").to_numpy()
+    return Dataset(
+        X,
+        Y,
+        tuple(map(str, labels.columns)),
+        feature_names,
+        name=name,
+        source=where,
+        checksum=checksum_values(np.asarray(values, dtype=np.float64), Y),
+    )
+
+
+def _choose_sparse_features(
+    bunch: Any, choice: ColumnChoice, where: str
+) -> tuple[Any, tuple[str, ...]]:
+    names = [str(name) for name in bunch.feature_names]
+    columns = choice.assign_features(names)
+    check_dense(columns, where)
+    kept = [names.index(name) for name in columns.features]
+    return (bunch.data if len(kept) == len(names) else bunch.data[:, kept]), tuple(columns.features)
+
+
+def _find_label_columns(bunch: Any, where: str) -> pd.DataFrame:
+    target = bunch.target
+    if target is None or np.size(target) == 0:
+        raise DataError(f"{where} must say which columns are labels, it names none.")
+    if isinstance(target, pd.DataFrame):
+        return target
+    columns = np.asarray(target).reshape(len(target), -1)
+    return pd.DataFrame(columns, columns=list(bunch.target_names))

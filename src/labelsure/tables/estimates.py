@@ -1,0 +1,404 @@
+"""The mean accuracy of all rows of files, and a report page on them, a unit at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelsure._kernels.threads import n_threads, one_thread
+from labelsure._runtime.processes import TaskFailure, watched_workers
+from labelsure._runtime.storage import expand_path
+from labelsure._runtime.task_pools import check_jobs, run_tasks
+from labelsure._runtime.typing import AnyPath, Floats, Indices
+from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
+from labelsure.labelsets.rows import is_sparse
+from labelsure.tables.files import UNIT_ROWS, Unit, list_units, read_table, read_unit
+from labelsure.tables.scoring import ModelFile, Progress, UnitEvent, split_rows
+from labelsure.tables.truth import LabelledRows, find_labelled
+
+if TYPE_CHECKING:
+    from labelsure._runtime.pages import Page
+    from labelsure.estimation._batch_estimates import BatchSums, Estimate
+    from labelsure.estimation._shift_test import View
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+
+
+@dataclass(frozen=True)
+class FileSums:
+    """What estimates of the rows of files follow from.
+
+    Parameters
+    ----------
+    model
+        What predicts them.
+    sums
+        Of all rows.
+    view
+        What is compared with the labelled instances, of at most 2,000 rows that chance has chosen;
+        None where that is not wanted.
+    accuracy, estimated
+        (n,) of the rows whose truth is known.
+    """
+
+    model: AccuracyAwareClassifier
+    sums: BatchSums
+    view: View | None
+    accuracy: Floats
+    estimated: Floats
+
+    def estimate(
+        self,
+        *,
+        level: float | None = None,
+        shift: str = "test",
+        population: bool = False,
+    ) -> Estimate:
+        """Return the mean accuracy of all rows, by what is known of them.
+
+        Parameters
+        ----------
+        level, shift, population
+            As for `AccuracyEstimator.estimate`; with labels `shift` does not matter.
+        """
+        from labelsure.estimation._few_labels import few_labels_interval
+
+        chosen = self.model.level if level is None else level
+        estimator = self.model.accuracy_estimator_
+        if len(self.accuracy):
+            return few_labels_interval(
+                self.sums,
+                self.accuracy,
+                self.estimated,
+                None,
+                share=estimator.share_of_estimates,
+                population=population,
+                level=chosen,
+            )
+        return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
+
+
+def estimate_files(
+    model: AnyPath,
+    inputs: AnyPath | Iterable[AnyPath],
+    *,
+    metric: str | None = None,
+    level: float | None = None,
+    shift: str = "test",
+    truth: AnyPath | None = None,
+    population: bool = False,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    rows_per_unit: int = UNIT_ROWS,
+    n_jobs: int | None = None,
+    scheduler: str | None = None,
+    trust: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> Estimate:
+    """Return the mean accuracy of the predictions for all rows, with an interval.
+
+    The same numbers as `AccuracyAwareClassifier.estimate` of all rows at once, up to rounding.
+
+    Parameters
+    ----------
+    model
+        The file of an `AccuracyAwareClassifier`.
+    inputs
+        Files or folders, as for `labelsure.tables.files.list_units`.
+    metric
+        None or the metric that the model was fitted for; another one needs the whole batch at once.
+    level
+        How often such an interval covers; None for that of the model.
+    shift
+        As for `AccuracyEstimator.estimate`.
+    truth
+        A table with the labels of some rows, **which must have been drawn at random**, as `--audit`
+        of `labelsure score` does. It has the column of ids, or a column `row` with the position in
+        the file (and `file`, if there are several).
+    population
+        As for `AccuracyEstimator.estimate`.
+    id_column
+        The column of input and truth that names the rows; None for that of the model, if both have
+        it.
+    label_column, sep
+        The column of the truth that holds names of labels, and what separates them; None where each
+        label has a column of zeros and ones.
+    rows_per_unit, n_jobs, scheduler, trust, progress
+        As for `score_files`.
+    """
+    found = sum_files(
+        model,
+        inputs,
+        metric=metric,
+        shift=shift,
+        truth=truth,
+        id_column=id_column,
+        label_column=label_column,
+        sep=sep,
+        rows_per_unit=rows_per_unit,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        trust=trust,
+        progress=progress,
+    )
+    return found.estimate(level=level, shift=shift, population=population)
+
+
+def sum_files(
+    model: AnyPath,
+    inputs: AnyPath | Iterable[AnyPath],
+    *,
+    metric: str | None = None,
+    shift: str = "test",
+    truth: AnyPath | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    rows_per_unit: int = UNIT_ROWS,
+    n_jobs: int | None = None,
+    scheduler: str | None = None,
+    trust: Iterable[str] = (),
+    progress: Progress | None = None,
+) -> FileSums:
+    """Return what every estimate of the rows of files follows from.
+
+    Parameters
+    ----------
+    shift
+        What for, as for `estimate_files`: what is seen of the rows depends on it.
+    model, inputs, metric, truth, id_column, label_column, sep
+        As for `estimate_files`.
+    rows_per_unit, n_jobs, scheduler, trust, progress
+        As for `score_files`.
+    """
+    check_shift(shift)
+    n_jobs = check_jobs(n_jobs, n_threads())
+    file = ModelFile.find(expand_path(model), tuple(trust))
+    fitted = file.load()
+    _check_metric(metric, fitted.metric)
+    units = list_units(inputs, rows=rows_per_unit)
+    if not units:
+        raise DataError("The input must have at least one row to estimate from, it has none.")
+    known = None
+    if truth is not None:
+        known = LabelledRows.read(
+            truth, fitted, id_column=id_column, label_column=label_column, sep=sep
+        )
+        known.check_files([unit.path for unit in units])
+    n_total = sum(unit.n_rows for unit in units)
+    tasks = _make_tasks(units, file, known, shift if known is None else "ignore")
+    parts: dict[int, Any] = {}
+    n_finished = 0
+    with watched_workers():
+        for place, found in run_tasks(_sum_unit, tasks, n_jobs=n_jobs, scheduler=scheduler):
+            if isinstance(found, TaskFailure):
+                raise DataError(found.message)
+            if isinstance(found, LabelsureError):
+                raise found
+            parts[place] = found
+            if progress is not None:
+                n_finished += units[place].n_rows
+                progress(UnitEvent("done", units[place].n_rows, n_finished, n_total))
+    # In the order of the rows, whatever finished first.
+    return _join_parts(fitted, [parts[place] for place in range(len(units))], known)
+
+
+def _make_tasks(
+    units: list[Unit], file: ModelFile, known: LabelledRows | None, shift: str
+) -> list[tuple[Any, ...]]:
+    """Return what `_sum_unit` takes of each unit."""
+    none = np.empty(0, np.intp)
+    return [
+        (
+            replace(unit, path=str(Path(unit.path).absolute())),
+            file,
+            none if shift == "ignore" else chosen,
+            shift,
+            None if known is None else known.of_file(unit.path),
+        )
+        for unit, chosen in zip(units, split_rows(units), strict=True)
+    ]
+
+
+def check_shift(shift: str) -> None:
+    """Refuse a way to meet a shift that is not known.
+
+    Parameters
+    ----------
+    shift
+        As for `AccuracyEstimator.estimate`.
+    """
+    from labelsure.estimation._fitted_estimator import SHIFTS
+
+    if shift not in SHIFTS:
+        raise unknown_name("shift", shift, SHIFTS)
+
+
+def _check_metric(metric: str | None, fitted: Any) -> None:
+    """Refuse what does not follow from sums over units."""
+    if metric is not None and metric != fitted:
+        raise InputError(
+            f"`metric` must be the one that the model was fitted for, {fitted!r}, got {metric!r}: "
+            "another one does not follow from parts of the rows. Fit a model for it, or use "
+            "`AccuracyAwareClassifier.estimate` for averages over labels, such as micro-f1."
+        )
+
+
+def _join_parts(model: Any, parts: list[Any], known: LabelledRows | None) -> FileSums:
+    """Add up what was found of each unit."""
+    from labelsure.estimation._shift_test import View
+
+    total = parts[0][0]
+    for part in parts[1:]:
+        total = total + part[0]
+    views = [view for _, view, _ in parts if view is not None]
+    joined = None
+    if views:
+        joined = View(views[0].names, np.concatenate([view.values for view in views]))
+    labelled = [some for _, _, some in parts if some is not None]
+    if known is None:
+        return FileSums(model, total, joined, np.empty(0), np.empty(0))
+    entries, accuracy, estimated = (
+        np.concatenate(values) for values in zip(*labelled, strict=True)
+    )
+    known.check_found(entries)
+    return FileSums(model, total, joined, accuracy, estimated)
+
+
+def _sum_unit(
+    unit: Unit, file: ModelFile, chosen: Indices, shift: str, known: LabelledRows | None
+) -> Any:
+    """Return the sums of a unit, what is compared of it, and its labelled rows.
+
+    Or return what is wrong with it.
+    """
+    from labelsure.tables.inputs import InputTable
+
+    try:
+        model = file.load()
+        id_column = None if known is None else known.id_column
+        frame = read_unit(unit)
+        X, ids = InputTable(model, id_column).read(frame, repr(Path(unit.path).name))
+        with one_thread():
+            dist, decisions = model.predict_all(X)
+            estimator = model.accuracy_estimator_
+            sums = estimator.sum_up(dist, decisions)
+            view = None
+            if len(chosen):
+                some = None if decisions is None else decisions[chosen]
+                view = estimator.view(dist[chosen], some, shift=shift)
+            labelled = None
+            if known is not None:
+                labelled = find_labelled(model, dist, decisions, known, ids, frame.index)
+            return sums, view, labelled
+    except LabelsureError as error:
+        return error
+
+
+def report_files(
+    model: AnyPath,
+    inputs: AnyPath | Iterable[AnyPath] = (),
+    *,
+    truth: AnyPath | None = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    id_column: str | None = None,
+    title: str | None = None,
+    open_cost: float | None = None,
+    rows_per_unit: int = UNIT_ROWS,
+    trust: Iterable[str] = (),
+) -> Page:
+    """Return a page on a saved model, and on its predictions for the rows of files.
+
+    Parameters
+    ----------
+    model
+        The file of an `AccuracyAwareClassifier`.
+    inputs
+        Files or folders, as for `labelsure.tables.files.list_units`; none for the model
+        alone.
+    truth
+        A table of the rows' true labels, where it is known; then there must be one input, which is
+        read as a whole.
+    label_column, sep
+        Of the truth, as of `labelsure.tables.training.calibrate_model`.
+    id_column
+        The column that names the rows; None for that of the model, if it has one.
+    title
+        Of the page; None names the model and the input.
+    open_cost
+        As of `AccuracyAwareClassifier.report`.
+    rows_per_unit, trust
+        As for `score_files`.
+    """
+    from labelsure.model._model_report import make_model_report
+
+    fitted = ModelFile.find(expand_path(model), tuple(trust)).load()
+    paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    if title is None:
+        names = ", ".join(Path(path).name for path in paths)
+        title = f"{Path(model).stem}: {names}" if names else Path(model).stem
+    if truth is None:
+        batches = _predict_units(fitted, paths, id_column, rows_per_unit)
+        return make_model_report(fitted, batches, title, open_cost)
+    if len(paths) != 1:
+        raise InputError(
+            f"The truth belongs to one input, got {len(paths)}. Join the inputs, or make a page "
+            "for each."
+        )
+    names_of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
+    batches = _predict_with_truth(fitted, paths[0], truth, **names_of_truth)
+    return make_model_report(fitted, batches, title, open_cost)
+
+
+def _predict_units(
+    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None, rows: int
+) -> Iterator[Any]:
+    from labelsure.tables.inputs import InputTable
+
+    inputs = InputTable(model, id_column)
+    for unit in list_units(paths, rows=rows) if paths else []:
+        X, ids = inputs.read(read_unit(unit), repr(Path(unit.path).name))
+        dist, Y_pred = model.predict_all(X)
+        yield dist if ids is None else dist._with_index(ids), Y_pred, None
+
+
+def _predict_with_truth(
+    model: AccuracyAwareClassifier,
+    path: AnyPath,
+    truth: AnyPath,
+    *,
+    label_column: str | None,
+    sep: str | None,
+    id_column: str | None,
+) -> Iterator[Any]:
+    from labelsure.tables.inputs import InputTable
+    from labelsure.tables.truth import join_truth, read_truth
+
+    inputs = InputTable(model, id_column)
+    frame, known = read_table(path), read_table(truth)
+    has_id = inputs.id_column is not None and all(
+        inputs.id_column in table.columns for table in (frame, known)
+    )
+    by = inputs.id_column if has_id or id_column is not None else None
+    found = read_truth(
+        known,
+        repr(Path(truth).name),
+        labels=model.label_names_,
+        n_labels=model.n_labels_,
+        label_column=label_column,
+        sep=sep,
+        id_column=by,
+        sparse=inputs.is_sparse,
+    )
+    where = repr(Path(path).name)
+    frame, Y = join_truth(frame, found, by, where)
+    X, ids = inputs.read(frame, where)
+    dist, Y_pred = model.predict_all(X)
+    Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
+    yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true

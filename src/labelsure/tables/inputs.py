@@ -1,0 +1,198 @@
+"""`InputTable`: from rows of a file to what a model takes, and the names of the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.errors import InputError, RowsError
+from labelsure.tables.features import ColumnRole, TableColumns, refuse_missing_columns
+from labelsure.tables.predictions import OddAnswers, PredictionColumns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXT = "text"
+
+
+class InputTable:
+    """What a model needs of a table: which columns, and how rows become instances.
+
+    Parameters
+    ----------
+    model
+        A fitted `AccuracyAwareClassifier`. One of `train_model` or `calibrate_model` knows its
+        columns; another one that was fitted to a DataFrame of numbers knows their names; one whose
+        pipeline begins with a vectoriser takes the column "text", or the only one.
+    id_column
+        The column that names the rows; None for the one that the model was made with, if the table
+        has it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance, TableColumns
+    >>> from sklearn.pipeline import make_pipeline
+    >>> frame = pd.DataFrame({"id": range(20), "wind": range(20)}, dtype=str)
+    >>> Y = pd.DataFrame({"storm": [0] * 10 + [1] * 10, "calm": [1] * 8 + [0] * 12})
+    >>> roles = [ColumnRole.of("id", "id"), ColumnRole.of("wind", "number")]
+    >>> pipeline = make_pipeline(TableColumns(roles), BinaryRelevance())
+    >>> model = AccuracyAwareClassifier(pipeline, cv=2, random_state=0).fit(frame, Y)
+    >>> X, ids = InputTable(model).read(pd.DataFrame({"wind": ["3"], "id": ["a7"]}))
+    >>> model.predict(X), list(ids)
+    (array([[0, 1]]), ['a7'])
+    """
+
+    def __init__(self, model: Any, id_column: str | None = None) -> None:
+        self._reader = _find_reader(model, id_column)
+        self._id_is_wanted = id_column is not None
+        self.id_column = self._reader.id_column if id_column is None else id_column
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows list some of very many labels, so that labelsets are sparse."""
+        return bool(getattr(self._reader, "is_sparse", False))
+
+    def read(self, frame: pd.DataFrame, where: str = "the table") -> tuple[Any, pd.Index | None]:
+        """Return what the model takes for these rows, with their index, and their names.
+
+        Raises a `RowsError`, whose `reasons` are by row, where some rows cannot be used. The others
+        can be read without them: ``read(frame.drop(index=list(error.reasons)))``.
+
+        Parameters
+        ----------
+        frame
+            As `labelsure.tables.files.read_unit` returns it.
+        where
+            What it is, for messages: e.g. the name of the file in quotes.
+        """
+        import pandas as pd
+
+        if self._id_is_wanted:
+            refuse_missing_columns([str(self.id_column)], [str(c) for c in frame.columns], where)
+        X = self._reader.convert(frame, where)
+        has_id = self.id_column is not None and self.id_column in frame.columns
+        return X, pd.Index(frame[self.id_column]) if has_id else None
+
+    def find_unseen(self, X: Any) -> dict[str, str]:
+        """Return a sentence for each category most of whose values training did not have.
+
+        Parameters
+        ----------
+        X
+            What `read` returned.
+        """
+        return self._reader.find_unseen(X) if isinstance(self._reader, TableColumns) else {}
+
+    def count_odd_answers(self, frame: pd.DataFrame) -> OddAnswers:
+        """Return what is left out of answers that are votes.
+
+        Parameters
+        ----------
+        frame
+            As `read` gets it.
+        """
+        is_said = isinstance(self._reader, PredictionColumns)
+        return self._reader.count_odd_answers(frame) if is_said else OddAnswers()
+
+
+class _TextColumn:
+    """The texts of a model that begins with a vectoriser: the column "text", or the only one."""
+
+    id_column = None
+    columns_read = ()
+
+    def __init__(self, id_column: str | None) -> None:
+        self._id_column = id_column
+
+    def convert(self, frame: pd.DataFrame, where: str) -> Any:
+        """Return the texts, with the index of the rows."""
+        names = [name for name in frame.columns if name != self._id_column]
+        chosen = [name for name in names if name == TEXT] or names
+        if len(chosen) != 1:
+            raise InputError(
+                f"{where} must have one column of texts, or one called {TEXT!r}, for a model that "
+                f"was fitted to texts, got {', '.join(map(repr, names))}. Rename it, or say which "
+                "column names the rows."
+            )
+        texts = frame[chosen[0]]
+        if (is_bad := texts.isna()).any():
+            raise RowsError(dict.fromkeys(frame.index[is_bad], "the text is missing"), where)
+        return texts.astype(str)
+
+
+class _NumberColumns:
+    """The columns of a model that was fitted to numbers: by name, or an array by position."""
+
+    id_column = None
+
+    def __init__(self, model: Any) -> None:
+        names = getattr(model, "feature_names_in_", None)
+        self._names = [] if names is None else [str(name) for name in names]
+        self._n_features = getattr(model, "n_features_in_", None)
+        self._allows_missing = get_tags(model.estimator_).input_tags.allow_nan
+        roles = [ColumnRole.of(name, "number") for name in self._names]
+        self._columns = TableColumns(roles)
+        self._columns.roles_ = roles
+
+    def convert(self, frame: pd.DataFrame, where: str) -> Any:
+        """Return the numbers, a DataFrame if the model knows names."""
+        if not self._names:
+            return self._convert_array(frame, where)
+        numbers = self._columns.convert(frame, where)
+        self._refuse_missing(numbers, where)
+        return numbers
+
+    def _convert_array(self, frame: pd.DataFrame, where: str) -> Any:
+        if not all(isinstance(name, (int, np.integer)) for name in frame.columns):
+            raise InputError(
+                f"The columns of {where} cannot be compared with those of the model, which was "
+                "fitted to an array without names. Save the table as .npy, or fit the model to a "
+                "DataFrame."
+            )
+        if self._n_features is not None and frame.shape[1] != self._n_features:
+            raise InputError(
+                f"The array in {where} must have {self._n_features} columns as in training, got "
+                f"{frame.shape[1]}."
+            )
+        self._refuse_missing(frame, where)
+        return frame.to_numpy()
+
+    def _refuse_missing(self, numbers: pd.DataFrame, where: str) -> None:
+        is_bad = numbers.isna().any(axis=1)
+        if is_bad.any() and not self._allows_missing:
+            reason = "a number is missing, which the model does not allow"
+            raise RowsError(dict.fromkeys(numbers.index[is_bad], reason), where)
+
+
+def _find_reader(model: Any, id_column: str | None) -> Any:
+    """Return what knows the columns of a model: its first step, or what follows from its names."""
+    estimator = model.estimator_
+    if isinstance(estimator, FrozenEstimator):
+        estimator = estimator.estimator
+    first = estimator.steps[0][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(first, (TableColumns, PredictionColumns)):
+        return first
+    if isinstance(first, PrecomputedProbabilities):
+        return _read_precomputed(first)
+    tags = get_tags(first).input_tags if isinstance(first, BaseEstimator) else None
+    if tags is not None and tags.string and not tags.two_d_array:
+        return _TextColumn(id_column)
+    return _NumberColumns(model)
+
+
+def _read_precomputed(model: PrecomputedProbabilities) -> PredictionColumns:
+    if model.kind not in ("marginal", "logit"):
+        raise InputError(
+            f"A model of precomputed predictions of kind {model.kind!r} does not say how they "
+            "stand in a file. Make it by `labelsure calibrate`."
+        )
+    layout = "positions" if model.column_names_ is None else "columns"
+    names = model.label_names_ or model.n_labels_
+    return PredictionColumns(names, layout, logits=model.kind == "logit").fit(None)

@@ -1,0 +1,797 @@
+"""`PredictionColumns`: another system's predictions in a table, as an array of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from labelsure._runtime.notebook import count
+from labelsure._runtime.typing import Floats
+from labelsure._runtime.warnings import warn
+from labelsure.errors import InputError, UnseenValuesWarning, unknown_name
+from labelsure.labelsets.index import list_some
+from labelsure.labelsets.rows import check_label_names, show_names
+from labelsure.saving._savable import Savable
+from labelsure.tables.features import (
+    ID,
+    PROBABILITY,
+    ColumnRole,
+    check_frame,
+    raise_bad_rows,
+    read_numbers,
+    refuse_missing_columns,
+)
+from labelsure.tables.files import ListedCell, stack_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS, POSITIONS, CELLS, LISTS, ANSWERS = "columns", "positions", "cells", "lists", "answers"
+LISTED = "listed"
+LAYOUTS = {
+    COLUMNS: "a column of scores for each label",
+    POSITIONS: "an array with a column of scores for each label, in their order",
+    CELLS: "a cell with the scores of all labels",
+    LISTS: "a list of labels and a list of their scores",
+    ANSWERS: "a list of answers, each of which is a list of labels",
+    LISTED: "a row of a sparse matrix, which lists some labels by number, with their scores",
+}
+"""What stands in a row."""
+
+SPARSE_LAYOUTS = (CELLS, LISTS, LISTED)
+"""Those in which rows may list some labels only."""
+
+ANSWER_NAMES = ("answers", "votes", "samples")
+SCORE_NAMES = ("scores", "predictions", "probabilities", "logits", "value")
+"""Columns that hold all scores of a row are looked for under these names; the last is what
+`files` calls rows without columns."""
+
+LABEL, SCORE, LABELS, SCORES = "label", "score", "labels", "scores"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the predictions of a row are.
+
+    Parameters
+    ----------
+    name
+        One of `LAYOUTS`.
+    column
+        The column that holds them, where it is one.
+    label_names
+        The labels that the table names; None where it counts them.
+    n_labels
+        How many a sparse matrix has; None for others.
+    """
+
+    name: str
+    column: str | None = None
+    label_names: tuple[str, ...] | None = None
+    n_labels: int | None = None
+
+
+def find_layout(frame: pd.DataFrame, id_column: str | None = None) -> Layout:
+    """Return how predictions stand in a table, by the names of its columns and the first row.
+
+    Parameters
+    ----------
+    frame
+        Predictions of another system.
+    id_column
+        The column that names the rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> find_layout(pd.DataFrame({"id": [7], "cat": [0.9], "dog": [0.2]}), "id").label_names
+    ('cat', 'dog')
+    """
+    others = [name for name in frame.columns if str(name) != id_column]
+    if not others or not len(frame):
+        raise InputError(
+            "Predictions must have a row for each instance and a column beside the id, got "
+            f"{len(frame)} rows and {len(others)} such columns."
+        )
+    if all(isinstance(name, (int, np.integer)) for name in others):
+        return Layout(POSITIONS)
+    first = {str(name): parse_cell(frame[name].iloc[0]) for name in others}
+    for name, value in first.items():
+        if isinstance(value, ListedCell):
+            return Layout(LISTED, name, n_labels=value.n_columns)
+    if isinstance(first.get(LABELS), list) and isinstance(first.get(SCORES), list):
+        return Layout(LISTS, label_names=tuple(map(str, first[LABELS])))
+    named = [name for name in (*ANSWER_NAMES, *SCORE_NAMES) if name in first]
+    for name in named or (list(first) if len(first) == 1 else []):
+        value = first[name]
+        if _are_answers(value) or (name in ANSWER_NAMES and isinstance(value, list)):
+            return Layout(ANSWERS, name)
+        if isinstance(value, (list, dict)):
+            return Layout(CELLS, name, _names_in_cell(value))
+    return Layout(COLUMNS, label_names=tuple(first))
+
+
+def check_lists_labels(layout: str) -> None:
+    """Refuse a layout in which a row cannot list some labels only.
+
+    Parameters
+    ----------
+    layout
+        One of `LAYOUTS`.
+    """
+    if layout not in SPARSE_LAYOUTS:
+        raise InputError(
+            "Rows that list some labels must have pairs of label and score, or be those of a "
+            f"sparse matrix, got {LAYOUTS[layout]}. Leave out `sparse`, or write "
+            "labels with their scores."
+        )
+
+
+def parse_cell(value: Any) -> Any:
+    """Return a cell as lists and dictionaries, also where it is text that holds JSON."""
+    if isinstance(value, np.ndarray):
+        return [parse_cell(part) for part in value] if value.dtype == object else value.tolist()
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    if isinstance(value, (list, tuple)):
+        return [parse_cell(part) if isinstance(part, np.ndarray) else part for part in value]
+    return value
+
+
+def _are_answers(value: Any) -> bool:
+    """Whether a cell is a list of lists, of labels or of zeros and ones; some may be null."""
+    given = [answer for answer in value if answer is not None] if isinstance(value, list) else []
+    return (
+        all(isinstance(answer, list) for answer in given)
+        and not any(isinstance(label, dict) for answer in given for label in answer)
+        and bool(given)
+    )
+
+
+def _names_in_cell(value: Any) -> tuple[str, ...] | None:
+    try:
+        pairs = find_pairs(parse_cell(value))
+    except ValueError:
+        return None
+    return None if pairs is None else tuple(label for label, _ in pairs)
+
+
+def read_cell(value: Any, label_names: Sequence[str]) -> Floats:
+    """Return the scores in one cell, (L,).
+
+    Parameters
+    ----------
+    value
+        Numbers in the order of the labels; a score for each label by name; or pairs
+        ``{"label": ..., "score": ...}``, as pipelines of Hugging Face print them.
+    label_names
+        The labels.
+    """
+    parsed = parse_cell(value)
+    pairs = find_pairs(parsed)
+    if pairs is not None:
+        return _scores_by_name(pairs, label_names)
+    if not isinstance(parsed, list):
+        raise ValueError(f"its scores must be a list, got {show_value(value)}")
+    if len(parsed) != len(label_names):
+        raise ValueError(f"it must have {len(label_names)} scores, got {len(parsed)}")
+    return np.array(
+        [read_score(score, label) for score, label in zip(parsed, label_names, strict=True)]
+    )
+
+
+def find_pairs(value: Any) -> list[tuple[str, Any]] | None:
+    """Return labels with their scores, None where a cell is no such thing.
+
+    Parameters
+    ----------
+    value
+        As `parse_cell` returns it.
+    """
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]  # as for a batch of one text
+    if isinstance(value, dict):
+        if isinstance(value.get(LABELS), list) and isinstance(value.get(SCORES), list):
+            return pair_lists(value[LABELS], value[SCORES])
+        if set(value) != {LABEL, SCORE}:
+            return [(str(label), score) for label, score in value.items()]
+        value = [value]
+    if not isinstance(value, list) or not any(isinstance(pair, dict) for pair in value):
+        return None
+    for pair in value:
+        if not isinstance(pair, dict) or not {LABEL, SCORE} <= set(pair):
+            raise ValueError(f"each entry must have a label and a score, got {show_value(pair)}")
+    return [(str(pair[LABEL]), pair[SCORE]) for pair in value]
+
+
+def pair_lists(labels: Any, scores: Any) -> list[tuple[str, Any]]:
+    """Return labels with their scores from two lists, as zero-shot pipelines print them.
+
+    Parameters
+    ----------
+    labels, scores
+        Lists of the same length, or JSON text of these.
+    """
+    labels, scores = parse_cell(labels), parse_cell(scores)
+    if not isinstance(labels, list) or not isinstance(scores, list):
+        raise ValueError(
+            f"labels and scores must be lists, got {show_value(labels)}, {show_value(scores)}"
+        )
+    if len(labels) != len(scores):
+        raise ValueError(f"it must have a score for each label, got {len(labels)}, {len(scores)}")
+    return [(str(label), score) for label, score in zip(labels, scores, strict=True)]
+
+
+def read_lists(labels: Any, scores: Any, label_names: Sequence[str]) -> Floats:
+    """Return the scores of two lists, (L,); arguments as of `pair_lists` and `read_cell`."""
+    return _scores_by_name(pair_lists(labels, scores), label_names)
+
+
+def _scores_by_name(pairs: list[tuple[str, Any]], label_names: Sequence[str]) -> Floats:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a label has two scores")
+    unknown = next((label for label in found if label not in label_names), None)
+    if unknown is not None:
+        raise ValueError(f"the label {unknown!r} is none of the model's")
+    missing = next((label for label in label_names if label not in found), None)
+    if missing is not None:
+        raise ValueError(
+            f"the label {missing!r} has no score; let the other system print the scores of all "
+            "labels, e.g. by top_k=None, or say that rows list some of them by `sparse`"
+        )
+    return np.array([read_score(found[label], label) for label in label_names])
+
+
+def read_score(score: Any, label: str) -> float:
+    """Return a score as a number, or raise a ValueError; the label is for the message."""
+    if isinstance(score, bool) or not isinstance(score, Real) or not np.isfinite(float(score)):
+        raise ValueError(f"the score of {label!r} must be a finite number, got {show_value(score)}")
+    return float(score)
+
+
+def read_answers(value: Any, label_names: Sequence[str]) -> Floats:
+    """Return the answers of one cell as zeros and ones, (n_answers, L).
+
+    Answers that are null, and words in answers that are no label, are left out: see
+    `OddAnswers`.
+
+    Parameters
+    ----------
+    value
+        A list with one entry for each answer: a list of labels, or of zeros and ones.
+    label_names
+        The labels.
+    """
+    given = [answer for answer in _answers_in(value) if answer is not None]
+    if not given:
+        raise ValueError(f"it must have at least one answer, got {show_value(value)}")
+    return np.array([_read_answer(answer, label_names) for answer in given])
+
+
+def _answers_in(value: Any) -> list[Any]:
+    """Return the answers of a cell, each as it was given or None."""
+    parsed = parse_cell(value)
+    answers = parsed if isinstance(parsed, list) else []
+    return [a.get(LABELS) if isinstance(a, dict) else parse_cell(a) for a in answers]
+
+
+@dataclass(frozen=True)
+class OddAnswers:
+    """What is left out of answers: those that are null, and words that are no label.
+
+    Parameters
+    ----------
+    n_null
+        Answers that are null.
+    n_unknown
+        Answers with a word that is no label.
+    words
+        Such words.
+    """
+
+    n_null: int = 0
+    n_unknown: int = 0
+    words: tuple[str, ...] = ()
+
+    @classmethod
+    def count(cls, values: Iterable[Any], label_names: Sequence[str]) -> OddAnswers:
+        """Count them in some cells."""
+        known, words = set(label_names), dict[str, None]()
+        n_null = n_unknown = 0
+        for answer in (answer for value in values for answer in _answers_in(value)):
+            n_null += answer is None
+            listed = answer if isinstance(answer, list) and not _are_bits(answer) else []
+            unknown = [str(word) for word in listed if str(word) not in known]
+            n_unknown += bool(unknown)
+            words.update(dict.fromkeys(unknown))
+        return cls(n_null, n_unknown, tuple(words))
+
+    def __add__(self, other: OddAnswers) -> OddAnswers:
+        words = tuple(dict.fromkeys((*self.words, *other.words)))
+        return OddAnswers(self.n_null + other.n_null, self.n_unknown + other.n_unknown, words)
+
+    def __str__(self) -> str:
+        """Say what was left out; nothing where that was nothing."""
+        parts = []
+        if self.n_null:
+            parts.append(f"{count(self.n_null, 'answer')} null: not counted as a vote.")
+        if self.n_unknown:
+            parts.append(
+                f"{count(self.n_unknown, 'answer')} with words that are no label of the model, "
+                f"which are left out: {list_some(self.words)}."
+            )
+        return " ".join(parts)
+
+
+def _are_bits(answer: list[Any]) -> bool:
+    return all(isinstance(bit, (int, float)) for bit in answer)
+
+
+def _read_answer(answer: Any, label_names: Sequence[str]) -> list[float]:
+    if not isinstance(answer, list):
+        raise ValueError(f"an answer must be a list of labels, got {show_value(answer)}")
+    if answer and _are_bits(answer):
+        if len(answer) != len(label_names) or not set(answer) <= {0, 1}:
+            raise ValueError(
+                f"an answer of numbers must have {len(label_names)} zeros and ones, got "
+                f"{show_value(answer)}"
+            )
+        return [float(bit) for bit in answer]
+    chosen = set(map(str, answer))
+    return [float(label in chosen) for label in label_names]
+
+
+def all_labels_in_answers(values: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the labels that occur in answers, sorted; None where these are zeros and ones.
+
+    Parameters
+    ----------
+    values
+        The cells.
+    """
+    found: set[str] = set()
+    for labels in (answer for value in values for answer in _answers_in(value)):
+        if isinstance(labels, list):
+            if any(not isinstance(label, str) for label in labels):
+                return None
+            found |= set(labels)
+    return tuple(sorted(found)) or None
+
+
+def show_value(value: Any) -> str:
+    """Return a value as messages show it, not too long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class LabelPlaces:
+    """Where each label stands: what readers of cells look names up in.
+
+    Parameters
+    ----------
+    label_names
+        The labels; None where they have no names.
+    n_labels
+        How many there are.
+    logits
+        Whether scores are logits; otherwise they must lie in [0, 1].
+
+    Examples
+    --------
+    >>> LabelPlaces(["cat", "dog"], 2, logits=False).find("dog")
+    1
+    """
+
+    def __init__(self, label_names: Sequence[str] | None, n_labels: int, *, logits: bool) -> None:
+        self.names, self.n_labels, self.logits = label_names, n_labels, logits
+        self._places = {name: j for j, name in enumerate(label_names or ())}
+
+    def __len__(self) -> int:
+        return self.n_labels
+
+    def find(self, label: str) -> int:
+        """Return the place of a label, or raise a ValueError."""
+        if label in self._places:
+            return self._places[label]
+        raise ValueError(
+            f"the label {label!r} is none of the model's {len(self)}; name all labels when the "
+            "model is made, with `labels`"
+        )
+
+    def make_cell(self, places: Sequence[int], scores: Sequence[float]) -> ListedCell:
+        """Return labels by place with their scores, or raise a ValueError for what is wrong."""
+        columns, values = np.array(places, np.int64), np.array(scores, np.float64)
+        order = np.argsort(columns, kind="stable")
+        cell = ListedCell(columns[order], values[order], len(self))
+        twice = np.flatnonzero(np.diff(cell.columns) == 0)
+        if len(twice):
+            (label,) = show_names(self.names, cell.columns[twice[:1]])
+            raise ValueError(f"the label {label!r} has two scores")
+        return self.check_scores(cell)
+
+    def check_scores(self, cell: ListedCell) -> ListedCell:
+        """Return a cell whose scores are such, or raise a ValueError for the first that is not."""
+        is_bad = ~np.isfinite(cell.values)
+        if not self.logits:
+            is_bad |= (cell.values < 0) | (cell.values > 1)
+        if is_bad.any():
+            at = int(np.flatnonzero(is_bad)[0])
+            (label,), value = show_names(self.names, cell.columns[[at]]), cell.values[at]
+            must = "be a finite number" if not np.isfinite(value) else "lie in [0, 1]"
+            hint = "; logits are read with `logits`"
+            raise ValueError(
+                f"the score of {label!r} must {must}, got {value:g}"
+                f"{hint if np.isfinite(value) else ''}"
+            )
+        return cell
+
+
+def read_listed_pairs(value: Any, places: LabelPlaces) -> ListedCell:
+    """Return what a cell with pairs of label and score lists.
+
+    Parameters
+    ----------
+    value
+        Pairs ``{"label": ..., "score": ...}``, or a score for each listed label by name.
+    places
+        The labels.
+    """
+    parsed = parse_cell(value)
+    pairs = [] if parsed in ([], {}) else find_pairs(parsed)
+    if pairs is None:
+        raise ValueError(
+            "it must list labels with their scores, pairs such as {'label': 'a', 'score': 0.9}, "
+            f"got {show_value(value)}"
+        )
+    return _read_pairs(pairs, places)
+
+
+def read_listed_lists(labels: Any, scores: Any, places: LabelPlaces) -> ListedCell:
+    """Return what two lists say; arguments as of `pair_lists` and `read_listed_pairs`."""
+    return _read_pairs(pair_lists(labels, scores), places)
+
+
+def _read_pairs(pairs: list[tuple[str, Any]], places: LabelPlaces) -> ListedCell:
+    scores = [read_score(score, label) for label, score in pairs]
+    return places.make_cell([places.find(label) for label, _ in pairs], scores)
+
+
+def read_listed_row(value: Any, places: LabelPlaces) -> ListedCell:
+    """Return a row of a sparse matrix whose scores are such.
+
+    Parameters
+    ----------
+    value
+        A `ListedCell` with as many columns as there are labels.
+    places
+        The labels.
+    """
+    if not isinstance(value, ListedCell):
+        raise ValueError(f"it must be a row of a sparse matrix, got {show_value(value)}")
+    return places.check_scores(value)
+
+
+def all_listed_labels(columns: Sequence[Iterable[Any]]) -> list[str]:
+    """Return all labels that cells list, sorted; cells that cannot be read are left for later.
+
+    Parameters
+    ----------
+    columns
+        The column of cells with pairs; or that of lists of labels, and that of their scores.
+    """
+    found: set[str] = set()
+    for cells in zip(*columns, strict=True):
+        try:
+            pairs = find_pairs(parse_cell(cells[0])) if len(cells) == 1 else pair_lists(*cells)
+        except ValueError:
+            continue
+        found.update(label for label, _ in pairs or [])
+    if not found:
+        raise InputError(
+            "Predictions must list at least one label, they list none. Name all labels with "
+            "`labels`."
+        )
+    return sorted(found)
+
+
+HELD_IN_COLUMN = (CELLS, ANSWERS, LISTED)
+"""Layouts that need the name of a column."""
+
+VOTES = "answers as zeros and ones"
+"""What `convert` calls the column of arrays that it makes of answers."""
+
+LISTED_SCORES = "scores of the labels that are listed"
+"""What `convert` calls the column of cells that it makes of sparse rows."""
+
+
+class PredictionColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[misc]
+    """Predictions of another system in a table, as probabilities, logits or votes of the labels.
+
+    It is the first step of a pipeline that ends in `PrecomputedProbabilities`, and saved with it.
+
+    Parameters
+    ----------
+    label_names
+        The labels, in the order in which the model has them; how many, where they have no names.
+    layout
+        How predictions stand in the table:
+
+        - "columns": a column of scores for each label, of its name;
+        - "positions": the same without names, as in an array; where a table has names, its columns
+          are those of the labels' names;
+        - "cells": a cell with all scores: numbers, pairs of label and score, or scores by label;
+        - "lists": a list of labels in "labels", and one of their scores in "scores";
+        - "answers": a cell with a list of answers, each of which is a list of labels;
+        - "listed": a row of a sparse matrix, which lists some labels by number.
+    column
+        The column of the cells.
+    id_column
+        The column that names the rows.
+    logits
+        Whether scores are logits. Otherwise they must lie in [0, 1].
+    sparse
+        Whether "cells" and "lists" list some labels only. The others have a probability near 0,
+        and what is returned is a sparse array of scores, as for "listed".
+
+    Attributes
+    ----------
+    label_names_, n_labels_
+        The names, None where there are none; how many labels there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"dog": ["0.2"], "cat": ["0.9"]})
+    >>> PredictionColumns(["cat", "dog"]).fit(frame).transform(frame)
+       cat  dog
+    0  0.9  0.2
+    """
+
+    def __init__(
+        self,
+        label_names: Any = (),
+        layout: str = COLUMNS,
+        column: str | None = None,
+        *,
+        id_column: str | None = None,
+        logits: bool = False,
+        sparse: bool = False,
+    ) -> None:
+        self.label_names = label_names
+        self.layout = layout
+        self.column = column
+        self.id_column = id_column
+        self.logits = logits
+        self.sparse = sparse
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters; nothing is learned.
+
+        Parameters
+        ----------
+        X, y
+            Are not looked at.
+        """
+        if self.layout not in LAYOUTS:
+            raise unknown_name("layout", self.layout, LAYOUTS)
+        if self.layout in HELD_IN_COLUMN and self.column is None:
+            raise InputError(f"`column` must name the column of the {self.layout}, got None.")
+        if self.sparse:
+            check_lists_labels(self.layout)
+        if isinstance(self.label_names, (int, np.integer)):
+            self.label_names_, self.n_labels_ = None, int(self.label_names)
+        else:
+            names = list(self.label_names)
+            self.label_names_, self.n_labels_ = check_label_names(names, len(names)), len(names)
+        return self
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows list some labels only."""
+        return self.sparse or self.layout == LISTED
+
+    def transform(self, X: Any) -> Any:
+        """Return scores with a column for each label, a DataFrame where these have names, or votes.
+
+        Of rows that list some labels, a sparse array of their scores.
+
+        Parameters
+        ----------
+        X
+            A DataFrame.
+        """
+        converted = self.convert(X)
+        if self.is_sparse:
+            return stack_cells(list(converted[LISTED_SCORES]), self.n_labels_)
+        if self.layout != ANSWERS:
+            return converted if self.label_names_ is not None else converted.to_numpy()
+        cells = list(converted[VOTES])
+        votes = np.full((len(cells), max(map(len, cells), default=1), self.n_labels_), np.nan)
+        for row, cell in enumerate(cells):
+            votes[row, : len(cell)] = cell
+        return votes
+
+    def convert(self, X: Any, where: str = "the table") -> pd.DataFrame:
+        """Return scores with a column for each label, or a column with what each row has.
+
+        What it returns can be transformed in place of X. Raises a `RowsError` that knows all rows
+        that cannot be read.
+
+        Parameters
+        ----------
+        X
+            A DataFrame.
+        where
+            What it is, for messages.
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "n_labels_")
+        frame = check_frame(X, where)
+        if self._is_converted(frame):
+            return frame
+        reasons: dict[Any, str] = {}
+        if self.is_sparse:
+            return self._read_listed(frame, reasons, where)
+        if self.layout == POSITIONS:
+            frame = self._name_positions(frame, where)
+        else:
+            refuse_missing_columns(self.columns_read, list(frame.columns), where)
+        if self.layout == ANSWERS:
+            values = _read_rows(frame, reasons, read_answers, [str(self.column)], self._shown_names)
+            raise_bad_rows(reasons, where)
+            if odd := str(self.count_odd_answers(frame)):
+                warn(odd, UnseenValuesWarning)
+            return pd.DataFrame({VOTES: pd.Series(values, frame.index, dtype=object)})
+        scores = self._read_scores(frame, reasons)
+        if not self.logits:
+            _check_range(scores, frame.index, self._shown_names, reasons)
+        raise_bad_rows(dict(sorted(reasons.items())), where)
+        return pd.DataFrame(scores, frame.index, self._shown_names)
+
+    def count_odd_answers(self, X: pd.DataFrame) -> OddAnswers:
+        """Return what is left out of the answers in a table.
+
+        Parameters
+        ----------
+        X
+            A DataFrame, not converted.
+        """
+        if self.layout != ANSWERS:
+            return OddAnswers()
+        return OddAnswers.count(X[str(self.column)], self._shown_names)
+
+    def _read_listed(
+        self, frame: pd.DataFrame, reasons: dict[Any, str], where: str
+    ) -> pd.DataFrame:
+        """Return a column of cells that list labels by place."""
+        import pandas as pd
+
+        refuse_missing_columns(self.columns_read, list(frame.columns), where)
+        if self.layout == LISTED:
+            self._check_width(frame[str(self.column)], where)
+        places = LabelPlaces(self.label_names_, self.n_labels_, logits=self.logits)
+        read = {CELLS: read_listed_pairs, LISTS: read_listed_lists, LISTED: read_listed_row}
+        cells = _read_rows(frame, reasons, read[self.layout], self.columns_read, places)
+        raise_bad_rows(reasons, where)
+        return pd.DataFrame({LISTED_SCORES: pd.Series(cells, frame.index, dtype=object)})
+
+    def _check_width(self, cells: Any, where: str) -> None:
+        """Refuse a sparse matrix of other labels: all its rows have the same number."""
+        n_labels = self.n_labels_
+        widths = {cell.n_columns for cell in cells if isinstance(cell, ListedCell)}
+        if widths - {n_labels}:
+            raise InputError(
+                f"The sparse matrix in {where} must have {n_labels} columns, one for each label, "
+                f"got {max(widths - {n_labels})}."
+            )
+
+    def _is_converted(self, frame: pd.DataFrame) -> bool:
+        if self.is_sparse:
+            return list(frame.columns) == [LISTED_SCORES]
+        if self.layout == ANSWERS:
+            return list(frame.columns) == [VOTES]
+        return (
+            self.layout in (CELLS, LISTS)
+            and list(frame.columns) == self._shown_names
+            and all(dtype == np.float64 for dtype in frame.dtypes)
+        )
+
+    def _name_positions(self, frame: pd.DataFrame, where: str) -> pd.DataFrame:
+        n_labels = self.n_labels_
+        is_array = [str(name) for name in frame.columns] == [str(j) for j in range(frame.shape[1])]
+        if not is_array and self.label_names_ is not None:
+            refuse_missing_columns(self._shown_names, list(frame.columns), where)
+            return frame[self._shown_names]
+        if frame.shape[1] != n_labels:
+            raise InputError(
+                f"The array in {where} must have {n_labels} columns, one for each label, got "
+                f"{frame.shape[1]}."
+            )
+        return frame.set_axis(self._shown_names, axis=1)
+
+    def _read_scores(self, frame: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
+        """Return (n, L) scores, and note the rows that have none."""
+        if self.layout in (COLUMNS, POSITIONS):
+            return _read_columns(frame[self._shown_names], reasons)
+        read, columns = read_cell, [str(self.column)]
+        if self.layout == LISTS:
+            read, columns = read_lists, [LABELS, SCORES]  # type: ignore[assignment]
+        rows = _read_rows(frame, reasons, read, columns, self._shown_names)
+        empty = np.full(self.n_labels_, 0.5)
+        return np.array([empty if row is None else row for row in rows]).reshape(len(frame), -1)
+
+    @property
+    def _shown_names(self) -> list[str]:
+        return show_names(self.label_names_, self.n_labels_)
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that a table must have; for an array none has a name."""
+        if self.layout == COLUMNS:
+            return self._shown_names
+        of_layout: dict[str, list[str]] = {POSITIONS: [], LISTS: [LABELS, SCORES]}
+        return of_layout.get(self.layout, [str(self.column)])
+
+    def describe_columns(self) -> list[dict[str, str]]:
+        """Return what each column is, as plain values."""
+        roles = [] if self.id_column is None else [ColumnRole.of(self.id_column, ID)]
+        if self.layout == COLUMNS:
+            roles += [ColumnRole.of(name, PROBABILITY) for name in self._shown_names]
+        elif self.layout == POSITIONS:
+            roles += [
+                ColumnRole(str(place), PROBABILITY, f"what the other system says of {name!r}")
+                for place, name in enumerate(self._shown_names)
+            ]
+        else:
+            roles += [
+                ColumnRole(name, PROBABILITY, LAYOUTS[self.layout]) for name in self.columns_read
+            ]
+        return [role.to_dict() for role in roles]
+
+
+def _read_columns(columns: pd.DataFrame, reasons: dict[Any, str]) -> Floats:
+    scores = np.empty(columns.shape)
+    for j, name in enumerate(columns.columns):
+        scores[:, j], is_bad = read_numbers(columns[name])
+        for at in np.flatnonzero(is_bad | np.isnan(scores[:, j])).tolist():
+            value = columns[name].iloc[at]
+            reason = f"the score of {name!r} must be a finite number, got {value!r}"
+            reasons.setdefault(columns.index[at], reason)
+            scores[at, j] = 0.5
+    return scores
+
+
+def _read_rows(
+    frame: pd.DataFrame, reasons: dict[Any, str], read: Any, columns: list[str], names: Any
+) -> list[Any]:
+    """Return what a reader of cells makes of each row, None where it cannot read it."""
+    values: list[Any] = []
+    cells = zip(frame.index, *(frame[column] for column in columns), strict=True)
+    for row, *parts in cells:
+        try:
+            values.append(read(*parts, names))
+        except ValueError as error:
+            values.append(None)
+            reasons[row] = str(error)
+    return values
+
+
+def _check_range(scores: Floats, index: Any, names: list[str], reasons: dict[Any, str]) -> None:
+    for at, j in np.argwhere((scores < 0) | (scores > 1)).tolist():
+        reasons.setdefault(
+            index[at],
+            f"the score of {names[j]!r} must lie in [0, 1], got {scores[at, j]:g}; logits are "
+            "read with `logits`",
+        )

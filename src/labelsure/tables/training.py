@@ -1,0 +1,505 @@
+"""Models from files: trained on a table, or calibrated on another system's predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from labelsure._runtime.notebook import join_names
+from labelsure._runtime.storage import expand_path
+from labelsure._runtime.typing import AnyPath, LabelNames, Labelsets
+from labelsure.classifiers._bernoulli_mixture import ConditionalBernoulliMixture
+from labelsure.classifiers._chain_classifiers import (
+    BinaryRelevance,
+    EnsembleOfClassifierChains,
+    ProbabilisticClassifierChain,
+)
+from labelsure.classifiers._dependence_layer import DependenceLayer
+from labelsure.classifiers._powerset_classifier import LabelPowerset
+from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.classifiers._trellis_classifier import ClassifierTrellis
+from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
+from labelsure.labelsets.index import list_some
+from labelsure.saving._file_format import damaged
+from labelsure.saving._savable import read_description
+from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
+from labelsure.tables.features import TableColumns, infer_roles
+from labelsure.tables.files import read_table
+from labelsure.tables.predictions import (
+    ANSWERS,
+    CELLS,
+    LABELS,
+    LISTED,
+    LISTS,
+    SCORES,
+    Layout,
+    PredictionColumns,
+    all_listed_labels,
+    check_lists_labels,
+    find_layout,
+)
+from labelsure.tables.truth import join_truth, names_in_truth, read_truth
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._model_card import ModelCard
+
+
+def _make_forest(seed: int | None) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_estimators=200, min_samples_leaf=2, random_state=seed)
+
+
+CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
+    "ecc": lambda seed: EnsembleOfClassifierChains(random_state=seed),
+    "br": lambda seed: BinaryRelevance(random_state=seed),
+    "trellis": lambda seed: ClassifierTrellis(random_state=seed),
+    "pcc": lambda seed: ProbabilisticClassifierChain(random_state=seed),
+    "powerset": lambda seed: LabelPowerset(random_state=seed),
+    "cbm": lambda seed: ConditionalBernoulliMixture(random_state=seed),
+    "layer": lambda seed: DependenceLayer(random_state=seed),
+    "forest": _make_forest,
+}
+"""Each is made from a seed. A new one is an entry here."""
+
+FOREST_TYPES = ("sklearn.tree._tree.Tree",)
+"""What `load` has to trust in the file of a forest."""
+
+
+@dataclass(frozen=True)
+class DescribedFile:
+    """What stands in the first entry of a saved file.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    kind
+        The class that was saved.
+    label_names
+        Of the model; None where it has none.
+    versions
+        Of what wrote the file, by name.
+    trust
+        The types that have to be trusted to load it.
+    card
+        Of an `AccuracyAwareClassifier`; None for others.
+    """
+
+    path: str
+    kind: str
+    label_names: list[str] | None
+    versions: dict[str, str]
+    trust: list[str]
+    card: ModelCard | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        card = None if self.card is None else self.card.to_dict()
+        return {**vars(self), "card": card}
+
+    def __str__(self) -> str:
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        lines = [f"model: {self.kind}", f"written by: {versions}"]
+        if self.trust:
+            lines.append(f"must be trusted to load it: {', '.join(self.trust)}")
+        if self.card is not None:
+            lines.append(str(self.card))
+        elif self.label_names is not None:
+            names = join_names(self.label_names, MAX_NAMES_LISTED)
+            lines.append(f"labels: {len(self.label_names)} ({names})")
+        return "\n".join(lines)
+
+
+def describe_file(path: AnyPath) -> DescribedFile:
+    """Return what a saved model says of itself; nothing in it is imported or built.
+
+    Parameters
+    ----------
+    path
+        A file that `save` wrote.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from labelsure import BinaryRelevance
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "m.labelsure"
+    ...     BinaryRelevance().fit([[0.0], [1.0]], [[0, 1], [1, 0]]).save(path)
+    ...     print(describe_file(path))
+    model: BinaryRelevance
+    written by: labelsure ...
+    labels: 2 (y0, y1)
+    """
+    from labelsure.model._model_card import ModelCard
+
+    place = expand_path(path)
+    header = read_description(place)
+    try:
+        card = None if header.get("card") is None else ModelCard(**header["card"])
+        names = header.get("label_names")
+        described = DescribedFile(
+            str(path), header["kind"], names, header["versions"], header["trust"], card
+        )
+        str(described)  # which fails where a value is of another type
+    except Exception as error:  # whatever the file says, it is to blame
+        raise damaged(place.name, error) from error
+    return described
+
+
+HELD_OUT = 0.4
+"""The share of the rows that is held out where there is a target: half of it for the accuracy
+estimator, half for the policy, so that what the policy says is guaranteed."""
+
+N_FOLDS = 5
+
+
+def train_model(
+    data: AnyPath | Sequence[AnyPath] | pd.DataFrame,
+    *,
+    labels: Any = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    id_column: str | None = None,
+    drop: Any = (),
+    roles: Mapping[str, str] | None = None,
+    classifier: str = "ecc",
+    metric: str = "jaccard",
+    target: float | None = None,
+    coverage: float | None = None,
+    region: float | None = None,
+    cv: int | float | None = None,
+    level: float = 0.95,
+    random_state: int | None = 0,
+) -> AccuracyAwareClassifier:
+    r"""Train a classifier on a table whose columns are numbers, categories and texts.
+
+    Parameters
+    ----------
+    data
+        A file or folder that `labelsure.tables.files.read_table` reads, or a DataFrame.
+    labels
+        The columns of zeros and ones that are labels: names or patterns, in a list or with commas.
+    label_column
+        Instead: the column that holds the names of each row's labels.
+    sep
+        What stands between the names in a text of that column; None where it holds lists.
+    id_column
+        The column that names the rows; it is no feature.
+    drop
+        Names or patterns of columns that must not be learned from.
+    roles
+        Columns that are "number", "category" or "text" whatever they look like, by name.
+    classifier
+        "ecc", "br", "trellis", "pcc" or "forest".
+    metric, target, coverage, region, level
+        As of `AccuracyAwareClassifier`.
+    cv
+        As there. None holds out 0.4 of the rows where there is a target, a coverage or a region, so
+        that it is guaranteed, and takes 5 folds otherwise.
+    random_state
+        Seed of the classifier, the folds and the splits.
+
+    Returns
+    -------
+    A fitted `AccuracyAwareClassifier` around a pipeline of `TableColumns` and the classifier.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> rows = "".join(f"{i % 9},{'red' if i % 2 else 'blue'},{i % 9 > 4:d},{i % 2}\n"
+    ...                for i in range(90))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "t.csv"
+    ...     _ = path.write_text("size,colour,large,dark\n" + rows)
+    ...     model = train_model(path, labels="large,dark", classifier="br")
+    >>> model.label_names_
+    ('large', 'dark')
+    >>> print(model.estimator_[0])
+    size: number (scaled; the median where it is missing)
+    colour: category (one column for each value; others than in training count as none of them)
+    large: label (to be predicted)
+    dark: label (to be predicted)
+    """
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+
+    if classifier not in CLASSIFIERS:
+        raise unknown_name("classifier", classifier, CLASSIFIERS)
+    if (labels is None) == (label_column is None):
+        raise InputError(
+            "Which columns are labels must be said in one of two ways: `labels` for columns of "
+            "zeros and ones, or `label_column` for a column with the names of labels."
+        )
+    frame, where = _load_named(data)
+    choice = ColumnChoice.read(labels or [label_column], id_column, drop, sep)
+    assigned = choice.assign(list(frame.columns))
+    if id_column is not None:
+        read_index(
+            frame[id_column], where, "the id"
+        )  # ids that are missing or there twice are refused
+    Y = _read_label_frame(frame[assigned.labels], sep, label_column is not None, where)
+    known = {*assigned.labels, *assigned.features, id_column}
+    found = infer_roles(
+        frame,
+        id_column=id_column,
+        label_columns=assigned.labels,
+        left_out=[name for name in frame.columns if name not in known],
+        given=roles,
+    )
+    guarantees = any(wanted is not None for wanted in (target, coverage, region))
+    pipeline = Pipeline(
+        [("columns", TableColumns(found)), ("classifier", CLASSIFIERS[classifier](random_state))]
+    )
+    model = AccuracyAwareClassifier(
+        pipeline,
+        metric,
+        target,
+        level,
+        (HELD_OUT if guarantees else N_FOLDS) if cv is None else cv,
+        coverage=coverage,
+        region=region,
+        random_state=random_state,
+    )
+    return model.fit(frame.reset_index(drop=True), Y)
+
+
+def _load_named(data: Any) -> tuple[pd.DataFrame, str]:
+    """Return a table whose columns have texts for names, and what messages call it."""
+    where = "the table"
+    if not hasattr(data, "iloc"):
+        given = [data] if isinstance(data, (str, PathLike)) else list(data)
+        data, where = read_table(given), repr(Path(given[0]).name)
+    return data.set_axis([str(name) for name in data.columns], axis=1), where
+
+
+def _read_label_frame(
+    columns: pd.DataFrame, sep: str | None, holds_names: bool, where: str
+) -> pd.DataFrame:
+    """Return the labels as zeros and ones, each of which must be both somewhere."""
+    import pandas as pd
+
+    if holds_names and sep is None and not columns.iloc[:, 0].map(lambda v: not _is_text(v)).all():
+        raise InputError(
+            f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
+            "names of labels with `sep`, e.g. ';'."
+        )
+    if not holds_names:
+        columns = columns.replace("", pd.NA)
+    Y, names = read_labels(columns, sep, where)
+    check_labels_vary(Y, names, where)
+    return pd.DataFrame(Y, columns=list(names))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
+    """Refuse a label that is the same in every row, of which nothing can be learned.
+
+    Parameters
+    ----------
+    Y
+        (n, L) zeros and ones.
+    names
+        Of the labels.
+    where
+        What the table is, for messages.
+    """
+    for name, column in zip(names, Y.T, strict=True):
+        if column.min() == column.max():
+            raise DataError(
+                f"Each label in {where} must be true in some rows and false in others, {name!r} is "
+                f"{column[0]} in all {len(column)} rows. Leave that label out."
+            )
+
+
+ID = "id"
+"""The column by which two tables are joined if both have it and nothing else is said."""
+
+
+def calibrate_model(
+    predictions: AnyPath | pd.DataFrame,
+    truth: AnyPath | pd.DataFrame,
+    *,
+    labels: Any = None,
+    label_column: str | None = None,
+    sep: str | None = None,
+    id_column: str | None = None,
+    logits: bool = False,
+    sparse: bool = False,
+    floor: float | None = None,
+    metric: str = "jaccard",
+    target: float | None = None,
+    coverage: float | None = None,
+    region: float | None = None,
+    level: float = 0.95,
+    random_state: int | None = 0,
+) -> AccuracyAwareClassifier:
+    r"""Make a model of another system's predictions, from some whose truth is known.
+
+    Nothing is trained: all rows are new to the other system, so that a target is guaranteed.
+
+    Parameters
+    ----------
+    predictions
+        A file that `labelsure.tables.files.read_table` reads, or a DataFrame: a column of
+        scores for each label; a cell with all scores, as pairs of label and score or in the order
+        of the labels; a list of answers, which are votes; or the rows of a sparse matrix. See
+        `PredictionColumns`.
+    truth
+        A file or a DataFrame: a column of zeros and ones for each label, or one column with the
+        names of each row's labels, as lists or as text; beside sparse predictions also the rows of
+        a sparse matrix, or numbers of labels from 0 on where these have no names.
+    labels
+        The labels, in a list or with commas. None takes those that the tables name. They name the
+        columns of an array.
+    label_column
+        The column of the truth that holds names of labels; None where it is the only one.
+    sep
+        What stands between the names in a text of it.
+    id_column
+        The column by which rows are joined; None for "id" where both have it, and otherwise rows
+        are taken in their order.
+    logits
+        Whether scores are logits instead of probabilities.
+    sparse
+        Whether rows with pairs of label and score list some of very many labels only, so that the
+        others have a probability near 0. A sparse matrix says so by itself.
+    floor
+        How probable each label is that such a row does not list; None means 2**-24.
+        `labelsure.suggest_floor` finds one from labelled instances.
+    metric, target, coverage, region, level, random_state
+        As of `AccuracyAwareClassifier`.
+
+    Returns
+    -------
+    A fitted `AccuracyAwareClassifier`, whose X is such a table of predictions.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> scores = pd.DataFrame({"cat": [0.9, 0.2, 0.7, 0.1] * 20, "dog": [0.1, 0.8, 0.6, 0.3] * 20})
+    >>> truth = pd.DataFrame({"labels": ["cat", "dog", "cat;dog", ""] * 20})
+    >>> model = calibrate_model(scores, truth, sep=";")
+    >>> model.predict(scores[:2])
+    array([[1, 0],
+           [0, 1]])
+    """
+    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+
+    ColumnChoice.read(labels, id_column, (), sep)  # checks the types of these
+    names = _split_names(labels)
+    said, known = _load(predictions), _load(truth)
+    if id_column is None and all(ID in table.columns for table in (said, known)):
+        id_column = ID
+    layout = find_layout(said, id_column)
+    is_sparse = sparse or layout.name == LISTED
+    if is_sparse:
+        check_lists_labels(layout.name)
+    else:
+        _check_all_listed(said, layout, names, floor, _describe(predictions, "the predictions"))
+    of_truth = {"label_column": label_column, "sep": sep, "id_column": id_column}
+    if is_sparse and names is None and layout.n_labels is None:
+        where = _describe(truth, "the truth")
+        names = sorted({*_listed_labels(said, layout), *names_in_truth(known, where, **of_truth)})
+    found = read_truth(
+        known,
+        _describe(truth, "the truth"),
+        labels=names,
+        n_labels=layout.n_labels,
+        predicted=layout,
+        cells=None if layout.column is None else said[layout.column],
+        sparse=is_sparse,
+        **of_truth,
+    )
+    where = _describe(predictions, "the predictions")
+    said, Y = join_truth(said, found, id_column, where)
+    labels = found.label_names
+    n_labels = int(found.labelsets.shape[1])
+    pipeline = _make_pipeline(labels, n_labels, layout, id_column, logits, is_sparse, floor)
+    # Which names the rows that cannot be read, and the file.
+    pipeline[0].fit(said).convert(said, where)
+    model = AccuracyAwareClassifier(
+        FrozenEstimator(pipeline.fit(said, Y)),
+        metric,
+        target,
+        level,
+        coverage=coverage,
+        region=region,
+        random_state=random_state,
+    )
+    return model.fit(said, Y)
+
+
+def _make_pipeline(
+    label_names: LabelNames,
+    n_labels: int,
+    layout: Layout,
+    id_column: str | None,
+    logits: bool,
+    is_sparse: bool,
+    floor: float | None,
+) -> Pipeline:
+    """Return what makes distributions of a table of predictions."""
+    columns = PredictionColumns(
+        label_names or n_labels,
+        layout.name,
+        layout.column,
+        id_column=id_column,
+        logits=logits,
+        sparse=is_sparse and layout.name != LISTED,
+    )
+    kind = "votes" if layout.name == ANSWERS else "logit" if logits else "marginal"
+    predictions = PrecomputedProbabilities(kind, label_names if is_sparse else None, floor)
+    return Pipeline([("columns", columns), ("predictions", predictions)])
+
+
+def _check_all_listed(
+    said: pd.DataFrame, layout: Layout, names: Any, floor: float | None, where: str
+) -> None:
+    """Refuse rows that list different labels, where nobody has said that they list some only."""
+    if floor is not None:
+        raise InputError(
+            "`floor` is about labels that are not listed, these predictions list all. "
+            "Leave it out, or say that rows list some labels by `sparse`."
+        )
+    if layout.label_names is None or names is not None or layout.name not in (CELLS, LISTS):
+        return
+    first = set(layout.label_names)
+    others = [label for label in _listed_labels(said, layout) if label not in first]
+    if others:
+        raise InputError(
+            f"The rows of {where} list different labels: {list_some(others)} are not in row 0. If "
+            "rows list some labels of many, say so by `sparse`; otherwise let the "
+            "other system print the scores of all labels, e.g. by top_k=None."
+        )
+
+
+def _listed_labels(said: pd.DataFrame, layout: Layout) -> list[str]:
+    cells = [LABELS, SCORES] if layout.name == LISTS else [str(layout.column)]
+    return all_listed_labels([said[name] for name in cells])
+
+
+def _split_names(labels: Any) -> list[str] | None:
+    if labels is None:
+        return None
+    parts = labels.split(",") if isinstance(labels, str) else labels
+    return [str(part).strip() for part in parts]
+
+
+def _load(table: Any) -> pd.DataFrame:
+    return table if hasattr(table, "iloc") else read_table(table)
+
+
+def _describe(table: Any, otherwise: str) -> str:
+    return otherwise if hasattr(table, "iloc") else repr(Path(table).name)
