@@ -14,6 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+import labelsure as ls
+
 DOCS = Path(__file__).parents[1] / "docs"
 METRICS = {"exact": "exact match", "hamming": "Hamming", "jaccard": "Jaccard", "f1": "F1"}
 COLOURS = ("#4477AA", "#EE7733", "#228833", "#AA3377")
@@ -88,7 +90,30 @@ def calibration() -> None:
     save(figure, "calibration")
 
 
+def candidates() -> None:
+    """Each candidate along two ways from the uniform distribution to a point mass, K = 16."""
+    share = np.linspace(0, 1, 101)[:, None]
+    uniform, point, pair = np.full(16, 1 / 16), np.eye(16)[0], np.repeat([0.5, 0.0], [2, 14])
+    ways = {
+        "uniform to a point mass": (1 - share) * uniform + share * point,
+        "two equal labelsets to a point mass": (1 - share) * pair + share * point,
+    }
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True)
+    for ax, (title, joints) in zip(axes, ways.items(), strict=True):
+        found = ls.confidence(ls.DenseDistribution(joints))
+        for colour, name in zip((*COLOURS, "#66CCEE", "#CCBB44"), found.columns[:6], strict=True):
+            label = "GI, CS" if name == "GI" else name
+            ax.plot(joints.max(axis=1), found[name], color=colour, label=label)
+        ax.set_title(title, fontsize=9)
+        ax.set_xlabel("probability of the most probable labelset")
+    axes[0].set_ylabel("confidence")
+    axes[1].legend(frameon=False)
+    figure.tight_layout()
+    save(figure, "candidates")
+
+
 if __name__ == "__main__":
     with mpl.rc_context(STYLE):
         thresholds()
         calibration()
+        candidates()

@@ -194,7 +194,11 @@ def join(entries, compression=zipfile.ZIP_STORED):
         for name, content in entries.items() if isinstance(entries, dict) else entries:
             file.writestr(name, content)
         file.comment = b"sha256:" + b"0" * 64
-    body = buffer.getvalue()[:-71]
+    return seal(buffer.getvalue()[:-71])
+
+
+def seal(body):
+    """These bytes and their checksum."""
     return body + b"sha256:" + sha256(body).hexdigest().encode()
 
 

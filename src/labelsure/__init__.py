@@ -67,7 +67,7 @@ _HOMES = {
     "metrics.partial": ["PartialLabelsets"],
     "metrics.registry": ["accuracy"],
     "model._aware_classifier": ["AccuracyAwareClassifier"],
-    "saving._savable": ["load"],
+    "saving": ["load"],
     "tables.dataset": ["Dataset", "split_dataset"],
     "tables.datasets": ["list_datasets", "load_dataset", "make_labelsets", "read_dataset"],
     "tables.features": ["TableColumns"],

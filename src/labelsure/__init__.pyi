@@ -70,7 +70,7 @@ from labelsure.labelsets.names import read_labelsets as read_labelsets
 from labelsure.metrics.partial import PartialLabelsets as PartialLabelsets
 from labelsure.metrics.registry import accuracy as accuracy
 from labelsure.model._aware_classifier import AccuracyAwareClassifier as AccuracyAwareClassifier
-from labelsure.saving._savable import load as load
+from labelsure.saving import load as load
 from labelsure.tables.dataset import Dataset as Dataset
 from labelsure.tables.dataset import split_dataset as split_dataset
 from labelsure.tables.datasets import list_datasets as list_datasets

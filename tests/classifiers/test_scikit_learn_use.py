@@ -1,4 +1,4 @@
-"""Pipelines, searches, metadata routing, pickles and skops: classifiers as people use them."""
+"""Pipelines, searches, metadata routing, and pickles: classifiers as people use them."""
 
 import pickle
 
@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
-from skops.io import dumps, get_untrusted_types, loads
 
 import labelsure as ls
 
@@ -126,34 +125,6 @@ def test_pickles_of_models_and_distributions(model):
     np.testing.assert_array_equal(joint(loaded, X), dist.probabilities())
     again = pickle.loads(pickle.dumps(dist))
     np.testing.assert_array_equal(again.probabilities(), dist.probabilities())
-
-
-@pytest.mark.parametrize(
-    ("model", "own"),
-    [
-        (ls.BinaryRelevance(), ["BinaryRelevance"]),
-        (ls.ProbabilisticClassifierChain(), ["ProbabilisticClassifierChain"]),
-        (ls.ClassifierTrellis(random_state=0), ["ClassifierTrellis"]),
-        (
-            ls.EnsembleOfClassifierChains(n_chains=2, random_state=0),
-            ["EnsembleOfClassifierChains", "ProbabilisticClassifierChain"],
-        ),
-        # The tree is scikit-learn's own.
-        (
-            ls.ProbabilisticClassifierChain(TREE),
-            ["ProbabilisticClassifierChain", "Tree"],
-        ),
-    ],
-    ids=str,
-)
-def test_skops_needs_to_trust_nothing_but_the_classifiers(model, own):
-    X, Y = make_problem(n_labels=3)
-    Y[:, 2] = 0  # the smoothed prior is to be saved too
-    expected = joint(model.fit(X, Y), X)
-    data = dumps(model)
-    untrusted = get_untrusted_types(data=data)
-    assert sorted(name.rpartition(".")[2] for name in untrusted) == own
-    np.testing.assert_array_equal(joint(loads(data, trusted=untrusted), X), expected)
 
 
 def test_the_default_learner_converges_on_raw_features():

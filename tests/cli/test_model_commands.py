@@ -118,14 +118,11 @@ def test_warnings_are_notes(files, tmp_path, capsys):
     assert captured.err.removeprefix("Note: ").strip() in captured.out
 
 
-def test_a_forest_has_to_be_trusted_and_info_says_so(files, tmp_path, capsys):
+def test_a_forest_needs_no_trust(files, tmp_path, capsys):
     out = tmp_path / "m"
     words = ["train", files / "t.csv", "--labels", "odd,large", "--classifier", "forest"]
-    printed = run(capsys, *words, "--cv", "2", "--out", out).out
-    assert "must be trusted to load it: sklearn.tree._tree.Tree\n" in printed
-    assert json.loads(run(capsys, "info", out, "--json").out)["trust"] == [
-        "sklearn.tree._tree.Tree"
-    ]
+    assert "must be trusted" not in run(capsys, *words, "--cv", "2", "--out", out).out
+    assert json.loads(run(capsys, "info", out, "--json").out)["trust"] == []
 
 
 def test_calibrate(files, tmp_path, capsys):

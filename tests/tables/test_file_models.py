@@ -11,10 +11,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
 import labelsure as ls
-from labelsure.saving._savable import read_description
+from labelsure.saving import read_description
 from labelsure.tables.files import list_units, read_table, read_unit
 from labelsure.tables.inputs import InputTable
-from labelsure.tables.training import CLASSIFIERS, FOREST_TYPES, calibrate_model, train_model
+from labelsure.tables.training import CLASSIFIERS, calibrate_model, train_model
 
 NAMES = ["cold", "wet", "calm"]
 
@@ -111,8 +111,7 @@ def test_names_of_labels_in_one_column(tmp_path):
 def test_every_classifier_is_trained_and_saved(csv, tmp_path, classifier):
     model = train_model(csv, labels=NAMES, id_column="day", classifier=classifier, cv=2)
     model.save(tmp_path / "m")
-    trust = FOREST_TYPES if classifier == "forest" else ()
-    loaded = ls.load(tmp_path / "m", trust=trust)
+    loaded = ls.load(tmp_path / "m")
     X = make_table(20, seed=5)
     np.testing.assert_array_equal(loaded.predict_accuracy(X), model.predict_accuracy(X))
     other = train_model(

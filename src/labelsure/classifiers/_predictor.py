@@ -33,7 +33,7 @@ from labelsure.labelsets.rows import (
     refuse_masked,
 )
 from labelsure.labelsets.sample_weights import check_weights
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]
 """The two values of a vector y; for labelsets a list with [0, 1] of y's type for each label."""

@@ -46,7 +46,7 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.index import align_values
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.registry import MetricLike, check_empty, get_metric
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

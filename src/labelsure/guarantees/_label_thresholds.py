@@ -16,7 +16,7 @@ from labelsure.distributions._bridge import LabelsetDistribution, check_distribu
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import refuse_other_labels
 from labelsure.metrics.registry import Metric, MetricLike, check_empty, get_metric
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 MAX_ROUNDS = 20  # over all labels; a round that gains nothing ends the search, mostly the third
 

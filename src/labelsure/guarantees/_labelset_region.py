@@ -32,7 +32,7 @@ from labelsure.labelsets.rows import refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.partial import PartialLabelsets
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from labelsure.labelsets.rows import index_of, refuse_masked
 from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import check_accuracies
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

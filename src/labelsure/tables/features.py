@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats, Mask
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd

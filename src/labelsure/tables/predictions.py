@@ -18,7 +18,7 @@ from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, UnseenValuesWarning, unknown_name
 from labelsure.labelsets.index import list_some
 from labelsure.labelsets.rows import check_label_names, show_names
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 from labelsure.tables.features import (
     ID,
     PROBABILITY,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime.finished_outputs import FinishedOutput
 from labelsure._runtime.processes import TaskFailure, watched_workers
@@ -33,8 +34,7 @@ from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._shift_test import View, sample_rows, say_shift
-from labelsure.saving._file_format import current_version
-from labelsure.saving._savable import load
+from labelsure.saving import load
 from labelsure.tables.files import UNIT_ROWS, Unit, list_units, read_unit
 from labelsure.tables.parts import (
     FORMATS,
@@ -555,7 +555,7 @@ def score_files(
     audited = _choose_rows(units, audit, seed)
     compared = split_rows(units)
     manifest = {
-        "labelsure": current_version(),
+        "labelsure": __version__,
         "model": file.checksum,
         "inputs": _describe_files(units),
         "rows_per_unit": rows_per_unit,

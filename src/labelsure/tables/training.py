@@ -26,8 +26,7 @@ from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.index import list_some
-from labelsure.saving._file_format import damaged
-from labelsure.saving._savable import read_description
+from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
 from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
@@ -70,9 +69,6 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "forest": _make_forest,
 }
 """Each is made from a seed. A new one is an entry here."""
-
-FOREST_TYPES = ("sklearn.tree._tree.Tree",)
-"""What `load` has to trust in the file of a forest."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from labelsure.distributions._bridge import LabelsetDistribution, check_distribu
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import refuse_other_labels, stack_rows
 from labelsure.labelsets.sample_weights import check_weights
-from labelsure.saving._savable import Savable
+from labelsure.saving import Savable
 
 N_FOLDS = 5
 LEVEL = 0.95
