@@ -13,7 +13,7 @@ from labelsure._runtime.typing import LabelNames, Names
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, read_truth
 from labelsure.classifiers._probability_layouts import LISTED_KINDS, read_array, wrap_probabilities
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import match_labels
 from labelsure.labelsets.rows import (

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.index import align_rows
 from labelsure.labelsets.names import GivenLabelsets, read_labelsets

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.codes import check_sparse_labelsets
 from labelsure.labelsets.rows import refuse_masked

@@ -19,7 +19,7 @@ from labelsure.distributions._answers import Expected, Support
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
 from labelsure.distributions._engines import EngineSettings
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.codes import OPEN
 from labelsure.labelsets.sparse import make_sparse

@@ -8,6 +8,7 @@ Section 2 of `docs/algorithms.md`.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,8 +23,47 @@ from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
-from labelsure._runtime.typing import Floats, Indices, Integers, Mask
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.metrics.registry import F1, JACCARD, Metric
+
+
+def cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
+    """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
+
+    Fewer where there are fewer: a label that is certain is never flipped.
+
+    The order is that of (cost, code): a flip adds its cost to the first and plus or minus 2**j to
+    the second. Both are sums and each such pair is positive, so the usual heap works on pairs: the
+    sets of flips that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}. An entry
+    holds the pair of its flips, the last of them, and the pair without the last.
+    """
+    mode_code = sum(1 << j for j in np.flatnonzero(mode).tolist())
+    flips = [
+        (float(cost[j]), -(1 << j) if mode[j] else 1 << j)
+        for j in np.flatnonzero(np.isfinite(cost)).tolist()
+    ]
+    flips = heapq.nsmallest(k, flips)
+    codes = [mode_code]
+    heap = [(added, mode_code + change, 0, 0.0, mode_code) for added, change in flips[:1]]
+    while heap and len(codes) < k:
+        total, code, last, total_before, code_before = heapq.heappop(heap)
+        codes.append(code)
+        following = last + 1
+        if following < len(flips):
+            added, change = flips[following]
+            heapq.heappush(heap, (total + added, code + change, following, total, code))
+            exchanged = total_before + added, code_before + change
+            heapq.heappush(heap, (*exchanged, following, total_before, code_before))
+    return codes
+
+
+def write_codes(codes: list[int], rows: Labelsets) -> None:
+    """Write the labelsets of codes of any length to the first rows."""
+    n_bytes = -(-rows.shape[1] // 8)
+    octets = np.frombuffer(b"".join(c.to_bytes(n_bytes, "little") for c in codes), dtype=np.uint8)
+    bits = np.unpackbits(octets.reshape(-1, n_bytes), axis=1, bitorder="little")
+    rows[: len(codes)] = bits[:, : rows.shape[1]]
+
 
 NEGLIGIBLE = 1e-19
 """Numbers of ones in a rest that are less probable than this, beside the likeliest, are left out:
@@ -183,7 +223,7 @@ class ListedLabels:
         if metric in _EXPECTED_ROWS:
             for_rows(_EXPECTED_ROWS[metric], len(self), *rows, empty, into=[expected])
             return expected
-        n_predicted = sum_rows(predicted, self.starts).astype(np.int64)
+        n_predicted = sum_by_row(predicted, self.starts).astype(np.int64)
         most = min(n_labels, int(self.lengths.max(initial=0)) + self.rest.most)
         for some in cut_rows(len(self), 16 * (most + 1), _limits.DECISION_BYTES):
             part, chosen = self._cut(some, predicted)
@@ -253,12 +293,12 @@ class ListedLabels:
         return np.take_along_axis(places, order, axis=1)[is_chosen], worth
 
 
-def sum_rows(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
+def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
     """Return the sum of each row of values that stand one after the other, 0 for empty rows.
 
     Examples
     --------
-    >>> sum_rows(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
+    >>> sum_by_row(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
     array([3., 0., 3.])
     """
     sums = np.zeros(len(starts) - 1)

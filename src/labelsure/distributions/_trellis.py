@@ -5,11 +5,15 @@ Section numbers are those of `docs/algorithms.md`.
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh_tridiagonal
 from scipy.special import expit, logit
 
 from labelsure._kernels import frontier_counts as counting
@@ -17,8 +21,9 @@ from labelsure._kernels import frontier_sums as summing
 from labelsure._kernels import frontier_sweeps as kernels
 from labelsure._kernels.maximum_sweeps import frontier_rows
 from labelsure._kernels.threads import for_rows, n_threads
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
@@ -29,23 +34,287 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
-from labelsure.distributions._probabilities import check_unit_interval
-from labelsure.distributions._trellis_inputs import (
-    FIX,
-    MAX_PARENTS,
-    check_frontier,
-    check_parents,
-    pack_conditionals,
-)
-from labelsure.distributions._trellis_points import (
-    jaccard_of_flips,
-    join_points,
-    points_of_flips,
-    rotations,
-)
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.distributions.candidates import Profile, log
+from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.codes import check_label_order, fill_with_lowest
-from labelsure.metrics.registry import EXACT, HAMMING, JACCARD, Metric
+from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
+
+LARGEST_ERROR = 1e-13
+"""Of the sum, times the least denominator: of an expected accuracy, therefore. It is measured at
+every denominator that can occur; a tenth of what counts as a tie."""
+
+STRETCH_STEP = 1.25  # between the stretches that are tried
+N_PROBES = 64  # denominators at which a sum is tried before it is held to all
+FIRST_STEP = 1.25  # between the least denominators that have a sum of their own
+
+
+def sum_of_powers(first: int, last: int) -> tuple[Floats, Floats]:
+    """Return t and c, (q,) each, with sum c t**(u - first) = 1/u for every whole u in a range.
+
+    Parameters
+    ----------
+    first, last
+        The least denominator, at least 1, and the largest. The error is at most `LARGEST_ERROR` /
+        `first`.
+
+    Examples
+    --------
+    >>> t, c = sum_of_powers(20, 174)
+    >>> len(t)
+    19
+    >>> round(float((c * t**80).sum()), 12)
+    0.01
+    """
+    # A sum for a smaller first denominator will do, and so there are few of them to find.
+    step = int(math.log(first) / math.log(FIRST_STEP) + 1e-9)
+    start = min(first, max(1, math.ceil(FIRST_STEP**step)))
+    nodes, coefficients = _find_sum(start, last)
+    if _n_exact(first, last) <= len(nodes):
+        return _stretched_rule(_n_exact(first, last), first, 1.0)
+    return nodes, coefficients * nodes ** (first - start)
+
+
+def _n_exact(first: int, last: int) -> int:
+    """Return with how many terms Gauss-Jacobi is exact for all denominators, without a stretch."""
+    return (last - first) // 2 + 1
+
+
+@lru_cache(maxsize=256)
+def _find_sum(first: int, last: int) -> tuple[Floats, Floats]:
+    """Return a sum that is good enough, with next to no terms that it could do without."""
+    n_exact = _n_exact(first, last)
+    some = np.unique(np.geomspace(first, last, N_PROBES).round())
+    n_terms = _least_terms(last / first)
+    while n_terms < n_exact:
+        stretch, before = 1.0, np.inf
+        while (error := _error_at(some, n_terms, first, stretch)) < before:
+            if error <= LARGEST_ERROR:
+                everywhere = np.arange(first, last + 1.0)
+                if _error_at(everywhere, n_terms, first, stretch) <= LARGEST_ERROR:
+                    return _stretched_rule(n_terms, first, stretch)
+            before, stretch = error, stretch * STRETCH_STEP
+        n_terms += 1 + n_terms // 25
+    return _stretched_rule(n_exact, first, 1.0)
+
+
+def _error_at(denominators: Floats, n_terms: int, first: int, stretch: float) -> float:
+    nodes, coefficients = _stretched_rule(n_terms, first, stretch)
+    sums = coefficients @ nodes[:, np.newaxis] ** (denominators - first)
+    return float(first * np.abs(sums - 1 / denominators).max())
+
+
+def _least_terms(ratio: float) -> int:
+    """Return how many terms no sum can do without: the rate of the best ones is known."""
+    return max(1, int(math.log(16 / LARGEST_ERROR) * math.log(8 * ratio) / math.pi**2) - 1)
+
+
+def _stretched_rule(n_terms: int, first: int, stretch: float) -> tuple[Floats, Floats]:
+    """Return the Gauss-Jacobi rule for the integral over t of t**(u - 1), in terms of t**stretch.
+
+    It is exact for 2 * n_terms denominators from the first on, `stretch` apart; those between
+    them, and some beyond, come out nearly as well.
+    """
+    power = first / stretch - 1  # of the weight function
+    j = np.arange(n_terms)
+    k = np.arange(1, n_terms)
+    centre = np.full(n_terms, power / (power + 2))
+    centre[1:] = power**2 / ((2 * j[1:] + power) * (2 * j[1:] + power + 2))
+    square = (k * (k + power)) ** 2 / (
+        (2 * k + power) ** 2 * (2 * k + power + 1) * (2 * k + power - 1)
+    )
+    # On [-1, 1] the squares are four times as large; here it is [0, 1].
+    nodes, vectors = eigh_tridiagonal((1 + centre) / 2, np.sqrt(square))
+    nodes = np.clip(nodes, 0.0, 1.0)
+    return nodes ** (1 / stretch), vectors[0] ** 2 / first
+
+
+FIX = "Pass probabilities, not logits."
+
+MAX_PARENTS = 3
+"""The left, the upper and the upper-left neighbour."""
+
+
+def check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list[int]]:
+    try:
+        positions = [list(some) for some in parents]
+    except TypeError:
+        positions = []
+    if len(positions) != n_labels:
+        raise InputError(
+            f"`parents` must have one sequence of positions for each of the {n_labels} positions, "
+            f"got {reprlib.repr(parents)}. A label without parents has an empty one: `()`."
+        )
+    for j, some in enumerate(positions):
+        if len(some) > MAX_PARENTS:
+            raise InputError(
+                f"`parents[{j}]` must have at most {MAX_PARENTS} positions, got {len(some)}. "
+                "Keep the parents that matter most."
+            )
+        earlier = all(isinstance(p, (int, np.integer)) and 0 <= p < j for p in some)
+        if not earlier or len(set(some)) < len(some):
+            raise InputError(
+                f"`parents[{j}]` must be distinct positions before {j}, got {some}. "
+                "Parents are positions in `order`, not labels."
+            )
+    return positions
+
+
+def check_frontier(n_labels: int, memory: int) -> None:
+    bytes_per_state = 9 * n_labels
+    if bytes_per_state * 2**memory > _limits.FRONTIER_BYTES:
+        allowed = (_limits.FRONTIER_BYTES // bytes_per_state).bit_length() - 1
+        raise TooLargeError(
+            f"`parents` reach back {memory} positions: with {n_labels} labels, 2**{memory} states "
+            f"do not fit in the {_limits.FRONTIER_BYTES // 2**20} MiB that a thread may take. Use "
+            f"parents at most {allowed} positions back: a grid of width {allowed}, or "
+            f"{allowed - 1} with upper-left neighbours."
+        )
+
+
+def pack_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> Floats:
+    """Return the conditionals as one (n, L, columns) array, columns that are not used being 0."""
+    tables = [as_floats(table, f"conditionals[{j}]") for j, table in enumerate(conditionals)]
+    if len(tables) != len(parents):
+        raise InputError(
+            f"`conditionals` must have one array for each of the {len(parents)} positions, got "
+            f"{len(tables)}. Its rows are the instances, its columns the ways the parents can be."
+        )
+    n_samples = tables[0].shape[0] if tables[0].ndim else 0
+    packed = np.zeros((n_samples, len(tables), 2 ** max(map(len, parents))))
+    for j, (table, some) in enumerate(zip(tables, parents, strict=True)):
+        shape = (n_samples, 2 ** len(some))
+        if table.shape != shape:
+            raise InputError(
+                f"`conditionals[{j}]` must have shape {shape}: a row for each instance, a column "
+                f"for every way that its {len(some)} parents can be, got shape {table.shape}."
+            )
+        packed[:, j, : shape[1]] = check_unit_interval(table, f"conditionals[{j}]", fix=FIX)
+    return packed
+
+
+Points = tuple[Floats, Floats]
+"""Weights (q, 2, 3) of a false negative and a true positive at each point, coefficients (q, 2)."""
+
+
+def join_points(metrics: Sequence[Metric], n_labels: int, k: int, empty: float) -> Points:
+    """Return the points of several metrics, with coefficients (q, metrics, 2)."""
+    points = [_points_of(metric, n_labels, k, empty) for metric in metrics]
+    coefficients = np.zeros((sum(len(weights) for weights, _ in points), len(metrics), 2))
+    first = 0
+    for column, (weights, own) in enumerate(points):
+        coefficients[first : first + len(weights), column] = own
+        first += len(weights)
+    return np.concatenate([weights for weights, _ in points]), coefficients
+
+
+def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:
+    """Return where to evaluate the generating function of (tp, fn), and what to add up.
+
+    Its value at weights (w, z) is E[w**fn z**tp], for a prediction of k labels.
+    """
+    if metric not in _QUOTIENTS:
+        return _roots_of_unity(metric.table(n_labels, k, empty=empty))
+    if k == 0:  # worth `empty` where no label is missed
+        return np.zeros((1, 2, 3)), np.array([[empty, 0.0]])
+    return _QUOTIENTS[metric](n_labels, k)
+
+
+def _jaccard_points(n_labels: int, k: int) -> Points:
+    """E[tp / (k + fn)] is the sum over t of c t**(k - first) E[tp t**fn]."""
+    nodes, coefficients = sum_of_powers(k, n_labels)
+    return _weigh(nodes, np.ones_like(nodes)), _take_derivative(coefficients)
+
+
+def _f1_points(n_labels: int, k: int) -> Points:
+    """E[2 tp / (k + tp + fn)] is the sum over t of 2 c t**(k - first) E[tp t**(tp + fn)]."""
+    # Where there is a true positive the labelset has a label: the least denominator is k + 1.
+    nodes, coefficients = sum_of_powers(k + 1, k + n_labels)
+    return _weigh(nodes, nodes), _take_derivative(2 * coefficients / nodes)
+
+
+_QUOTIENTS: dict[Metric, Callable[[int, int], Points]] = {
+    JACCARD: _jaccard_points,
+    F1: _f1_points,
+}
+"""Metrics whose expectation is a sum over points on a line instead of one over two counts."""
+
+
+def _weigh(missed: Floats, hit: Floats) -> Floats:
+    """Return weights by which a true positive counts hit * z, with the derivative at z = 1."""
+    weights = np.zeros((len(missed), 2, 3))
+    weights[:, 0, 0] = missed
+    weights[:, 1, 0] = weights[:, 1, 2] = hit
+    return weights
+
+
+def _take_derivative(coefficients: Floats) -> Floats:
+    """Return coefficients of both parts of a value, where only the derivative counts."""
+    return np.column_stack([np.zeros_like(coefficients), coefficients])
+
+
+def points_of_flips(n_labels: int, k: int) -> tuple[Floats, Floats, Floats]:
+    """Return t, c and the weights at each t for the Jaccard of k labels and of k - 1 and k + 1.
+
+    The sum over t of c t**(u - max(1, k - 1)) is 1/u for every denominator that these can have.
+    """
+    nodes, coefficients = sum_of_powers(max(1, k - 1), n_labels)
+    return nodes, coefficients, _weigh(nodes, np.ones_like(nodes))
+
+
+def jaccard_of_flips(
+    nodes: Floats, coefficients: Floats, totals: Floats, with_label: Floats, is_set: Mask
+) -> Floats:
+    """Return the expected Jaccard of predictions of k labels and of each with a label flipped.
+
+    A label that is put in is no longer missed, one that is taken out may be: at every t all these
+    follow from E[t**fn] and E[tp t**fn], over all labelsets and over those with that label.
+
+    Parameters
+    ----------
+    nodes, coefficients
+        Of `points_of_flips`.
+    totals
+        (n, q, 2) E[t**fn] and E[tp t**fn].
+    with_label
+        (n, L, q, 2) E[y_j t**fn] and E[y_j tp t**fn].
+    is_set
+        (n, L) the predictions, all with as many labels.
+
+    Returns
+    -------
+    (n, 1 + L) values. The one of the empty labelset is not among them: what is there is
+    meaningless.
+    """
+    k = int(is_set[0].sum())
+    powers = coefficients * nodes ** (k - max(1, k - 1))
+    value, derivative = with_label[..., 0], with_label[..., 1]
+    without = totals[:, np.newaxis, :, 1] - derivative
+    put_in = (without + (derivative + value) / nodes) @ (powers * nodes)
+    taken_out = (without + (derivative - value) * nodes) @ (powers / nodes)
+    return np.column_stack([totals[..., 1] @ powers, np.where(is_set, taken_out, put_in)])
+
+
+def _roots_of_unity(values: Floats) -> Points:
+    """Return the points that give the mean of values[tp, fn].
+
+    With tp + (k + 1) fn as one count, P(count) is the inverse Fourier transform of the generating
+    function, and so the mean is a sum over its products with the transform of the values. They are
+    real, so the second half of the points is the conjugate of the first.
+    """
+    n_counts, n_hits = values.size, values.shape[0]
+    transform = np.fft.rfft(values.T.ravel()) / n_counts
+    transform[1 : (n_counts + 1) // 2] *= 2
+    turns = np.arange(len(transform))
+    points = [rotations(n_hits * turns, n_counts), rotations(turns, n_counts)]
+    return np.stack(points, axis=1), np.column_stack([transform.real, transform.imag])
+
+
+def rotations(numerators: Indices, denominator: int) -> Floats:
+    """Return the roots of unity exp(-2 pi i numerator / denominator) as weights (a, b, c)."""
+    angle = -2 * np.pi * (numerators % denominator) / denominator
+    return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])
+
 
 ENTRY_BYTES = 32
 """What a labelset that waits in the search for the most probable ones takes: `top_rows`."""

@@ -10,7 +10,7 @@ import numpy as np
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.labelsets.rows import count_labels
 
 __all__ = ["LabelOutcomes", "calibration_marginals", "largest_marginals"]

@@ -291,7 +291,7 @@ class ScoreTable:
 
     def spread_candidate(self, name: str) -> Floats:
         """Return the same on a scale on which rows differ, also of very many labels."""
-        return self._from_profiles(get_candidate(name).spread)
+        return self._from_profiles(get_candidate(name).values_up_to_scale)
 
     def ranks(self, name: str) -> Floats:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""
