@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import labelsure as ls
 from benchmarks.chains import one_thread
 from benchmarks.measure import Row, core_seconds, core_seconds_in_turn
-from labelsure.distributions._trellis import sum_of_powers
+from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.metrics.registry import JACCARD, check_metrics
 
 N_LABELS, WIDTH = 174, 12

@@ -12,7 +12,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "_kernels.progress": ["watch_progress"],
+    "_kernels.threads": ["watch_progress"],
     "classifiers._adapters": ["as_distribution"],
     "classifiers._bernoulli_mixture": ["ConditionalBernoulliMixture"],
     "classifiers._chain_classifiers": [

@@ -1,4 +1,4 @@
-from labelsure._kernels.progress import watch_progress as watch_progress
+from labelsure._kernels.threads import watch_progress as watch_progress
 from labelsure.classifiers._adapters import as_distribution as as_distribution
 from labelsure.classifiers._bernoulli_mixture import (
     ConditionalBernoulliMixture as ConditionalBernoulliMixture,

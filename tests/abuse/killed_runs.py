@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tomli_w
 
-from labelsure.study._plan import load_plan
+from labelsure.study.plan import load_plan
 
 PATIENCE = 60.0  # seconds; a process that is there after them is taken to stay for good
 REPORT_BEGINS = "Writing tables and figures"

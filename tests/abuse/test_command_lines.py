@@ -13,7 +13,7 @@ import tomli_w
 from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main as run_command
-from labelsure.study._plan import load_plan
+from labelsure.study.plan import load_plan
 
 NOT_UTF8 = os.fsdecode(b"caf\xe9")
 STRANGE = [
@@ -101,8 +101,8 @@ def world(tmp_path, monkeypatch):
     monkeypatch.chdir(world.out)
     unreachable = mock.Mock(side_effect=URLError("no network"))
     monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
-    monkeypatch.setattr("labelsure.study.report.study_files.write_report", mock.Mock())
-    monkeypatch.setattr("labelsure.study._plan.shipped_plans", lambda: ["paper"])
+    monkeypatch.setattr("labelsure.study.report.write_report", mock.Mock())
+    monkeypatch.setattr("labelsure.study.plan.shipped_plans", lambda: ["paper"])
     return world
 
 

@@ -9,10 +9,8 @@ import pytest
 from scored_files import make_model, make_rows
 
 import labelsure as ls
-from labelsure.study._kept_frames import read_frame, read_kept
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._run import run_study
-from labelsure.study._run_folder import RunFolder
+from labelsure.study.plan import Plan, load_plan
+from labelsure.study.run import RunFolder, read_frame, read_kept, run_study
 
 PLAN = Plan.from_dict(
     {
@@ -74,7 +72,7 @@ def test_plans_and_notes_of_a_run(run):
         for _ in range(30):
             whole = damage(run.folder / name, generator)
             with contextlib.suppress(ls.InputError):
-                Plan.from_record(folder.read_plan_settings(), ["a"], ["Indep"])
+                folder.read_plan()
             assert isinstance(folder.read_seconds(), float)
             assert isinstance(folder.read_failures(), dict)
             (run.folder / name).write_bytes(whole)

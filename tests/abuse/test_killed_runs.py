@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from abuse.killed_runs import PLAN, RunningStudy
 
-from labelsure.study._plan import Plan
-from labelsure.study._run import run_study
+from labelsure.study.plan import Plan
+from labelsure.study.run import run_study
 
 pytestmark = [
     pytest.mark.jit_only,

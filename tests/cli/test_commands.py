@@ -12,8 +12,8 @@ import tomli_w
 import labelsure as ls
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.study._plan import load_plan
-from labelsure.study._run_folder import RunFolder
+from labelsure.study.plan import load_plan
+from labelsure.study.run import RunFolder
 
 SETTINGS = load_plan("quick").to_dict()
 SMALL = {
@@ -32,7 +32,7 @@ def reports(monkeypatch):
         state = json.loads((run.folder / "manifest.json").read_text())["state"]
         calls.append((run, state, others))
 
-    monkeypatch.setattr("labelsure.study.report.study_files.write_report", write, raising=False)
+    monkeypatch.setattr("labelsure.study.report.write_report", write, raising=False)
     return calls
 
 
@@ -200,7 +200,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
     def full(*arguments, **settings):
         raise OSError(28, "No space left on device", "scores.parquet")
 
-    monkeypatch.setattr("labelsure.study._run.write_frame", full)
+    monkeypatch.setattr("labelsure.study.run.write_frame", full)
     arguments = ["study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
     assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 
@@ -209,7 +209,7 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("labelsure.study._run.run_study", interrupted)
+    monkeypatch.setattr("labelsure.study.run.run_study", interrupted)
     assert main(["study", plan_file(), "--out", str(tmp_path / "run")]) == 130
     assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
 
@@ -221,7 +221,7 @@ def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path,
     (tmp_path / "learner_beside_me.py").write_text(text)
     # Two jobs: the processes that compute cells find the module as well.
     arguments = ["study", plan, "--out", str(tmp_path / "run"), "--jobs", "2"]
-    assert "'learner_beside_me.Learner', is in a module outside" in refused(capsys, *arguments)
+    assert "'learner_beside_me.Learner' is in a module outside" in refused(capsys, *arguments)
     assert not (tmp_path / "run").exists()
     assert main([*arguments, "--trust-imports"]) == 0
 
@@ -243,7 +243,7 @@ def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp
     def refuse(*arguments, **settings):
         raise InputError("`correlations` must hold at least one that is defined, got none.")
 
-    monkeypatch.setattr("labelsure.study.report.study_files.write_report", refuse)
+    monkeypatch.setattr("labelsure.study.report.write_report", refuse)
     out = tmp_path / "run"
     assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
     captured = capsys.readouterr()

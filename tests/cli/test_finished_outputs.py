@@ -10,7 +10,7 @@ import tomli_w
 from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main
-from labelsure.study._plan import load_plan
+from labelsure.study.plan import load_plan
 from labelsure.tables.files import list_units
 
 COMMANDS = {
@@ -105,7 +105,7 @@ def test_notes_of_outputs_are_no_inputs(folder):
 
 
 def test_a_study_of_another_plan(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("labelsure.study.report.study_files.write_report", lambda *_, **__: [])
+    monkeypatch.setattr("labelsure.study.report.write_report", lambda *_, **__: [])
     plan = tmp_path / "plan.toml"
     classifiers = {"Indep": {"class": "BinaryRelevance"}}
     settings = {**load_plan("quick").to_dict(), "classifiers": classifiers, "n_repeats": 1}

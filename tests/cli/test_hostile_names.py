@@ -10,8 +10,8 @@ import tomli_w
 
 from labelsure.cli._app import main
 from labelsure.errors import InputError
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._run import run_study
+from labelsure.study.plan import Plan, load_plan
+from labelsure.study.run import run_study
 from labelsure.tables.datasets import load_dataset
 
 PLAN = {
@@ -28,9 +28,7 @@ ARFF = "@relation r\n@attribute y {0,1}\n@attribute x numeric\n@data\n0,1\n1,2\n
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Leave tables and figures, which take seconds, to the tests that are about them."""
-    monkeypatch.setattr(
-        "labelsure.study.report.study_files.write_report", lambda run, **others: None
-    )
+    monkeypatch.setattr("labelsure.study.report.write_report", lambda run, **others: None)
 
 
 def write_plan(path, **changes):
@@ -137,7 +135,7 @@ def broken(*arguments, **settings):
 
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_what_should_not_happen(capsys, monkeypatch, tmp_path, place):
-    monkeypatch.setattr("labelsure.study._run.run_study", broken)
+    monkeypatch.setattr("labelsure.study.run.run_study", broken)
     words = ["study", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert refused(capsys, *words, code=70) == (
         "labelsure: This should not have happened (LookupError: a value). Run it again with "
@@ -160,7 +158,7 @@ def test_where_any_other_error_came_from(capsys):
 
 
 def test_a_failure_without_a_reason(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("labelsure.study._workers.score_cell", lambda *a: exec("raise KeyError"))
+    monkeypatch.setattr("labelsure.study.run.score_cell", lambda *a: exec("raise KeyError"))
     plan = write_plan(tmp_path / "plan.toml")
     assert main(["study", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
     captured = capsys.readouterr()

@@ -25,7 +25,7 @@ def run(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(_interrupts, "SECONDS_UNTIL_RETRIED", 0.01)
 
     def run(function):
-        monkeypatch.setattr("labelsure.study._run.run_study", lambda *_, **__: function())
+        monkeypatch.setattr("labelsure.study.run.run_study", lambda *_, **__: function())
         code = main(["study", "quick", "--out", str(tmp_path / "run")])
         return code, capsys.readouterr().err
 

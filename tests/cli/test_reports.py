@@ -6,7 +6,7 @@ import pytest
 
 from labelsure.cli import _demo
 from labelsure.cli._app import main
-from labelsure.study.paper._comparison import check_against_paper
+from labelsure.study.paper import check_against_paper
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_the_summary_has_candidates_and_files(run_folder, capsys, monkeypatch):
     def kept(*arguments, **settings):
         """Leave the tables as they are."""
 
-    monkeypatch.setattr("labelsure.study.report.study_files.write_report", kept, raising=False)
+    monkeypatch.setattr("labelsure.study.report.write_report", kept, raising=False)
     assert main(["study", "quick", "--out", str(run_folder), "--repeats", "1", "--jobs", "1"]) == 0
     text = capsys.readouterr().out
     assert "Mean rank correlation of candidates and accuracy" in text
@@ -69,9 +69,7 @@ def test_strict_follows_the_misses(monkeypatch, misses, code):
             return {}
 
     Check.misses = misses
-    monkeypatch.setattr(
-        "labelsure.study.paper._comparison.check_against_paper", lambda folder: Check()
-    )
+    monkeypatch.setattr("labelsure.study.paper.check_against_paper", lambda folder: Check())
     assert main(["check", "anywhere", "--json", "--strict"]) == code
 
 

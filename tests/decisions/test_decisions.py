@@ -10,7 +10,7 @@ from strategies import as_table, probability_rows, random_table
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.decisions._jaccard_search import _bound_by_covariances
+from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.labelsets.codes import to_codes
 from labelsure.metrics.registry import JACCARD, METRICS, Metric
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
 from labelsure.distributions._chain_stack import draw_paths, log_mean_prob, path_means, path_sums
-from labelsure.distributions._draw_streams import DrawStreams
-from labelsure.distributions._mean_estimates import Estimate, estimate_mean
+from labelsure.distributions._mean_estimates import MeanEstimate, estimate_mean
+from labelsure.distributions._sampling import DrawStreams
 from labelsure.distributions._weighted_chains import WeightedChains
 
 N_LABELS = 5
@@ -171,6 +171,6 @@ def test_how_many_draws_are_needed():
     quantile = 1.959963984540054
     error, undrawn = np.array([0.3, 0.0]), np.array([0.2, 0.5])
     half = quantile * np.sqrt(error**2 + undrawn**2)
-    growth = Estimate(np.zeros(2), error, half).growth_needed(0.1)
+    growth = MeanEstimate(np.zeros(2), error, half).growth_needed(0.1)
     again = quantile * np.sqrt(error**2 / growth + undrawn**2 / growth**2)
     assert_allclose(again, 0.1)

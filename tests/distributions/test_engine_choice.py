@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import labelsure as ls
+from labelsure._kernels.labelset_search import Goals
 from labelsure._runtime import limits as _limits
 
 
@@ -68,7 +69,7 @@ def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
 @pytest.mark.jit_only
 def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
     """Flat probabilities: 256 labelsets have next to no mass. Sharp ones are searched as before."""
-    goals = np.array([0.0, 0.0, 0.0, 2.0, 0.0])
+    goals = Goals.of(width=0.0, unseen=0.0, enough_mass=2.0)
     found = {}
     for spread in (0.5, 4.0):
         dist = ls.ChainMixture(chains_of(27, 5, spread))

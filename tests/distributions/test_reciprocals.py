@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labelsure.distributions._trellis import LARGEST_ERROR, sum_of_powers
+from labelsure.distributions._reciprocals import LARGEST_ERROR, sum_of_powers
 
 
 def largest_error(first, last):

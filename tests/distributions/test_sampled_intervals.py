@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
-from labelsure.distributions._draw_streams import DrawStreams
+from labelsure._kernels.labelset_search import Goals
 from labelsure.distributions._enumeration import enumerate_chains
-from labelsure.distributions._sampling import Sampled
+from labelsure.distributions._sampling import DrawStreams, Sampled
 from labelsure.distributions._weighted_chains import WeightedChains
 
 ROUNDING = 1e-10
@@ -170,7 +170,7 @@ def test_weights_of_squared_draws_sum_to_the_collision():
     P, Q = ([(a + b) / 2 for a, b in zip(*pair, strict=True)] for pair in (joints, joints_squared))
     assert_allclose(oracles.mean_weight(P, Q), sum(p * p for p in P))
     chains = [as_chain(order, conditional_of_two) for order in orders]
-    goals = np.array([0.0, 2.0, 0.0, 2.0, 0.0])
+    goals = Goals.of(width=0.0, unseen=2.0, enough_mass=2.0)
     for budget in (0, 3):
         found = enumerate_chains(WeightedChains(chains), goals, budget)
         seen = {int(row @ (1 << np.arange(4))) for row in found.seen.rows}
@@ -203,6 +203,6 @@ def test_draws_that_are_all_alike_are_not_sure():
 def test_weights_too_small_for_a_number_have_a_logarithm():
     """2,000 fair labels: their collision is 2**-2000."""
     chain = ls.LinearChain(np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000)))
-    found = enumerate_chains(WeightedChains([chain]), np.array([0.0, 2.0, 0.0, 2.0, 0.0]), 0)
+    found = enumerate_chains(WeightedChains([chain]), Goals.of(0.0, 2.0, 2.0), 0)
     sampled = Sampled(found, WeightedChains([chain]), DrawStreams(0, [0], [0])).draw_more(200)
     assert_allclose(sampled.squared.estimate().value, -2000 * np.log(2))

@@ -9,7 +9,7 @@ from strategies import summary_of
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.decisions._jaccard_search import _bound_by_covariances
+from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._flips import with_flips
 from labelsure.labelsets.codes import to_codes

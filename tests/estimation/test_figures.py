@@ -6,7 +6,6 @@ import pytest
 from matplotlib.axes import Axes
 
 import labelsure as ls
-from labelsure.study.report import figures
 
 mpl.use("Agg")
 
@@ -96,22 +95,3 @@ def test_a_target_is_marked_where_it_is_met():
 
 def test_an_empty_curve_is_drawn_as_such():
     assert legend_of(drawn(ls.accept_curve([], []).plot()))[0] == "nothing to accept"
-
-
-def test_policy(scored):
-    policy = ls.AcceptPolicy(0.8, outcome="binary").fit(*scored)
-    ax = drawn(figures.plot_policy(policy))
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), policy.table()["coverage"])
-    assert ax.lines[1].get_xdata()[0] == 0.8
-    assert ax.get_title() == "What each target leaves"
-
-
-def test_monitor():
-    rng = np.random.default_rng(0)
-    dist = ls.IndependentLabels(rng.beta(0.3, 0.3, size=(600, 4)))
-    estimator = ls.AccuracyEstimator("exact", model="plugin")
-    table = ls.monitor(dist, estimator, chunk_size=200, reference=(0.9, 1.0))
-    ax = drawn(figures.plot_monitor(table))
-    shown = {text.get_text() for text in ax.get_legend().get_texts()}
-    assert shown == {"usual", "estimated", "alert"}
-    assert ax.get_title() == "Estimated accuracy of each chunk"

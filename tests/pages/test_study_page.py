@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from labelsure.cli._app import main
-from labelsure.study.paper import _comparison, _study_page
-from labelsure.study.paper._claims import Claim
-from labelsure.study.paper._comparison import PaperCheck
-from labelsure.study.paper._conclusions import SIGN_RULE, Conclusion
+from labelsure.study import report
+from labelsure.study.conclusions import Claim, Conclusion
+from labelsure.study.paper import PaperCheck
 
 pytestmark = pytest.mark.jit_only
 
@@ -25,7 +24,7 @@ def run_folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(run_folder):
-    return _study_page.make_study_page(run_folder, n_jobs=1)
+    return report.make_study_page(run_folder, n_jobs=1)
 
 
 def test_every_table_of_the_files_is_on_the_page(page, run_folder):
@@ -74,12 +73,12 @@ def test_verdicts_and_the_papers_numbers_stand_beside_ours(run_folder, monkeypat
         [{"measure": "m", "ours": 1.0, "least": 1.0, "most": 1.0, "trivial": 0.0, "own": 1.0}]
     )
     conclusions = [
-        Conclusion("a", "This fails.", SIGN_RULE, (Claim("x", 1, -1.5, -2.0, -1.0),)),
-        Conclusion("b", "This holds.", SIGN_RULE, (Claim("x", 1, 1.5, 1.0, 2.0),)),
+        Conclusion("a", "This fails.", (Claim("x", 1, -1.5, -2.0, -1.0),)),
+        Conclusion("b", "This holds.", (Claim("x", 1, 1.5, 1.0, 2.0),)),
     ]
     found = PaperCheck(conclusions, summaries, numbers, {})
-    monkeypatch.setattr(_comparison, "compare_with_paper", lambda *given: found)
-    page = _study_page.make_study_page(run_folder, n_jobs=1)
+    monkeypatch.setattr(report, "compare_with_paper", lambda *given: found)
+    page = report.make_study_page(run_folder, n_jobs=1)
     assert page.data["verdicts"][0] == ("does not hold", 1)
     titles = [table["title"] for table in page.data["compared"]]
     assert titles[:3] == ["Conclusions", "The numbers behind them", "Agreement with the paper"]

@@ -94,25 +94,26 @@ def _not_silent(monkeypatch):
     monkeypatch.delenv(SILENCE_VARIABLE, raising=False)
 
 
-def compile_twice(notice):
+@pytest.mark.parametrize(("quiet", "said"), [("", MESSAGE + "\n"), ("1", "")])
+def test_compiling_is_announced_once(quiet, said, monkeypatch, capsys):
+    monkeypatch.setenv(SILENCE_VARIABLE, quiet)
+    notice = Notice()
     for _ in range(2):
-        notice.on_start()  # the kernel
-        notice.on_start()  # and a function that it calls
-        notice.on_end()
-        notice.on_end()
+        notice.notify(None)
+    assert capsys.readouterr().err == said
 
 
-def test_long_compiling_is_announced_once(capsys):
-    compile_twice(Notice(delay=0.0))
-    assert capsys.readouterr().err == MESSAGE + "\n"
-
-
-MODULE = """
-from labelsure._kernels.compiling import inner, kernel
+HELPERS = """
+from labelsure._kernels.compiling import inner
 
 @inner
 def add(a, b):
     return a + b
+"""
+
+KERNELS = """
+from labelsure._kernels.compiling import kernel
+from package_of_kernels.helpers import add
 
 @kernel
 def add_one(a):
@@ -123,16 +124,37 @@ def add_one(a):
 @pytest.fixture
 def import_module(tmp_path, monkeypatch):
     """Return a function that imports a module with a kernel, each time as a new process would."""
-    (tmp_path / "module_of_kernels.py").write_text(MODULE)
+    folder = tmp_path / "package_of_kernels"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "kernels.py").write_text(KERNELS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "stored"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def load():
-        sys.modules.pop("module_of_kernels", None)
-        return importlib.import_module("module_of_kernels")
+    def forget():
+        for name in [name for name in sys.modules if name.startswith("package_of_kernels")]:
+            del sys.modules[name]
+
+    def load(helpers=HELPERS):
+        (folder / "helpers.py").write_text(helpers)
+        forget()
+        return importlib.import_module("package_of_kernels.kernels")
 
     yield load
-    sys.modules.pop("module_of_kernels", None)
+    forget()
+
+
+@pytest.mark.jit_only
+def test_a_kernel_is_cached_until_a_file_that_it_imports_changes(import_module):
+    for helpers, value, n_hits in (
+        (HELPERS, 3, 0),
+        (HELPERS, 3, 1),
+        (HELPERS.replace("+", "-"), 1, 0),
+    ):
+        module = import_module(helpers)
+        assert module.add_one(2) == value
+        assert sum(module.add_one.stats.cache_hits.values()) == n_hits
 
 
 class LockTester(event.Listener):
@@ -160,5 +182,5 @@ def test_other_processes_wait_while_a_kernel_is_compiled(import_module, tmp_path
     module = import_module()
     with event.install_listener("numba:compile", tester := LockTester(tmp_path)):
         assert module.add_one(2) == 3
-    assert set(tester.tried) == {(".module_of_kernels.add_one.lock", "held")}
+    assert set(tester.tried) == {(".kernels.add_one.lock", "held")}
     FileLock(next(tmp_path.glob("**/*.lock"))).acquire(timeout=0).lock.release()  # free again

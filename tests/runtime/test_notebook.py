@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 import labelsure as ls
 from labelsure._runtime.notebook import make_html
-from labelsure.study._plan import load_plan
-from labelsure.study._run import StudyRun
+from labelsure.study.plan import load_plan
+from labelsure.study.run import StudyRun
 
 NAMES = ["<b>cat</b>", "dog & co"]
 DIST = ls.IndependentLabels(np.full((30, 2), 0.8), NAMES)

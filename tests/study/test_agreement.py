@@ -5,14 +5,14 @@ import oracles_study as oracles
 import pandas as pd
 import pytest
 
-from labelsure.study.paper._agreement import (
+from labelsure.study.paper import (
     agreement,
     effects_agreement,
     own_agreement,
+    published_table,
     trivial_agreement,
     trivial_effects,
 )
-from labelsure.study.paper._published import published_table
 
 PUBLISHED = published_table("correlations")
 

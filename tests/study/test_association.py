@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from labelsure.study.analyses._correlations import (
+from labelsure.study.correlations import (
     difference,
     kendall_association,
     pearson_association,

@@ -9,9 +9,8 @@ from scipy import sparse
 
 import labelsure as ls
 from labelsure.metrics.registry import METRICS, Metric
-from labelsure.study._cells import Cell, cell_key, feature_rows, plan_cells, score_cell, seed_of
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._plan_parts import StudyData
+from labelsure.study.cells import Cell, cell_key, feature_rows, plan_cells, score_cell, seed_of
+from labelsure.study.plan import Plan, StudyData, load_plan
 
 SETTINGS = load_plan("quick").to_dict()
 
@@ -21,7 +20,7 @@ def plan_with(**changes):
 
 
 def loaded(plan):
-    return {source.key: source.load() for source in plan.datasets}
+    return {key: source.load(key) for key, source in plan.datasets.items()}
 
 
 @pytest.fixture(scope="module")
@@ -179,10 +178,10 @@ def test_another_data_set_changes_no_number(quick):
     pd.testing.assert_frame_equal(again, tables[cell], check_exact=True)
 
 
-def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
+def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick, monkeypatch):
     plan, sets, _ = quick
     cell, data = Cell("dependent", "ECC", 0), sets["dependent"]
-    key = cell_key(cell, plan, data, "1")
+    key = cell_key(cell, plan, data)
     same = [
         plan_with(n_repeats=7),
         plan_with(metrics=["exact"]),
@@ -201,28 +200,29 @@ def test_keys_change_with_what_the_rows_depend_on_and_nothing_else(quick):
         plan_with(scaler={"class": "sklearn.preprocessing.StandardScaler"}),
         plan_with(classifiers={**SETTINGS["classifiers"], "ECC": chains}),
     ]
-    assert {cell_key(cell, changed, data, "1") for changed in same} == {key}
-    keys = {cell_key(cell, changed, data, "1") for changed in other}
+    assert {cell_key(cell, changed, data) for changed in same} == {key}
+    keys = {cell_key(cell, changed, data) for changed in other}
     assert len(keys - {key}) == len(other)
-    assert cell_key(cell, plan, data, "2") != key
     fewer = StudyData(data.data.select_labels("first3"))
-    assert cell_key(cell, plan, fewer, "1") != key
+    assert cell_key(cell, plan, fewer) != key
     # Two columns that are left out leave as many features as two others.
     without = [StudyData(data.data, columns={"drop": drop}) for drop in (["x0"], ["x1"])]
-    assert len({key, *(cell_key(cell, plan, part, "1") for part in without)}) == 3
+    assert len({key, *(cell_key(cell, plan, part) for part in without)}) == 3
+    monkeypatch.setattr("labelsure.__version__", "another")
+    assert cell_key(cell, plan, data) != key
 
 
 def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, monkeypatch):
     plan, sets, _ = quick
     cell, data = Cell("dependent", "Indep", 0), sets["dependent"]
-    before = cell_key(cell, plan, data, "1")
+    before = cell_key(cell, plan, data)
     new = Metric("new", lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn), (0.0, 1.0))
     monkeypatch.setitem(METRICS, "new", new)
-    registered = cell_key(cell, plan, data, "1")
-    planned = cell_key(cell, plan_with(metrics=["exact", "new"]), data, "1")
+    registered = cell_key(cell, plan, data)
+    planned = cell_key(cell, plan_with(metrics=["exact", "new"]), data)
     assert len({before, registered, planned}) == 3
     monkeypatch.undo()
-    assert cell_key(cell, plan, data, "1") == before
+    assert cell_key(cell, plan, data) == before
 
 
 def test_features_describe_the_training_part(quick):
@@ -271,7 +271,7 @@ def test_scaled_sparse_features_stay_sparse_and_give_the_centred_model():
 def test_a_data_set_of_one_instance_fails_by_its_name_and_alone():
     plan = plan_with(n_repeats=2)
     sets = loaded(plan)
-    source = plan.datasets[0].key
+    source = next(iter(plan.datasets))
     sets[source] = StudyData(sets[source].data.take([0]))
     with pytest.raises(
         ls.DataError,

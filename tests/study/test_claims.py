@@ -7,13 +7,16 @@ import oracles_study as oracles
 import pandas as pd
 import pytest
 
-from labelsure.study.analyses._all_analyses import CorrelationAnalyses
-from labelsure.study.paper._claims import (
+from labelsure.study.analyses import CorrelationAnalyses
+from labelsure.study.conclusions import (
+    CONCLUSIONS,
     Claim,
+    Conclusion,
     Numbers,
     all_are_good,
     better_on,
     classifier_order,
+    draw_conclusions,
     effects_have,
     extreme_fit,
     fewest_significant,
@@ -22,8 +25,7 @@ from labelsure.study.paper._claims import (
     mixture_is_best,
     repeat_interval,
 )
-from labelsure.study.paper._conclusions import CONCLUSIONS, Conclusion, draw_conclusions
-from labelsure.study.paper._published import RepeatedAnalyses
+from labelsure.study.paper import RepeatedAnalyses
 
 ASSOCIATIONS = ("kendall", "pearson")
 METRICS = ("exact", "hamming", "jaccard")
@@ -80,7 +82,7 @@ def assert_claims(claims, sign, expected, ratio=RATIO):
 
 
 def verdict(claims):
-    return Conclusion("name", "statement", "rule", tuple(claims)).verdict
+    return Conclusion("name", "statement", tuple(claims)).verdict
 
 
 def over_repeats(values):
@@ -97,7 +99,7 @@ def over_repeats(values):
 )
 def test_an_effect_is_judged_by_its_interval_over_repeats(association, sign, values):
     numbers = numbers_of(effects=over_repeats({("exact", "TG"): values, ("exact", "SE"): (9, 9)}))
-    claims = effects_have(association, {"TG": ("exact",)}, sign)(numbers)
+    claims = effects_have(association, {"TG": ("exact",)}, sign, numbers)
     shown = values if association == "kendall" else [-2 * value for value in values]
     assert_claims(claims, sign, {"TG on exact": shown})
     assert claims[0].p_value == (0.25 if association == "kendall" else 0.75)
@@ -105,14 +107,14 @@ def test_an_effect_is_judged_by_its_interval_over_repeats(association, sign, val
 
 def test_a_number_that_the_study_lacks_is_missing_and_decides_nothing():
     numbers = numbers_of(effects=over_repeats({("exact", "TG"): (-0.2, -0.21)}))
-    there, lacking = effects_have("kendall", {"TG": ("exact", "hamming")}, -1)(numbers)
+    there, lacking = effects_have("kendall", {"TG": ("exact", "hamming")}, -1, numbers)
     assert (there.missing, lacking.missing) == (False, True)
     assert (lacking.low, lacking.high) == (-np.inf, np.inf)
     assert np.isnan(lacking.p_value)
     assert verdict([there]) == "holds"
     assert verdict([there, lacking]) == "undecided"
     assert verdict([lacking]) == "not applicable"
-    wrong, lacking = effects_have("kendall", {"TG": ("exact", "hamming")}, 0)(numbers)
+    wrong, lacking = effects_have("kendall", {"TG": ("exact", "hamming")}, 0, numbers)
     assert verdict([wrong, lacking]) == "does not hold"
     assert verdict([lacking]) == "not applicable"
     assert (lacking.supported, lacking.contradicted) == (False, False)
@@ -120,7 +122,7 @@ def test_a_number_that_the_study_lacks_is_missing_and_decides_nothing():
 
 def test_one_repeat_is_judged_by_the_error_of_the_regression():
     numbers = numbers_of(effects=[(0, "exact", "TG", -0.9)])
-    (claim,) = effects_have("kendall", {"TG": ("exact",)}, -1)(numbers)
+    (claim,) = effects_have("kendall", {"TG": ("exact",)}, -1, numbers)
     reach = 1.959963985 * 0.5
     assert (claim.low, claim.high) == pytest.approx((-0.9 - reach, -0.9 + reach))
     assert (claim.supported, claim.contradicted) == (False, False)
@@ -136,7 +138,7 @@ def test_the_ends_of_an_interval_belong_to_it():
 @pytest.mark.parametrize("association", ASSOCIATIONS)
 def test_classifiers_are_compared_with_their_neighbour(association):
     values = {("exact", "Indep"): (-0.31, -0.3), ("exact", "CT"): (-0.1, -0.11)}
-    claims = classifier_order(association)(numbers_of(effects=over_repeats(values)))
+    claims = classifier_order(association, numbers_of(effects=over_repeats(values)))
     factor = 1 if association == "kendall" else -2
     expected = {"ECC - CT on exact": [], "CT - Indep on exact": []}
     for repeat in (0, 1):
@@ -147,13 +149,13 @@ def test_classifiers_are_compared_with_their_neighbour(association):
     assert claims[0].p_value == (0.25 if association == "kendall" else 0.75)
     assert all(claim.missing for claim in claims[2:])
     assert [claim.text for claim in claims[2::2]] == ["ECC - CT on hamming", "ECC - CT on jaccard"]
-    lacking = classifier_order("kendall")(numbers_of(effects=[(0, "exact", "Indep", -0.3)]))
+    lacking = classifier_order("kendall", numbers_of(effects=[(0, "exact", "Indep", -0.3)]))
     assert all(claim.missing for claim in lacking)
 
 
 def test_one_repeat_of_two_classifiers_has_the_error_of_each():
     effects = [(0, "exact", "Indep", -3.0), (0, "exact", "CT", -1.0)]
-    order, other = classifier_order("kendall")(numbers_of(effects=effects))[:2]
+    order, other = classifier_order("kendall", numbers_of(effects=effects))[:2]
     reach = 1.959963985 * 0.5
     assert (order.low, order.high) == pytest.approx((1 - reach, 1 + reach))
     assert (other.low, other.high) == pytest.approx((2 - reach, 2 + reach))
@@ -173,8 +175,8 @@ def test_the_extreme_fit_is_compared_with_every_other(association, sign, candida
         for other in ("HP", "SE", "TG")
         if other != candidate
     }
-    assert_claims(extreme_fit(association, candidate, sign)(numbers), sign, expected)
-    assert extreme_fit(association, "CS", sign)(numbers) == []
+    assert_claims(extreme_fit(association, candidate, sign, numbers), sign, expected)
+    assert extreme_fit(association, "CS", sign, numbers) == []
 
 
 def test_significant_terms_are_counted_against_the_worse_of_the_best():
@@ -201,11 +203,11 @@ def test_significant_terms_are_counted_against_the_worse_of_the_best():
         for name in ("HP", "TG")
     }
     assert expected["significant terms of TG - CE or CS"] == [-1, -1]
-    claims = fewest_significant("kendall", ("CE", "CS"), 0.1)(numbers_of(terms=terms))
+    claims = fewest_significant("kendall", ("CE", "CS"), 0.1, numbers_of(terms=terms))
     assert_claims(claims, 1, expected)
-    assert fewest_significant("kendall", ("CE", "GI"), 0.1)(numbers_of(terms=terms)) == []
+    assert fewest_significant("kendall", ("CE", "GI"), 0.1, numbers_of(terms=terms)) == []
     # Pearson's p-values are all below 0 here, so that every candidate has three such terms.
-    pearson = fewest_significant("pearson", ("CE", "CS"), 0.1)(numbers_of(terms=terms))
+    pearson = fewest_significant("pearson", ("CE", "CS"), 0.1, numbers_of(terms=terms))
     assert [claim.estimate for claim in pearson] == [0, 0]
 
 
@@ -216,7 +218,7 @@ def test_the_greatest_effect_of_a_data_set_is_by_size_not_by_sign(association):
         "slashdot": (0.2, 0.2),
     }  # fmt: skip
     effects = over_repeats({("exact", name): some for name, some in values.items()})
-    claims = greatest_data_effect(association, "enron")(numbers_of(effects=effects))
+    claims = greatest_data_effect(association, "enron", numbers_of(effects=effects))
     factor = 1 if association == "kendall" else 2
     gaps = [
         factor
@@ -229,7 +231,7 @@ def test_the_greatest_effect_of_a_data_set_is_by_size_not_by_sign(association):
     assert_claims(claims[:1], 1, {"|enron| - the next largest, exact": gaps})
     assert gaps[0] == pytest.approx(factor * 0.1)
     assert all(claim.missing for claim in claims[1:])
-    claims = greatest_data_effect(association, "enron")(numbers_of(effects=effects[:-1]))
+    claims = greatest_data_effect(association, "enron", numbers_of(effects=effects[:-1]))
     assert all(claim.missing for claim in claims)  # slashdot is missing in one repeat
 
 
@@ -247,17 +249,17 @@ def test_candidates_are_compared_with_hp_in_every_cell_of_one_data_set():
         ("a", "tree", "SE", 1, 0.4, 0.5),
         ("a", "net", "TG", 0, -9.0, 0.5),
     ]
-    claims = better_on("a", ("SE",))(numbers_of(correlations=correlations_with(rows)))
+    claims = better_on("a", ("SE",), numbers_of(correlations=correlations_with(rows)))
     expected = {"SE - HP, net, exact": (0.1, 0.11), "SE - HP, tree, exact": (0.2, 0.4)}
     # Of a there are 40 test instances for 60 of training; nothing is known of b.
     assert_claims(claims, 1, expected)
     assert verdict(claims[:1]) == "holds"
     assert verdict(claims[1:]) == "undecided"
-    turned = better_on("a", ("SE",))(numbers_of(correlations=correlations_with(rows[::-1])))
+    turned = better_on("a", ("SE",), numbers_of(correlations=correlations_with(rows[::-1])))
     assert [claim.text for claim in turned] == list(expected)[::-1]  # cells as they come
-    (single,) = better_on("a", ("SE",))(numbers_of(correlations=correlations_with(rows[:1])))
+    (single,) = better_on("a", ("SE",), numbers_of(correlations=correlations_with(rows[:1])))
     assert single.high - single.low == pytest.approx(2 * 1.959963985 * 0.5)
-    assert better_on("c", ("SE",))(numbers_of(correlations=correlations_with(rows))) == []
+    assert better_on("c", ("SE",), numbers_of(correlations=correlations_with(rows))) == []
 
 
 HALVINGS = [
@@ -282,10 +284,10 @@ def test_models_are_judged_by_their_mean_error_in_each_halving():
     assert errors["HP", 0] == pytest.approx((30 * 0.2 + 10 * 0.04) / 40)
     numbers = numbers_of_halvings(HALVINGS)
     gaps = [errors["HP", halving] - errors["MIX", halving] for halving in range(3)]
-    assert_claims(mixture_is_best("exact")(numbers), 1, {"error of HP - MIX": gaps}, ratio=1)
+    assert_claims(mixture_is_best("exact", numbers), 1, {"error of HP - MIX": gaps}, ratio=1)
     without = numbers_of_halvings([row for row in HALVINGS if row[0] == "HP"])
-    assert mixture_is_best("exact")(without) == []
-    assert mixture_is_best("jaccard")(numbers) == []
+    assert mixture_is_best("exact", without) == []
+    assert mixture_is_best("jaccard", numbers) == []
 
 
 @pytest.mark.parametrize(("metric", "width"), [("exact", 0.1), ("hamming", 0.05)])
@@ -295,7 +297,7 @@ def test_good_models_err_by_less_than_an_interval(metric, width):
         f"{width} - error of {name}": [width - errors[name, halving] for halving in range(3)]
         for name in ("HP", "MIX")
     }
-    claims = all_are_good(metric)(numbers_of_halvings(HALVINGS, metric, width))
+    claims = all_are_good(metric, numbers_of_halvings(HALVINGS, metric, width))
     assert_claims(claims, 1, expected, ratio=1)
 
 
@@ -308,9 +310,9 @@ def test_accuracy_is_compared_with_the_lowest_interval():
         ]
         for name in ("HP", "MIX")
     }
-    claims = lowest_estimates_are_too_low("exact")(numbers_of_halvings(HALVINGS))
+    claims = lowest_estimates_are_too_low("exact", numbers_of_halvings(HALVINGS))
     assert_claims(claims, 1, expected, ratio=1)
-    turned = lowest_estimates_are_too_low("exact")(numbers_of_halvings(HALVINGS[::-1]))
+    turned = lowest_estimates_are_too_low("exact", numbers_of_halvings(HALVINGS[::-1]))
     assert [claim.text for claim in turned] == list(expected)[::-1]  # models as they come
 
 

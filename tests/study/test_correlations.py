@@ -7,7 +7,7 @@ from score_tables import make_scores
 
 import labelsure as ls
 from labelsure.distributions.candidates import CANDIDATES
-from labelsure.study.analyses._correlations import kendall, over_repeats, pearson
+from labelsure.study.correlations import kendall, over_repeats, pearson
 
 SCORES = make_scores()
 

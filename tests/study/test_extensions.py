@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from score_tables import make_scores
 
-from labelsure.study.analyses._beyond_paper import optimal_decisions, spread, true_accuracy
-from labelsure.study.analyses._correlations import kendall
+from labelsure.study.correlations import kendall, optimal_decisions, spread, true_accuracy
 
 SCORES = make_scores()
 

@@ -7,8 +7,7 @@ import pytest
 import tomli_w
 
 from labelsure.errors import InputError
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._plan_parts import is_installed
+from labelsure.study.plan import Plan, is_installed, load_plan
 
 GOOD = {
     "base": {"class": "sklearn.linear_model.LogisticRegression"},
@@ -59,7 +58,7 @@ def test_a_plan_calls_nothing_but_estimators(tmp_path, monkeypatch, path, part, 
 def test_a_class_is_looked_at_whoever_made_the_plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = Plan.from_dict({**GOOD, "base": {"class": "io.FileIO", **CALLS["io.FileIO"]}})
-    with pytest.raises(InputError, match=r"\[base\] must be an estimator class with .*`predict_pr"):
+    with pytest.raises(InputError, match=r"must be an estimator class with .*`predict_pr"):
         plan.base.build()
     assert list(tmp_path.iterdir()) == []
 
@@ -96,11 +95,19 @@ def test_modules_that_cannot_be_imported(tmp_path, modules, text):
 
 
 @pytest.mark.parametrize(
-    "line", ["seed = " + "9" * 5000, "seed = " + "[" * 5000, "base" + ".x" * 200 + " = 1"]
+    "line",
+    [
+        "seed = " + "9" * 5000,
+        "seed = " + "[" * 5000,
+        *(f"{key}{'.x' * 3000} = 1" for key in ("seed", "base")),
+    ],
+    ids=["digits", "lists", "a number of tables", "parameters"],
 )
 def test_numbers_and_nests_without_end(tmp_path, line):
     path = tmp_path / "mine.toml"
-    path.write_text(line)
+    path.write_text(
+        line + "\n" + tomli_w.dumps({key: GOOD[key] for key in ("classifiers", "datasets")})
+    )
     with pytest.raises(InputError) as caught:
         load_plan(path)
     assert len(str(caught.value)) < 500

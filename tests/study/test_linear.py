@@ -5,9 +5,9 @@ import statsmodels.formula.api as smf
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.study.analyses._correlations import kendall
-from labelsure.study.analyses._linear_models import effects, fit_statistics, robustness
-from labelsure.study.paper._published import published_table
+from labelsure.study.correlations import kendall
+from labelsure.study.linear_models import effects, fit_statistics, robustness
+from labelsure.study.paper import published_table
 
 PUBLISHED = published_table("correlations")
 FEATURES = pd.DataFrame(

@@ -5,7 +5,7 @@ import pytest
 from score_tables import make_scores
 
 import labelsure as ls
-from labelsure.study.analyses._mixture_intervals import (
+from labelsure.study.mixture import (
     _cut,
     _halves,
     interval_edges,
@@ -14,7 +14,7 @@ from labelsure.study.analyses._mixture_intervals import (
     mixture,
     mixture_replicates,
 )
-from labelsure.study.paper._published import published_table
+from labelsure.study.paper import published_table
 
 SCORES = make_scores(n=80, n_repeats=2)
 ONE = {"SE": "SE"}

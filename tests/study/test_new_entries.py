@@ -10,10 +10,10 @@ import tomli_w
 from labelsure.cli._app import main
 from labelsure.distributions.candidates import CANDIDATES, Candidate
 from labelsure.metrics.registry import METRICS, Metric
-from labelsure.study._cells import Cell, score_cell
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._run import open_run
-from labelsure.study.paper._comparison import check_against_paper
+from labelsure.study.cells import Cell, score_cell
+from labelsure.study.paper import check_against_paper
+from labelsure.study.plan import Plan, load_plan
+from labelsure.study.run import open_run
 
 QUICK = load_plan("quick").to_dict()
 
@@ -100,7 +100,7 @@ def test_the_summary_has_columns_and_rows_for_new_entries(study, capsys):
 def test_columns_of_a_new_metric_against_brute_force(study):
     plan, folder = study
     scores = open_run(folder).scores.query("dataset == 'dependent'").reset_index(drop=True)
-    source = plan.datasets[0].load()
+    source = plan.datasets["dependent"].load("dependent")
     test = scores["instance"].to_numpy()
     true = source.truth[test].probabilities()
     everything = np.array([labelset[::-1] for labelset in product([0, 1], repeat=4)])
@@ -120,7 +120,7 @@ def test_a_metric_without_a_rule_has_best_decisions_up_to_twelve_labels(monkeypa
     for n_labels, has_best in ((12, True), (13, False)):
         settings = {"simulated": {"n_samples": 40, "n_labels": n_labels, "random_state": 0}}
         wide = Plan.from_dict({**plan.to_dict(), "datasets": {"wide": settings}})
-        scores = score_cell(Cell("wide", "Indep", 0), wide, wide.datasets[0].load())
+        scores = score_cell(Cell("wide", "Indep", 0), wide, wide.datasets["wide"].load("wide"))
         assert ("best_f2_decision" in scores) is has_best
         assert "true_expected_f2" in scores
         assert not scores.isna().any(axis=None)

@@ -4,22 +4,25 @@ import numpy as np
 import oracles_study as oracles
 import pandas as pd
 import pytest
+import tomli_w
 from score_tables import make_features, make_scores
 
 import labelsure as ls
-from labelsure.study._run import open_run
-from labelsure.study.analyses._all_analyses import AnalysisSettings, run_analyses
-from labelsure.study.analyses._linear_models import effects
-from labelsure.study.paper._agreement import agreement, effects_agreement
-from labelsure.study.paper._claims import Claim
-from labelsure.study.paper._comparison import check_against_paper, compare_with_paper
-from labelsure.study.paper._conclusions import CONCLUSIONS, Conclusion
-from labelsure.study.paper._published import (
+from labelsure.study.analyses import AnalysisSettings, run_analyses
+from labelsure.study.conclusions import CONCLUSIONS, Claim, Conclusion
+from labelsure.study.linear_models import effects
+from labelsure.study.paper import (
     RepeatedAnalyses,
     _judged,
+    agreement,
+    check_against_paper,
     compare_numbers,
+    compare_with_paper,
+    effects_agreement,
     published_table,
 )
+from labelsure.study.plan import load_plan
+from labelsure.study.run import open_run
 
 PUBLISHED = published_table("correlations")
 DATASETS = {"emotions": 3, "scene": 4, "yeast": 5, "stare": 6, "enron": 7, "slashdot": 8}
@@ -64,16 +67,16 @@ def check(analyses):
 )
 def test_verdicts(sign, low, high, verdict):
     claim = Claim("a number", sign, (low + high) / 2, low, high)
-    assert Conclusion("c", "s", "r", (claim,)).verdict == verdict
+    assert Conclusion("c", "s", (claim,)).verdict == verdict
 
 
 def test_one_contradicted_claim_is_enough_and_no_claims_do_not_apply():
     good, bad = Claim("good", 1, 1, 0.5, 1.5), Claim("bad", 1, -1, -1.5, -0.5)
     open_claim = Claim("open", 1, 0.5, -0.5, 1.5)
-    assert Conclusion("c", "s", "r", (good, bad)).verdict == "does not hold"
-    assert Conclusion("c", "s", "r", (good, open_claim)).verdict == "undecided"
-    assert Conclusion("c", "s", "r", ()).verdict == "not applicable"
-    assert Conclusion("c", "s", "r", (good, bad), applicable=False).verdict == "not applicable"
+    assert Conclusion("c", "s", (good, bad)).verdict == "does not hold"
+    assert Conclusion("c", "s", (good, open_claim)).verdict == "undecided"
+    assert Conclusion("c", "s", ()).verdict == "not applicable"
+    assert Conclusion("c", "s", (good, bad), applicable=False).verdict == "not applicable"
 
 
 def test_every_published_number_is_there(analyses):
@@ -224,8 +227,9 @@ def test_the_smallest_runs_can_be_compared(dataset, n, counts):
 def test_a_run_folder_is_compared_with_the_fits_it_holds(analyses, tmp_path):
     analyses.scores.to_parquet(tmp_path / "scores.parquet")
     analyses.features.to_parquet(tmp_path / "features.parquet")
-    text = 'name = "mine"\nempty = 0.0\nmetrics = ["exact"]\ncandidates = ["HP", "SE"]\n'
-    (tmp_path / "plan.toml").write_text(f"{text}replicates = 1\n")
+    changes = {"name": "mine", "empty": 0.0, "metrics": ["exact"], "candidates": ["HP", "SE"]}
+    settings = load_plan("quick").to_dict() | changes | {"n_replicates": 1}
+    (tmp_path / "plan.toml").write_text(tomli_w.dumps(settings))
     open_run(tmp_path).analyses(n_jobs=1)
     kept = tmp_path / "analyses" / "mixture_replicates.parquet"
     before = kept.stat().st_mtime_ns
@@ -243,8 +247,8 @@ def test_folders_without_a_study(tmp_path):
         check_against_paper(tmp_path)
     make_scores(n=3).to_parquet(tmp_path / "scores.parquet")
     make_features().to_parquet(tmp_path / "features.parquet")
-    with pytest.raises(ls.InputError, match=r"must hold plan\.toml, which a study writes"):
+    with pytest.raises(ls.InputError, match=r"must hold plan\.toml, which a finished study"):
         check_against_paper(tmp_path)
     (tmp_path / "plan.toml").write_text("= 3")
-    with pytest.raises(ls.InputError, match="must be TOML, but it cannot be read"):
+    with pytest.raises(ls.InputError, match="must be the plan of a run, but it cannot be read"):
         check_against_paper(tmp_path)

@@ -6,26 +6,27 @@ import pandas as pd
 import pytest
 from score_tables import make_features, make_scores
 
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._run import StudyRun
-from labelsure.study.analyses._all_analyses import AnalysisSettings, run_analyses
-from labelsure.study.analyses._linear_models import effects, robustness
-from labelsure.study.analyses._mixture_intervals import mark_intervals
-from labelsure.study.paper._published import published_table
-from labelsure.study.report._left_out import LeftOut
-from labelsure.study.report._printed_table import PrintedTable, in_sections
-from labelsure.study.report.figures import (
+from labelsure.study.analyses import AnalysisSettings, run_analyses
+from labelsure.study.figures import (
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
     profile_of,
 )
-from labelsure.study.report.study_files import write_report
-from labelsure.study.report.study_tables import (
+from labelsure.study.linear_models import effects, robustness
+from labelsure.study.mixture import mark_intervals
+from labelsure.study.paper import published_table
+from labelsure.study.plan import Plan, load_plan
+from labelsure.study.report import write_report
+from labelsure.study.run import StudyRun
+from labelsure.study.tables import (
+    LeftOut,
+    PrintedTable,
     clustered_table,
     correlation_table,
     effects_table,
+    in_sections,
     interval_tables,
     make_study_tables,
     robustness_table,

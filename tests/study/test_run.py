@@ -17,9 +17,8 @@ import pytest
 import tomli_w
 
 from labelsure.errors import InputError
-from labelsure.study._plan import Plan, load_plan
-from labelsure.study._run import open_run, run_study
-from labelsure.study._run_folder import RunFolder
+from labelsure.study.plan import Plan, load_plan
+from labelsure.study.run import RunFolder, open_run, run_study
 
 SETTINGS = load_plan("quick").to_dict()
 BINARY = {"Indep": {"class": "BinaryRelevance"}}
@@ -306,17 +305,12 @@ def test_an_opened_run_is_the_run(undisturbed):
     assert_same(run.folder, opened)
 
 
-def test_an_older_run_can_be_opened_without_its_classes(tmp_path, undisturbed):
+def test_a_run_can_be_opened_without_its_classes(tmp_path, undisturbed):
     _, run = undisturbed
     run.scores.to_parquet(tmp_path / "scores.parquet")
     run.features.to_parquet(tmp_path / "features.parquet")
-    (tmp_path / "plan.toml").write_text("repeats = 2\nreplicates = 3\nempty = 0.0\n")
-    plan = open_run(tmp_path).plan
-    assert (plan.n_repeats, plan.n_replicates, plan.empty) == (2, 3, 0.0)
-    assert [source.key for source in plan.datasets] == ["dependent", "independent"]
-    (tmp_path / "plan.toml").write_text(
-        tomli_w.dumps({**SETTINGS, "base": {"class": "not_installed.Learner"}})
-    )
+    settings = {**SETTINGS, "base": {"class": "not_installed.Learner"}}
+    (tmp_path / "plan.toml").write_text(tomli_w.dumps(settings))
     assert open_run(tmp_path).plan.base.path == "not_installed.Learner"
 
 

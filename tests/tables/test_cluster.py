@@ -13,8 +13,8 @@ import labelsure as ls
 from labelsure._runtime import cluster as _cluster
 from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.task_pools import run_tasks
-from labelsure.study._plan import load_plan
-from labelsure.study._run import run_study
+from labelsure.study.plan import load_plan
+from labelsure.study.run import run_study
 from labelsure.tables.estimates import estimate_files
 from labelsure.tables.scoring import score_files, score_frame
 

@@ -413,14 +413,14 @@ def test_a_sparse_data_set_on_openml(openml):
 
 
 def test_a_plan_reads_columns_as_its_files_need(tmp_path):
-    from labelsure.study._plan_parts import DataSource
+    from labelsure.study.plan import DataSource
 
     write(tmp_path, CSV)
     table = {"file": "weather.csv", "labels": "tags", "sep": ";", "index": "id", "drop": ["notes"]}
-    loaded = DataSource.read("weather", table, tmp_path).load()
+    loaded = DataSource(**table).below(tmp_path).load("weather")
     assert loaded.data.feature_names == ("degrees", "note_2")
     assert list(loaded.data.X.index) == ["Mo", "Tu", "We"]
-    other = DataSource.read("weather", {**table, "drop": ["note_2"]}, tmp_path).load()
+    other = DataSource(**{**table, "drop": ["note_2"]}).below(tmp_path).load("weather")
     assert other.data.n_features == loaded.data.n_features
     assert other.checksum != loaded.checksum
 

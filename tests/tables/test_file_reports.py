@@ -115,7 +115,7 @@ def test_the_command_takes_a_folder_for_a_study(tmp_path, capsys, monkeypatch):
         asked.append(folder)
         return Page("model", {})
 
-    monkeypatch.setattr("labelsure.study.paper._study_page.make_study_page", make)
+    monkeypatch.setattr("labelsure.study.report.make_study_page", make)
     monkeypatch.setattr(
         "labelsure._runtime.pages.Page.save", lambda page, path: path.write_text("a page")
     )

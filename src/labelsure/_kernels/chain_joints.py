@@ -1,32 +1,36 @@
-"""Kernels for chains of logistic regressions: all 2**L probabilities without exponentials.
+"""Joints of chains of logistic regressions: all 2**L probabilities without exponentials.
 
-Section numbers are those of `docs/algorithms.md`.
+`joint_rows` writes the weighted mean of m chains. A chain's joint grows by prefixes, each split by
+the odds of the next label; the odds after a prefix are products of exp(weights) of the labels that
+are set, so they come from tables: 1.5 divisions and no exponential for each labelset and chain,
+O(m 2**L). All factors are positive: relative errors stay within about L roundings. Where odds could
+overflow, logits are added instead.
+
+How a row of 2**L probabilities is made, here with L = 5 labels in blocks of 2**3 labelsets.
+
+Labels 3 and 4 come early in all chains: they are *fixed* in a block. The others *vary*, and the
+later they come in the chains, the higher is their bit in the block.
+
+    high_code   block: bits of labels 1, 2 and 0, of which label 1 comes last in the chains
+    y4 y3       000   001   010   011   100   101   110   111
+     0  0     |     |     |     |     |     |     |     |     |   every chain is added to a
+     0  1     |     |     |     |     |     |     |     |     |   block while it is in the cache,
+     1  0     |     |     |     |     |     |     |     |     |   then `_write_block` writes it
+     1  1     |     |     |     |     |     |     |     |     |   to its places in the row
+
+A chain adds itself by growing prefixes, two labels at a time. Each prefix is split into four
+*parts* (neither label, the first, the second, both), and these move to the places that the two
+new bits give them, so that bits are in the order of the block, not of the chain:
+
+    q       | prefix |
+    parts   | neither | first | second | both |      a fixed label keeps half of the parts
+    spare   | ... | ... | ... | ... |                which is `q` of the next two labels
+
+The odds of a label after each prefix are a product of two small tables:
+
+    code of a prefix    [ high bits | low bits, LOW of them ]
+    odds                high_table[high bits] * low_table[low bits]
 """
-
-# How a row of 2**L probabilities is made, here with L = 5 labels in blocks of 2**3 labelsets.
-#
-# Labels 3 and 4 come early in all chains: they are *fixed* in a block. The others *vary*, and the
-# later they come in the chains, the higher is their bit in the block.
-#
-#     high_code   block: bits of labels 1, 2 and 0, of which label 1 comes last in the chains
-#     y4 y3       000   001   010   011   100   101   110   111
-#      0  0     |     |     |     |     |     |     |     |     |   every chain is added to a
-#      0  1     |     |     |     |     |     |     |     |     |   block while it is in the cache,
-#      1  0     |     |     |     |     |     |     |     |     |   then `_write_block` writes it
-#      1  1     |     |     |     |     |     |     |     |     |   to its places in the row
-#
-# A chain adds itself by growing prefixes, two labels at a time. Each prefix is split into four
-# *parts* (neither label, the first, the second, both), and these move to the places that the two
-# new bits give them, so that bits are in the order of the block, not of the chain:
-#
-#     q       | prefix |
-#     parts   | neither | first | second | both |      a fixed label keeps half of the parts
-#     spare   | ... | ... | ... | ... |                which is `q` of the next two labels
-#
-# The odds of a label after each prefix are a product of two small tables:
-#
-#     code of a prefix    [ high bits | low bits, LOW of them ]
-#     odds                high_table[high bits] * low_table[low bits]
 
 from __future__ import annotations
 
@@ -269,7 +273,7 @@ def _add_chain(chain, share, high_code, n_low, block, q, spare, work):
 
 
 @inner
-def _spread_bits(code, bits):
+def _deposit_bits(code, bits):
     """Return the code whose bits at the given places are those of `code`, the first one lowest."""
     total = 0
     for k in range(bits.size):
@@ -285,15 +289,15 @@ def _write_block(block, places, fixed_code, row):
     """
     labels, bits, to, source = places
     for high in range(block.size // to.size):
-        start = fixed_code + _spread_bits(high, labels[LOW:])
-        first = _spread_bits(high, bits[LOW:])
+        start = fixed_code + _deposit_bits(high, labels[LOW:])
+        first = _deposit_bits(high, bits[LOW:])
         for c in range(to.size):
             row[np.uint64(start + to[c])] = block[np.uint64(first + source[c])]
 
 
 @kernel
 def joint_rows(start, stop, bases, shares, plan, P):
-    """Per row: the mean over chains of share * joint, in code order. Section 4.
+    """Per row: the mean over chains of share * joint, in code order.
 
     All chains are added to a block of labelsets, those that agree in some labels, while it is in
     the processor's cache.
@@ -332,7 +336,7 @@ def joint_rows(start, stop, bases, shares, plan, P):
                 chain = bases[i, m], weights[m], odds[m], numbers[m], positions[m]
                 share = shares[i, m] / n_chains
                 _add_chain(chain, share, high_code, n_low, block, q, spare, work)
-            _write_block(block, places, _spread_bits(high_code, fixed), P[i])
+            _write_block(block, places, _deposit_bits(high_code, fixed), P[i])
 
 
 # The plan is made once for many instances, and by numpy: sorting is slow to compile.
@@ -358,7 +362,7 @@ def plan_blocks(weights: Floats, orders: Indices, block_labels: int = BLOCK_LABE
     n_low = min(orders.shape[1], block_labels)
     bits = _choose_bits(orders, n_low)
     varying, fixed = np.flatnonzero(bits < n_low), np.argsort(bits)[n_low:]
-    places = varying, bits[varying], _tabulate_spread(varying), _tabulate_spread(bits[varying])
+    places = varying, bits[varying], _tabulate_deposits(varying), _tabulate_deposits(bits[varying])
     numbers = bits[orders]
     odds = np.exp(np.minimum(weights, SAFE_LOGIT))
     return weights, odds, numbers, np.argsort(numbers, axis=1), places, fixed
@@ -383,8 +387,8 @@ def _choose_bits(orders: Indices, n_low: int) -> Indices:
     return bits
 
 
-def _tabulate_spread(bits: Indices) -> Indices:
-    """Return `_spread_bits` of every code of the first bits, as many as are worked on at a time."""
+def _tabulate_deposits(bits: Indices) -> Indices:
+    """Return `_deposit_bits` of every code of the first `LOW` bits."""
     table = np.zeros(1, dtype=np.int64)
     for bit in bits[:LOW]:
         table = np.concatenate([table, table + (1 << bit)])

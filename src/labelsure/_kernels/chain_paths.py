@@ -1,7 +1,20 @@
-"""Kernels for draws from chains of logistic regressions, and for what is known along their paths.
+"""Draws from chains of logistic regressions, their probabilities, and their control variates.
 
-Everything is by label: the odds of each label, in each chain, and what a label that is set
-multiplies the odds of the later ones with. Section numbers are those of `docs/algorithms.md`.
+Layout: everything is by label, not by position. odds[i, m, j] are the odds of label j in chain m
+when no earlier label is set; label a, once set, multiplies them by factors[m, a, j], which is 1
+unless a comes before j. So after all labels of y are known, one product over its members gives the
+conditional odds o_j of *every* label along the path, and log P(y) = sum over members of log o_j
+- sum over labels of log(1 + o_j): multiplications only, and one logarithm at the end.
+
+    draw_rows       ancestral sampling, stratified over the chains, with control variates: sums
+                    along the path of (y_j - p_j) logit(p_j), whose mean is known to be 0
+    log_prob_rows   log P(y) under the mixture, and under the mixture of chains with squared odds:
+                    the proposal Q of the importance sampling of sum P(y)**2
+    path_sum_rows   control variates of expected metrics: sums of y_j - p_j over two sets of labels
+    path_mean_rows  means of p_j along the paths (Rao-Blackwell), and Welford's sums of squares
+
+A draw costs O(|y| L), its probability O(m |y| L). Products that leave the range of a float are
+taken apart into logarithms.
 """
 
 from __future__ import annotations
@@ -122,7 +135,7 @@ def _sum_expected(odds, own, mean):
 
 @fast_kernel
 def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, log_own, excess):
-    """Per row: labelsets drawn label by label, and what their own chain says. Section 7.
+    """Per row: labelsets drawn label by label, and what their own chain says.
 
     Parameters
     ----------
@@ -193,6 +206,10 @@ def _write_by_logs(odds, factors, shares, i, members, s, n_members, work, log_pr
 @fast_kernel
 def log_prob_rows(start, stop, odds, factors, shares, labelsets, log_prob):
     """Per row: the log-probabilities of given labelsets under the mean of share * chain.
+
+    Products first, with no logarithm in the loop over chains: a product that is too large makes the
+    sum NaN, and a sum below `SMALL` may have lost a part. These rare entries are made again from
+    logs (log-mean-exp).
 
     Parameters
     ----------

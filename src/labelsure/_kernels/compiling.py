@@ -1,16 +1,19 @@
-"""How kernels are compiled: once for all processes, and not without a word if it takes long.
+"""Compiling kernels: once for all processes, cached on disk, announced on stderr.
 
-Numba stores what it compiles on disk, beside the package or, where that folder is not writable, in
-the user's cache folder; NUMBA_CACHE_DIR names another. Numba is imported with the first call of a
-kernel: whoever only imports labelsure does not wait for it.
+Numba caches compiled kernels beside the package or, where that folder is not writable, in the
+user's cache folder; NUMBA_CACHE_DIR names another. Numba itself recompiles a kernel only when the
+kernel's own file has changed. Here the cache is stamped with a digest of that file and of all files
+of the package that it imports, so kernels may use helpers and constants of other files. Numba is
+imported with the first call of a kernel: whoever only imports labelsure does not wait for it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, update_wrapper
@@ -20,9 +23,7 @@ from typing import Any
 from filelock import FileLock
 
 SILENCE_VARIABLE = "LABELSURE_QUIET"
-MESSAGE = (
-    "labelsure: compiling, once: what is compiled is kept, and the next start does not wait for it."
-)
+MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
 
 _INNER: dict[str, Any] = {
     "nogil": True,  # other threads run meanwhile
@@ -39,51 +40,13 @@ _SUMS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}}
 
 
 class Notice:
-    """Says that kernels are compiled, once for each process, when that has taken long enough.
+    """A listener of numba that announces, once for each process, that a kernel is compiled."""
 
-    It hears of what numba compiles, not of what numba reads from the disk.
-
-    Parameters
-    ----------
-    delay
-        Seconds of compiling before the message.
-    """
-
-    def __init__(self, delay: float = 2.0) -> None:
-        self.delay = delay
-        self.spent = 0.0
-        self._depth = 0  # a function is compiled while the kernel that calls it is
-        self._started = 0.0
-        self._timer = threading.Timer(0.0, self._give)
+    def __init__(self) -> None:
         self._was_given = False
 
     def notify(self, event: Any) -> None:
-        """Take an event of numba, as its listeners do."""
-        if event.is_start:
-            self.on_start()
-        else:
-            self.on_end()
-
-    def on_start(self) -> None:
-        """Begin to count the time."""
-        self._depth += 1
-        if self._depth > 1:
-            return
-        self._started = time.monotonic()
-        if self.spent >= self.delay:
-            self._give()
-        self._timer = threading.Timer(max(0.0, self.delay - self.spent), self._give)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def on_end(self) -> None:
-        """Stop counting."""
-        self._depth -= 1
-        if self._depth == 0:
-            self._timer.cancel()
-            self.spent += time.monotonic() - self._started
-
-    def _give(self) -> None:
+        """Take an event of numba, which has none for kernels that are in the cache."""
         if not self._was_given and not os.environ.get(SILENCE_VARIABLE):
             self._was_given = True
             print(MESSAGE, file=sys.stderr, flush=True)
@@ -172,11 +135,27 @@ def _compile_once(compiled: Any) -> Any:
     def compile_alone(signature: Any) -> Any:
         if compiled.overloads.get(signature) is not None:
             return compile_or_load(signature)
+        compiled._cache._cache_file._source_stamp = _digest_sources(compiled.py_func.__module__)
         with _lock(compiled), event.install_listener("numba:compile", notice):
             return compile_or_load(signature)
 
     compiled.compile = compile_alone
     return compiled
+
+
+def _digest_sources(module: str) -> str:
+    """Return a digest of a module's source and of those it imports from its own package."""
+    package = module.partition(".")[0] + "."
+    sources: dict[str, str] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in sources:
+            loader: Any = sys.modules[name].__loader__
+            sources[name] = loader.get_source(name)
+            imported = re.findall(r"^from (\S+) import", sources[name], re.MULTILINE)
+            waiting += [other for other in imported if other.startswith(package)]
+    return hashlib.sha256(repr(sorted(sources.items())).encode()).hexdigest()
 
 
 @contextmanager

@@ -1,6 +1,17 @@
-"""Kernels over explicit distributions: one row of 2**L probabilities for each instance.
+"""Sweeps over dense joints: one row of 2**L probabilities for each instance.
 
-Column c is the labelset whose code is c. Section numbers are those of `docs/algorithms.md`.
+Layout: column c is the labelset whose bit j is label j, so labels 0 and 2 are column 0b101.
+
+    marginal_rows       all L marginals by folding away the highest bit, 2**L additions
+    maximum_rows        max-marginals by the same folding
+    top_rows            the k most probable columns in a heap of k: 2**L comparisons, hardly more
+    overlap_rows        distribution of (true positives, false negatives) of one labelset: blocks of
+                        2**8 columns are added up, then taken apart; 2**L additions
+    size_rows           P(y_j = 1, |y| = s) for all j and s, O(L 2**L)
+    sample_rows         inverse transform sampling: a running sum, a binary search for each draw
+    best_jaccard_rows   expected Jaccard of *every* labelset by butterflies at Gauss-Legendre nodes,
+                        O(L**2 2**L) instead of O(4**L); exact but for rounding
+    best_by_pairs_rows  the optimum of any metric from all 4**L pairs
 """
 
 from __future__ import annotations
@@ -46,6 +57,26 @@ def marginal_rows(start, stop, P, marginals):
                 upper += folded[c + half]
                 folded[c] += folded[c + half]
             marginals[i, j] = upper
+
+
+@kernel
+def maximum_rows(start, stop, P, maxima):
+    """Per row: maxima[j, v], the largest probability of a labelset in which label j is v."""
+    n_labels = maxima.shape[1]
+    folded = np.empty(P.shape[1])
+    for i in range(start, stop):
+        for c in range(P.shape[1]):
+            folded[c] = P[i, c]
+        half = P.shape[1] // 2
+        for j in range(n_labels - 1, -1, -1):
+            without, having = 0.0, 0.0
+            for c in range(half):
+                no, yes = folded[c], folded[c + half]
+                without = max(without, no)
+                having = max(having, yes)
+                folded[c] = max(no, yes)
+            maxima[i, j, 0], maxima[i, j, 1] = without, having
+            half //= 2
 
 
 @inner
@@ -99,7 +130,7 @@ def _count_labels(code):
 
 @kernel
 def overlap_rows(start, stop, P, predicted, table):
-    """Per row: table[a, b] = P(a predicted labels are true, b others are true). Section 5.
+    """Per row: table[a, b] = P(a predicted labels are true, b others are true).
 
     The high labels of a code fix their share of (a, b), so whole blocks of low labels are added
     up first, one accumulator for each share, and only the accumulators are taken apart.
@@ -241,9 +272,16 @@ def _transform_labels(x, stride, t):
 
 @fast_inner
 def _expect_every_jaccard(p, empty, nodes, weights, plain, sized, values):
-    """Write the expected Jaccard of *every* prediction into `values`. Section 5.
+    """Write the expected Jaccard of *every* prediction into `values`.
 
-    `plain` and `sized` are work space for the transforms of P and of |y| P.
+    For a prediction p, tp = |y| + |p| - u with u = |y or p|, so E[tp / u] = E[(|y| + |p|) / u] - 1,
+    and 1/u is the integral over t in [0, 1] of t**(u - 1). Since u = |p| + |y - p|,
+
+        E[(|y| + |p|) t**(u - 1)] = t**(|p| - 1) (A(p) + |p| B(p))
+        A(p) = sum over y of |y| P(y) t**|y - p|,    B(p) = sum over y of P(y) t**|y - p|
+
+    at a node t. For all p at once, A and B are one butterfly (x0, x1) -> (x0 + t x1, x0 + x1) for
+    each label. u is at most L: L / 2 nodes integrate exactly. `plain` and `sized` are work space.
     """
     size = p.size
     block = min(size, 1 << LOW_LABELS)

@@ -1,8 +1,19 @@
-"""Kernels for independent labels: closed forms from the marginals. Section 2.
+"""Sums over independent labels: closed forms and short integrals from the marginals.
 
-Rows of listed labels stand one after the other, each from its start to the next one's. Beside them
-an instance may have a rest of labels that all have one small probability: `rest` is which rest each
-instance has, from what number on its ones are counted, and the probability of each number.
+Layout: the listed labels of instance i are marginals[starts[i] : starts[i + 1]]. Beside them an
+instance may have a *rest* of labels that all have one small probability: `rest` says which rest
+each instance has, from what number on its ones are counted, and the probability of each number.
+
+    count_rows             distributions of true positives and false negatives: Poisson-binomial,
+                           by convolution with two labels at a time, O(L**2)
+    expected_jaccard_rows  E[tp] E[1 / (k + fn)], true positives and misses being independent
+    expected_f1_rows       from both distributions, O(k L)
+    best_jaccard_sizes     optimum of Jaccard and of F1, which the k most probable labels reach for
+    best_f1_sizes          some k: all k at once by Gauss-Legendre quadrature of generating
+                           functions, O(L**2), exact but for rounding
+    find_labels_rows       places of some labels in sparse rows, by merging
+
+All terms of a convolution are positive: relative errors stay within about L roundings.
 """
 
 from __future__ import annotations
@@ -15,9 +26,10 @@ from labelsure._runtime.limits import TIE
 
 @fast_inner
 def _add_labels(p, n, pmf, size, spare):
-    """Turn P(B = b), b < size, into that of B and the ones among independent p[:n]; its size.
+    """Convolve the distribution of a count B, b < size, with n Bernoulli(p); return its size.
 
-    Two labels at a time, from one array into another and back: half the passes over the array,
+    This makes a Poisson-binomial distribution. Two labels at a time are a polynomial
+    none + one t + both t**2, from one array into another and back: half the passes over the array,
     and loops that vectorise.
     """
     for b in range(size, size + n + 1):
@@ -237,3 +249,17 @@ def best_f1_sizes(start, stop, descending, empty, nodes, weights, rest, sizes, b
                 total += integrand[q] * hits[q]
             values[k] = 2.0 * total
         _smallest_best(values, n_labels, sizes, best, i)
+
+
+@fast_kernel
+def find_labels_rows(start, stop, listed, listed_starts, asked, asked_starts, places):
+    """Per row: the place of each asked label among the listed ones, whose order is rising in both.
+
+    A label that is not listed gets the place at which it would belong, negative and less one.
+    """
+    for i in range(start, stop):
+        at, end = listed_starts[i], listed_starts[i + 1]
+        for a in range(asked_starts[i], asked_starts[i + 1]):
+            while at < end and listed[at] < asked[a]:
+                at += 1
+            places[a] = at if at < end and listed[at] == asked[a] else -at - 1

@@ -1,9 +1,25 @@
-"""Kernels for certified enumeration: the likely labelsets, and bounds on all the others.
+"""Certified enumeration: the likely labelsets of a mixture of chains, and bounds on all others.
 
-Section numbers are those of `docs/algorithms.md`.
+Branch and bound with iterative deepening. A node is a prefix of one chain; its probability bounds
+that of every labelset below it, so a depth-first search that leaves prefixes below a threshold
+alone finds *every* labelset with more. What was left alone bounds what was not found:
+
+    P(y) <= mean over chains of share * (largest prefix left alone)      for y not found
+
+and that bound, with the mass found, bounds mode, top gap, entropy and collision from both sides.
+The threshold falls by a factor of 4 a round until the goals are met.
+
+    enumerate_row  the search of one instance: about L visits for each labelset found and chain,
+                   each with O(L) multiplications; labelsets are kept in a hash table
+    write_bounds   bounds on the whole distribution from the labelsets seen
+    meets_goals    whether these are good enough
+
+Bounds hold but for rounding, for which `ROUNDING` is added to the unseen mass.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,9 +45,51 @@ TOP, TOP_HIGH, RUNNER_UP, RUNNER_UP_HIGH, ENTROPY_LOW, ENTROPY_HIGH = range(6)
 COLLISION_LOW, COLLISION_HIGH, UNSEEN_MASS, LARGEST_UNSEEN = range(6, 10)
 
 
+class Goals(NamedTuple):
+    """When a search may stop: once width, unseen mass and mode are good enough, or another goal.
+
+    Parameters
+    ----------
+    width
+        The candidates' intervals are at most so wide.
+    unseen
+        All unseen labelsets together have at most this.
+    enough_mass
+        Good enough by itself: the labelsets seen have this mass.
+    largest_unseen
+        Good enough by itself: every unseen labelset has less than this.
+    certain_mode
+        Whether no unseen labelset may be more probable than the best one seen.
+    """
+
+    width: float
+    unseen: float
+    enough_mass: float
+    largest_unseen: float
+    certain_mode: bool
+
+    @classmethod
+    def of(
+        cls,
+        width: float,
+        unseen: float,
+        enough_mass: float,
+        largest_unseen: float = 0.0,
+        certain_mode: bool = False,
+    ) -> Goals:
+        """Make goals of one type each: for others kernels would be compiled anew."""
+        return cls(
+            float(width),
+            float(unseen),
+            float(enough_mass),
+            float(largest_unseen),
+            bool(certain_mode),
+        )
+
+
 @kernel
 def write_bounds(P, bound, n_labels, bounds):
-    """Write what the probabilities `P` of some labelsets say of the whole distribution. Section 6.
+    """Write what the probabilities `P` of some labelsets say of the whole distribution.
 
     Parameters
     ----------
@@ -65,8 +123,8 @@ def write_bounds(P, bound, n_labels, bounds):
         log_rest = n_labels * LOG2
         if n_labels < 60:
             log_rest = np.log(float((1 << n_labels) - P.size))
-        spread = min(rest_high, np.exp(min(log_rest - 1.0, 700.0)))
-        entropy_high += spread * (log_rest - np.log(spread))
+        mass = min(rest_high, np.exp(min(log_rest - 1.0, 700.0)))
+        entropy_high += mass * (log_rest - np.log(mass))
         if rest_low > 0.0:
             entropy_low += rest_low * np.log(1.0 / unseen)
     bounds[TOP] = top
@@ -97,12 +155,13 @@ def _widest_interval(bounds, n_labels):
 
 @kernel
 def meets_goals(bounds, n_labels, goals):
-    """Say whether the bounds are good enough for the goals of `enumerate_row`."""
+    """Whether the bounds are good enough."""
     unseen = bounds[UNSEEN_MASS]
-    if 1.0 - unseen >= goals[3] or bounds[LARGEST_UNSEEN] < goals[4]:
+    if 1.0 - unseen >= goals.enough_mass or bounds[LARGEST_UNSEEN] < goals.largest_unseen:
         return True
-    certain = goals[2] == 0.0 or bounds[TOP] >= bounds[LARGEST_UNSEEN]
-    return certain and unseen <= goals[1] and _widest_interval(bounds, n_labels) <= goals[0]
+    if goals.certain_mode and bounds[TOP] < bounds[LARGEST_UNSEEN]:
+        return False
+    return unseen <= goals.unseen and _widest_interval(bounds, n_labels) <= goals.width
 
 
 @inner
@@ -153,12 +212,12 @@ def _mixture_probability(members, odds, factors, shares, work):
 def _find_slot(key, keys, slots):
     """Return the place of a key in the hash table: where it is, or where it belongs."""
     # Half a word at a time: products of 32 bits fit, also as plain Python.
-    half, spread = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
+    half, factor = np.uint64(0xFFFFFFFF), np.uint64(2654435769)
     h = np.uint64(0)
     for word in key:
-        h = ((h ^ (word & half)) * spread) & half
+        h = ((h ^ (word & half)) * factor) & half
         h ^= h >> np.uint64(15)
-        h = ((h ^ (word >> np.uint64(32))) * spread) & half
+        h = ((h ^ (word >> np.uint64(32))) * factor) & half
         h ^= h >> np.uint64(15)
     mask = slots.size - 1
     at = np.int64(h & np.uint64(mask))
@@ -194,6 +253,9 @@ def _odds_after(odds, factors, members, label):
 @inner
 def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
     """Find every labelset with at least `threshold` in chain m, depth first.
+
+    At each label the prefix splits: "no" goes on in place, "yes" opens a new level of the stack, so
+    the depth is the number of labels set, and a level keeps the odds of all labels after its path.
 
     New ones are appended to what is found, until there is no more room, or until flat
     probabilities would make it visit more than `n_visits` prefixes. Returns how many there are
@@ -264,7 +326,7 @@ def _search_chain(m, links, order, threshold, found, n_found, n_visits, stack):
 
 @kernel
 def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
-    """Enumerate one instance's labelsets until the goals are met or `keys` are full. Section 6.
+    """Enumerate one instance's labelsets until the goals are met or `keys` are full.
 
     Parameters
     ----------
@@ -278,9 +340,7 @@ def enumerate_row(odds, factors, shares, orders, goals, small, keys, P, bounds):
     orders
         (m, L) the label at each position.
     goals
-        Width that the candidates' intervals may have, mass that may stay unseen, and whether (1)
-        or not (0) the mode must be certain, all to be met; or, instead of them, a mass that is
-        enough to have seen, or a probability that no labelset unseen has.
+        When to stop.
     small
         Once no labelset unseen can have more than this, a search that finds little ends early.
     keys, P

@@ -1,12 +1,14 @@
-"""Run a kernel over the rows of a batch on all cores."""
+"""Running kernels over the rows of a batch: on all cores, with a report of how far it is."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -22,6 +24,8 @@ Array = NDArray[Any]
 
 THREADS_VARIABLE = "LABELSURE_NUM_THREADS"
 BLOCKS_PER_THREAD = 4  # uneven rows even out, and a block is still long
+WORTH_THREADS = 1e-3
+"""Seconds of work from which threads pay: a pool of two takes 0.2 to 0.5 ms to start and to end."""
 
 _here = threading.local()
 
@@ -85,22 +89,46 @@ def as_input(value: Any) -> Any:
 
 
 def map_rows(function: Callable[[int, int], T], n_rows: int) -> list[T]:
-    """Return ``function(start, stop)`` of blocks that together cover all rows, in their order."""
+    """Return ``function(start, stop)`` of blocks that together cover all rows, in their order.
+
+    The calling thread works on longer and longer blocks. Threads start when there is still work
+    after a quarter of `WORTH_THREADS`: the next block, four times as long, would use up the rest.
+    """
     threads = min(n_threads(), n_rows)
     if threads <= 1:
         return [function(0, n_rows)]
-    # A pool for each call: a kept one would not survive a fork.
-    with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
-        return list(pool.map(lambda block: function(*block), _blocks(n_rows, threads)))
+    found, start, step = [], 0, 1
+    begun = time.perf_counter()
+    with _as_worker():
+        while start < n_rows and time.perf_counter() - begun < WORTH_THREADS / 4:
+            stop = min(start + step, n_rows)
+            found.append(function(start, stop))
+            start, step = stop, 4 * step
+    if start < n_rows:
+        # A pool for each call: a kept one would not survive a fork.
+        with ThreadPoolExecutor(threads, initializer=_become_worker) as pool:
+            found += pool.map(lambda block: function(*block), _blocks(start, n_rows, threads))
+    return found
+
+
+@contextmanager
+def _as_worker() -> Iterator[None]:
+    """Keep this thread from starting others."""
+    before = getattr(_here, "is_worker", False)
+    _here.is_worker = True
+    try:
+        yield
+    finally:
+        _here.is_worker = before
 
 
 def _become_worker() -> None:
     _here.is_worker = True
 
 
-def _blocks(n_rows: int, threads: int) -> list[tuple[int, int]]:
-    n_blocks = min(n_rows, threads * BLOCKS_PER_THREAD)
-    return list(pairwise(n_rows * b // n_blocks for b in range(n_blocks + 1)))
+def _blocks(start: int, stop: int, threads: int) -> list[tuple[int, int]]:
+    n_blocks = min(stop - start, threads * BLOCKS_PER_THREAD)
+    return list(pairwise(start + (stop - start) * b // n_blocks for b in range(n_blocks + 1)))
 
 
 @contextmanager
@@ -157,14 +185,9 @@ def one_thread() -> Iterator[None]:
     """
     from joblib import parallel_config
 
-    before = getattr(_here, "is_worker", False)
-    _here.is_worker = True
-    try:
-        # Sums over trees in several threads come in any order.
-        with one_blas_thread(), parallel_config(backend="sequential"):
-            yield
-    finally:
-        _here.is_worker = before
+    # Sums over trees in several threads come in any order.
+    with _as_worker(), one_blas_thread(), parallel_config(backend="sequential"):
+        yield
 
 
 @cache
@@ -173,3 +196,63 @@ def _blas_pools() -> Any:
     from threadpoolctl import ThreadpoolController  # only fitting needs it
 
     return ThreadpoolController()
+
+
+Watcher = Callable[[int, int], object]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("progress_watcher", default=None)
+
+
+@contextmanager
+def watch_progress(watcher: Watcher) -> Iterator[None]:
+    """Have distributions of chains say how far they are, for every question asked within.
+
+    Parameters
+    ----------
+    watcher
+        Called with the number of instances that are finished and the number of all, each time that
+        some are; by several threads, but not at the same time. What it raises ends the computation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import labelsure as ls
+    >>> chain = ls.LinearChain([1, 0], np.zeros((2, 2)), np.zeros((2, 2)))
+    >>> with ls.watch_progress(lambda n_done, n_all: print(n_done, "of", n_all)):
+    ...     marginals = ls.ChainMixture([chain]).marginals()
+    2 of 2
+    """
+    if not callable(watcher):
+        raise InputError(
+            "`watcher` must be a function of two numbers, the instances that are finished and all "
+            f"of them, got {watcher!r}."
+        )
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+class Progress:
+    """The instances of one question that are finished.
+
+    Parameters
+    ----------
+    n_all
+        How many there are. Whoever watches is looked up here, in the thread that asks.
+    """
+
+    def __init__(self, n_all: int) -> None:
+        self._watcher = _watcher.get()
+        self._n_all = n_all
+        self._n_done = 0
+        self._lock = threading.Lock()
+
+    def add(self, n_more: int) -> None:
+        """Say that some more instances are finished."""
+        if self._watcher is None:
+            return
+        with self._lock:
+            self._n_done += n_more
+            self._watcher(self._n_done, self._n_all)

@@ -1,8 +1,7 @@
 """Limits that several modules share: when numbers are equal, how large an array may become.
 
 Each has its reason beside it. Modules read them as `_limits.NAME` when they run, so that a test
-can set one for all of them; only `TIE` is compiled into kernels, whose cache on disk must be
-deleted after a change of it.
+can set one for all of them; only `TIE` is compiled into kernels.
 """
 
 from __future__ import annotations
@@ -92,9 +91,6 @@ MAX_COLUMNS = 200_000
 MAX_LISTED_COLUMNS = 10_000_000
 """Features or labels of a file that lists what is not zero: the field's largest sets have three
 million. One number in such a file stands for names and counts of all of them."""
-
-MAX_PLAN_BYTES = 2**20
-"""Of a plan, which people write: a larger file is something else."""
 
 MAX_REPEATS = 10_000
 """Splits of a data set, and replicates of an analysis: a mean over so many is known to a hundredth

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from labelsure._runtime.cluster import run_on_cluster
@@ -54,7 +55,6 @@ def _run_here(
     function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], n_jobs: int
 ) -> Iterator[tuple[int, Any]]:
     from joblib import Parallel, delayed
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     # Arrays are sent, not mapped from files: a killed run leaves nothing behind.
     parallel = Parallel(
@@ -67,7 +67,7 @@ def _run_here(
         ):
             left.remove(place)
             yield place, result
-    except TerminatedWorkerError:
+    except BrokenProcessPool:
         for place in sorted(left):
             yield place, WORKER_ENDED
 

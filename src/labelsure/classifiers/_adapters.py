@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import Names
-from labelsure.classifiers._base_learners import read_positive_column
+from labelsure.classifiers._base_learners import is_search, read_positive_column
 from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
 from labelsure.classifiers._probability_layouts import (
     fitted_on_vector,
@@ -127,6 +126,8 @@ def _from_model(model: Any, X: Any, kind: str | None, label_names: Names) -> Lab
         )
     readers = _readers()
     reader = next((readers[cls] for cls in type(model).__mro__ if cls in readers), None)
+    if is_search(model):
+        reader = _from_search
     if reader is None and hasattr(model, "predict_distribution"):
         reader = _from_labelsure
     if reader is None and hasattr(model, "predict_proba"):
@@ -160,9 +161,7 @@ def _from_pipeline(
     return as_distribution(model[-1], transformed, kind=kind, label_names=label_names)
 
 
-def _from_search(
-    model: BaseSearchCV, X: Any, kind: str | None, label_names: Names
-) -> LabelsetDistribution:
+def _from_search(model: Any, X: Any, kind: str | None, label_names: Names) -> LabelsetDistribution:
     check_is_fitted(model)
     if not hasattr(model, "best_estimator_"):
         raise InputError(
@@ -240,7 +239,6 @@ def _readers() -> dict[type, Callable[[Any, Any, str | None, Names], LabelsetDis
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
 
     return {
-        BaseSearchCV: _from_search,
         ClassifierChain: _from_chain,
         ExtraTreesClassifier: _from_forest,
         FrozenEstimator: _from_frozen,

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import Pipeline
@@ -87,7 +86,7 @@ def _check_for_one_label(estimator: Any) -> None:
     """Refuse estimators that are for all labels at once, or that would not be fitted at all."""
     if isinstance(estimator, Pipeline):
         return _check_for_one_label(estimator.steps[-1][1])
-    if isinstance(estimator, BaseSearchCV):
+    if is_search(estimator):
         return _check_for_one_label(estimator.estimator)
     name = type(estimator).__name__
     if isinstance(estimator, FrozenEstimator):
@@ -106,6 +105,11 @@ def _check_for_one_label(estimator: Any) -> None:
 
 
 _FOR_ALL_LABELS = (ClassifierChain, MultiOutputClassifier, OneVsRestClassifier)
+
+
+def is_search(model: Any) -> bool:
+    """Whether a model is a search over parameters, such as `GridSearchCV`, of any library."""
+    return hasattr(model, "refit") and hasattr(model, "error_score")
 
 
 def append_labels(X: Features, labels: Labelsets) -> Features:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.typing import Floats, Labelsets
@@ -33,7 +33,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.errors import InputError
 from labelsure.labelsets.index import align_values
-from labelsure.labelsets.rows import index_of, refuse_masked
+from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
 from labelsure.labelsets.sample_weights import check_weights
 
 MIN_SAMPLES = 10
@@ -187,13 +187,13 @@ class DependenceLayer(LabelsetPredictor):
 
     def _weigh(self, model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
         """Return the instances that have a weight, and these; refuse them for some models."""
-        weights = check_weights(sample_weight, _num_samples(X))
+        weights = check_weights(sample_weight, count_rows(X))
         if isinstance(model, LabelsetClassifier):
             model.check_takes_weights()
         elif not self._is_settled:
             check_takes_weights(model)
         rows = np.flatnonzero(weights > 0)
-        return _safe_indexing(X, rows), _safe_indexing(y, rows), weights[rows]
+        return take_rows(X, rows), take_rows(y, rows), weights[rows]
 
     def _fit_model(self, model: Any, X: Any, y: Any, weights: Floats | None = None) -> Any:
         if isinstance(model, LabelsetClassifier):
@@ -221,9 +221,9 @@ class DependenceLayer(LabelsetPredictor):
         if y is None:
             raise InputError("`y` must hold the true labelsets: requires y to be passed, got None.")
         check_consistent_length(X, y)
-        if _num_samples(X) < MIN_SAMPLES:
+        if count_rows(X) < MIN_SAMPLES:
             raise InputError(
-                f"At least {MIN_SAMPLES} instances are needed, got {_num_samples(X)}. A few "
+                f"At least {MIN_SAMPLES} instances are needed, got {count_rows(X)}. A few "
                 "hundred show whether labels depend on each other."
             )
         model = self._model()
@@ -251,8 +251,8 @@ class DependenceLayer(LabelsetPredictor):
 
     def _split(self, X: Any) -> Any:
         seed = make_random_state(self.random_state).randint(MAX_SEED)
-        folds = KFold(min(self.cv, _num_samples(X)), shuffle=True, random_state=seed)
-        return folds.split(np.zeros(_num_samples(X)))
+        folds = KFold(min(self.cv, count_rows(X)), shuffle=True, random_state=seed)
+        return folds.split(np.zeros(count_rows(X)))
 
     def _compare_fold(
         self, model: Any, X: Any, y: Any, weights: Floats | None, train: Any, held_out: Any
@@ -261,9 +261,9 @@ class DependenceLayer(LabelsetPredictor):
         of_train, of_others = (
             None if weights is None else weights[rows] for rows in (train, held_out)
         )
-        known = _safe_indexing(X, train), _safe_indexing(y, train)
+        known = take_rows(X, train), take_rows(y, train)
         fitted = self._fit_model(model, *known, of_train)
-        others = _safe_indexing(X, held_out), _safe_indexing(y, held_out)
+        others = take_rows(X, held_out), take_rows(y, held_out)
         return self._compare(fitted, *others, of_others)
 
     def _compare(self, fitted: Any, X: Any, y: Any, weights: Floats | None) -> Fold:

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import _check_y, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
@@ -31,6 +31,7 @@ from labelsure.labelsets.rows import (
     index_of,
     names_in,
     refuse_masked,
+    take_rows,
 )
 from labelsure.labelsets.sample_weights import check_weights
 from labelsure.saving import Savable
@@ -320,7 +321,7 @@ def order_like(y: Any, X: Any) -> Any:
     y = as_table(y)
     if hasattr(y, "__array__") and not hasattr(y, "index"):
         y = np.asarray(y)  # of any library that is like NumPy
-    return y if order is None else _safe_indexing(y, order)
+    return y if order is None else take_rows(y, order)
 
 
 def is_vector(y: Any) -> bool:
@@ -365,7 +366,9 @@ def read_truth(
         )
     y = order_like(y, X)
     if is_vector(y):
-        targets = read_targets(_check_y(y))
+        vector = column_or_1d(y)
+        assert_all_finite(vector, input_name="y")
+        targets = read_targets(vector)
         return replace(targets, label_names=read_label_names(y, 1))
     given = GivenLabelsets.read(y, "y")
     names = given.label_names

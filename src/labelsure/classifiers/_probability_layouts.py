@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from labelsure import distributions
 from labelsure._runtime.typing import Floats, Names
@@ -23,7 +22,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import ROUNDING, clip_certain, clip_rounding
 from labelsure.errors import InputError
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import as_table, is_sparse, names_in, show_names
+from labelsure.labelsets.rows import as_table, is_sparse, names_in, show_names, take_rows
 
 N_LISTED = 5
 """Labels that a warning names before it only counts them."""
@@ -134,7 +133,7 @@ def _hold_against_predictions(model: Any, X: Any, dist: IndependentLabels) -> No
     if n_rows == 0 or not hasattr(model, "predict"):
         return
     try:
-        predicted = np.asarray(model.predict(_safe_indexing(X, np.arange(n_rows))))
+        predicted = np.asarray(model.predict(take_rows(X, np.arange(n_rows))))
     except Exception:  # whatever X is, rows of it are no instances for this model
         return
     if predicted.size != n_rows * dist.n_labels or predicted.dtype.kind not in "biuf":

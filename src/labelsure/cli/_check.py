@@ -36,7 +36,7 @@ def check(
 
     labelsure check runs/paper --strict --json
     """
-    from labelsure.study.paper._comparison import check_against_paper
+    from labelsure.study.paper import check_against_paper
 
     found = check_against_paper(folder)
     print(json.dumps(found.to_dict(), indent=2) if as_json else found.to_markdown())

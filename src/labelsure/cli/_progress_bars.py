@@ -11,7 +11,7 @@ from labelsure.cli._console import make_console
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from labelsure.study._run import CellEvent
+    from labelsure.study.run import CellEvent
     from labelsure.tables.scoring import UnitEvent
 
 
@@ -150,7 +150,7 @@ class InstanceBar(ProgressBar):
     """
 
     def __init__(self, quiet: bool = False) -> None:
-        from labelsure._kernels.progress import watch_progress  # helps of commands need no numpy
+        from labelsure._kernels.threads import watch_progress  # helps of commands need no numpy
 
         super().__init__("instances", quiet=quiet, visible=False)
         self._watch = watch_progress(self)

@@ -120,7 +120,7 @@ def _files_of(subject: Path) -> list[Path]:
 
 
 def _report_study(folder: Path, *, given: bool) -> Page:
-    from labelsure.study.paper._study_page import make_study_page
+    from labelsure.study.report import make_study_page
 
     if given:
         raise InputError(

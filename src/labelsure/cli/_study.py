@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from labelsure.study._run import StudyRun
+    from labelsure.study.run import StudyRun
 
 CORRELATIONS = "tables/values_kendall.csv"
 
@@ -83,9 +83,8 @@ def study(
 
     labelsure study my-plan.toml --out runs/mine --jobs 4
     """
-    from labelsure.study._plan import load_plan
-    from labelsure.study._run import run_study
-    from labelsure.study._run_folder import RunFolder
+    from labelsure.study.plan import load_plan
+    from labelsure.study.run import RunFolder, run_study
 
     chosen = load_plan(plan, trust_imports=trust_imports)
     if repeats is not None:
@@ -109,7 +108,7 @@ def study(
 
 def _write_report(run: StudyRun, lines: CellLines, n_jobs: int | None) -> str:
     """Write tables and figures; return what kept some of them from being made, or nothing."""
-    from labelsure.study.report.study_files import write_report
+    from labelsure.study.report import write_report
 
     if run.scores.empty:
         return ""

@@ -4,7 +4,7 @@ May depend on `metrics` and what is below it, not on `saving`. Classifiers make 
 every other room asks them.
 """
 
-from labelsure._kernels.progress import watch_progress
+from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, confidence

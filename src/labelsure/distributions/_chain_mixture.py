@@ -283,7 +283,7 @@ class ChainMixture(Mixture):
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
         if self._is_dense:
             return None
-        from labelsure.distributions._decision_support import support_blocks
+        from labelsure.distributions._chain_views import support_blocks
 
         return support_blocks(self._beyond_dense)
 

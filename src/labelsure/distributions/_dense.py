@@ -10,11 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
-from labelsure._kernels import unit_interval
-from labelsure._kernels.maximum_sweeps import fold_rows
 from labelsure._kernels.profile_sums import dense_profile_rows
-from labelsure._kernels.progress import Progress
-from labelsure._kernels.threads import for_rows, map_rows, n_threads
+from labelsure._kernels.threads import Progress, for_rows, map_rows, n_threads
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._answers import (
@@ -28,6 +25,7 @@ from labelsure.distributions._answers import (
 )
 from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
+from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import as_table, codes_of, from_codes, index_of
@@ -115,7 +113,7 @@ class DenseDistribution(LabelsetDistribution):
 
     def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(fold_rows, len(self), self._P, into=[maxima])
+        for_rows(kernels.maximum_rows, len(self), self._P, into=[maxima])
         return MaxMarginals.exactly(log(maxima))
 
     def _log_prob(self, Y: Labelsets) -> Floats:

@@ -81,8 +81,8 @@ class Enumeration(View):
             table, self.seen.totals(), self.unseen_mass, self.largest_unseen, self.marginal_bounds
         )
 
-    def meets(self, goals: Floats) -> Mask:
-        """Whether the bounds are good enough, (n,); goals as `enumerate_row` takes them."""
+    def meets(self, goals: search.Goals) -> Mask:
+        """Whether the bounds are good enough, (n,)."""
         n_labels = self.seen.n_labels
         return np.array(
             [search.meets_goals(row, n_labels, goals) for row in self.bounds], dtype=bool
@@ -175,7 +175,7 @@ def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Float
 
 
 def enumerate_chains(
-    chains: WeightedChains, goals: Floats, budget: int, small: float = 0.0
+    chains: WeightedChains, goals: search.Goals, budget: int, small: float = 0.0
 ) -> Enumeration:
     """Enumerate each instance's labelsets until the goals are met or the budget is used up.
 
@@ -184,7 +184,7 @@ def enumerate_chains(
     chains
         Over the same instances and labels.
     goals
-        As `_kernels.labelset_search.enumerate_row` takes them.
+        When to stop.
     budget
         Labelsets of an instance at most.
     small
@@ -200,7 +200,7 @@ def enumerate_chains(
 
 
 def _enumerate_linear(
-    stack: LinearStack, shares: Floats, goals: Floats, budget: int, small: float
+    stack: LinearStack, shares: Floats, goals: search.Goals, budget: int, small: float
 ) -> Enumeration:
     n_samples, _, n_labels = stack.odds.shape
     n_words = -(-n_labels // 64)
@@ -238,7 +238,7 @@ def _enumerate_linear(
     return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
 
 
-def _enumerate_any(chains: WeightedChains, goals: Floats, budget: int) -> Enumeration:
+def _enumerate_any(chains: WeightedChains, goals: search.Goals, budget: int) -> Enumeration:
     """Do the same with any base learner, many prefixes at a time."""
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size
     parts = []
@@ -256,7 +256,7 @@ def _enumerate_any(chains: WeightedChains, goals: Floats, budget: int) -> Enumer
 
 
 def _deepen(
-    chains: WeightedChains, goals: Floats, budget: int
+    chains: WeightedChains, goals: search.Goals, budget: int
 ) -> tuple[Labelsets, Floats, Indices, Floats]:
     """Search with smaller and smaller thresholds; an instance keeps its last finished round."""
     n_samples, n_labels = chains[0].n_samples, chains[0].order.size

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from labelsure._kernels.sparse_lookup import find_labels_rows
+from labelsure._kernels.independent_sums import find_labels_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size, cut_rows
@@ -26,14 +26,13 @@ from labelsure.distributions._answers import (
     each_guess,
 )
 from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
+from labelsure.distributions._flips import cheapest_codes, write_codes
 from labelsure.distributions._listed_labels import (
     ListedLabels,
     Rest,
     best_sizes,
-    cheapest_codes,
     has_best_size,
     sum_by_row,
-    write_codes,
 )
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_rounding
 from labelsure.distributions.candidates import Profile, log

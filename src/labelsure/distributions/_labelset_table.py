@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from labelsure._kernels.guess_values import jaccard_rows
-from labelsure._kernels.maximum_sweeps import listed_rows
 from labelsure._kernels.threads import for_rows
+from labelsure._kernels.weighted_labelsets import jaccard_rows, maximum_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
@@ -379,7 +378,7 @@ def find_maxima(seen: WeightedLabelsets) -> Floats:
     """Return the largest log weight of a labelset in which each label has each value, (n, L, 2)."""
     maxima = np.empty((len(seen), seen.n_labels, 2))
     inputs = (seen.rows, np.log(seen.weights), seen.starts)
-    for_rows(listed_rows, len(seen), *inputs, into=[maxima])
+    for_rows(maximum_rows, len(seen), *inputs, into=[maxima])
     return maxima
 
 

@@ -8,7 +8,6 @@ Section 2 of `docs/algorithms.md`.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,52 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._kernels import independent_sums as kernels
-from labelsure._kernels import unit_interval
 from labelsure._kernels.profile_sums import independent_profile_rows
 from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
+from labelsure._runtime.typing import Floats, Indices, Integers, Mask
+from labelsure.distributions._reciprocals import unit_interval
 from labelsure.metrics.registry import F1, JACCARD, Metric
-
-
-def cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
-    """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
-
-    Fewer where there are fewer: a label that is certain is never flipped.
-
-    The order is that of (cost, code): a flip adds its cost to the first and plus or minus 2**j to
-    the second. Both are sums and each such pair is positive, so the usual heap works on pairs: the
-    sets of flips that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}. An entry
-    holds the pair of its flips, the last of them, and the pair without the last.
-    """
-    mode_code = sum(1 << j for j in np.flatnonzero(mode).tolist())
-    flips = [
-        (float(cost[j]), -(1 << j) if mode[j] else 1 << j)
-        for j in np.flatnonzero(np.isfinite(cost)).tolist()
-    ]
-    flips = heapq.nsmallest(k, flips)
-    codes = [mode_code]
-    heap = [(added, mode_code + change, 0, 0.0, mode_code) for added, change in flips[:1]]
-    while heap and len(codes) < k:
-        total, code, last, total_before, code_before = heapq.heappop(heap)
-        codes.append(code)
-        following = last + 1
-        if following < len(flips):
-            added, change = flips[following]
-            heapq.heappush(heap, (total + added, code + change, following, total, code))
-            exchanged = total_before + added, code_before + change
-            heapq.heappush(heap, (*exchanged, following, total_before, code_before))
-    return codes
-
-
-def write_codes(codes: list[int], rows: Labelsets) -> None:
-    """Write the labelsets of codes of any length to the first rows."""
-    n_bytes = -(-rows.shape[1] // 8)
-    octets = np.frombuffer(b"".join(c.to_bytes(n_bytes, "little") for c in codes), dtype=np.uint8)
-    bits = np.unpackbits(octets.reshape(-1, n_bytes), axis=1, bitorder="little")
-    rows[: len(codes)] = bits[:, : rows.shape[1]]
-
 
 NEGLIGIBLE = 1e-19
 """Numbers of ones in a rest that are less probable than this, beside the likeliest, are left out:

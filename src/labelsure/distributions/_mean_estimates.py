@@ -1,7 +1,4 @@
-"""Means estimated from stratified draws: variance taken away, and intervals that allow for rest.
-
-Section numbers are those of `docs/algorithms.md`.
-"""
+"""Means of stratified draws with control variates, and intervals that allow for undrawn values."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ LEAST_LEFT = 0.01
 """However much variance was taken away, this share of what undrawn ends add is left."""
 
 
-class Estimate(NamedTuple):
+class MeanEstimate(NamedTuple):
     """An estimate of each instance, all (n,).
 
     Parameters
@@ -45,7 +42,7 @@ class Estimate(NamedTuple):
     error: Floats
     half_width: Floats
 
-    def widen(self, n_intervals: int, freedom: int) -> Estimate:
+    def widen(self, n_intervals: int, freedom: int) -> MeanEstimate:
         """Return intervals that hold together with 95% confidence, by Bonferroni and Student's t.
 
         Parameters
@@ -74,8 +71,8 @@ def estimate_mean(
     controls: Sequence[Floats],
     guesses: Sequence[float],
     undrawn: Floats,
-) -> Estimate:
-    """Estimate the mean of what was drawn, as many from each chain.
+) -> MeanEstimate:
+    """MeanEstimate the mean of what was drawn, as many from each chain.
 
     What has a mean of 0 can be taken off the values, in any multiple, without changing theirs. The
     multiples that leave least variance in one half of the draws are used for the other half, which
@@ -107,21 +104,21 @@ def estimate_mean(
     share = np.where(before > 0, variance / np.where(before > 0, before, 1.0), 1.0)
     left = np.clip(2.0 * share, LEAST_LEFT, 1.0)
     half_width = QUANTILE * np.sqrt(variance + left * undrawn)
-    return Estimate(rest.mean(axis=(1, 2)), np.sqrt(variance), half_width)
+    return MeanEstimate(rest.mean(axis=(1, 2)), np.sqrt(variance), half_width)
 
 
 def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
     """Return (n, k) least squares within chains, pulled a little towards the guess."""
     values = values - np.einsum("nmsk,k->nms", controls, guess)
-    # Not around its mean, which is known: a control that no draw moved has a spread all the same.
-    spread = np.einsum("nmsk,nmsk->nk", controls, controls)
+    # Around 0, the known mean: a control that no draw moved has a variance all the same.
+    variance = np.einsum("nmsk,nmsk->nk", controls, controls)
     values = values - values.mean(axis=2, keepdims=True)  # only variance within chains counts
     controls = controls - controls.mean(axis=2, keepdims=True)
     n_draws = values.shape[1] * values.shape[2]
     flat = controls.reshape(len(values), n_draws, -1)
     squares = np.einsum("nsk,nsl->nkl", flat, flat)  # in one order, on any number of threads
     products = np.einsum("nsk,ns->nk", flat, values.reshape(len(values), n_draws))
-    pull = np.where(spread > 0, spread * (PRIOR_DRAWS / n_draws), 1.0)
+    pull = np.where(variance > 0, variance * (PRIOR_DRAWS / n_draws), 1.0)
     squares = squares + pull[:, :, np.newaxis] * np.eye(len(guess))
     return guess + np.linalg.solve(squares, products[:, :, np.newaxis])[:, :, 0]
 

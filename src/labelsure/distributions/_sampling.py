@@ -1,14 +1,17 @@
-"""Sampling without bias: chains can evaluate what they draw.
+"""Sampling: unbiased estimates with 95% intervals, because chains can evaluate what they draw.
 
-The mean of -log P(y) over draws y is unbiased for the entropy; what the links of a draw's own chain
-say takes most of its variance away. Draws are stratified over the chains, by their weights. Where
-some labelsets were enumerated, these count exactly.
+- Stratified sampling over the chains, by their weights; enumerated labelsets count exactly.
+- Entropy: the mean of -log P(y), with control variates from the links of a draw's own chain.
+- Collision: importance sampling of P(y)**2 with the chains of squared odds as the proposal.
+- Marginals: means of conditional probabilities along the paths (Rao-Blackwell).
+- Draws are made in rounds until the interval of what was asked is narrow enough.
 
-Section numbers are those of `docs/algorithms.md`.
+The derivations are in `docs/algorithms.md`, "Sampling without bias".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets, View
 from labelsure.distributions._chain_stack import (
@@ -26,16 +30,15 @@ from labelsure.distributions._chain_stack import (
     path_means,
     path_sums,
 )
-from labelsure.distributions._draw_streams import DrawStreams
 from labelsure.distributions._enumeration import Enumeration, metric_range
 from labelsure.distributions._labelset_table import expect_over
 from labelsure.distributions._mean_estimates import (
     QUANTILE,
-    Estimate,
+    MeanEstimate,
     estimate_mean,
+    stratified_variance,
     undrawn_variance,
 )
-from labelsure.distributions._squared_draws import SquaredDraws
 from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import Profile, log
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
@@ -48,6 +51,181 @@ DRAWS_PER_SQUARED = 5
 KNOWN_BEST = 0.9
 """From this mass on, marginals count what was enumerated and take the rest from draws; below, the
 conditional probabilities along the paths of all draws vary less."""
+
+
+class DrawStreams:
+    """Uniform random numbers for some instances of a batch.
+
+    What an instance gets depends on the seed and on its key alone: not on where it stands, nor on
+    the instances that are drawn with it, nor on how many threads there are.
+
+    Parameters
+    ----------
+    seed
+        A whole number >= 0.
+    rows
+        The numbers of the instances.
+    keys
+        What each of them is, as a number of 64 bits: equal instances have equal keys.
+
+    Examples
+    --------
+    >>> one, other = DrawStreams(0, [3, 4], [17, 5]), DrawStreams(0, [8], [5])
+    >>> bool((one.uniforms((5,))[1] == other.uniforms((5,))[0]).all())
+    True
+    """
+
+    def __init__(
+        self, seed: int, rows: Sequence[int] | Indices, keys: Sequence[int] | NDArray[np.uint64]
+    ) -> None:
+        word = 2**64
+        self.rows = np.asarray(rows, dtype=np.intp)
+        self._streams = [
+            [
+                np.random.Generator(np.random.Philox(key=[(seed + kind * 2**63) % word, int(key)]))
+                for kind in (0, 1)
+            ]
+            for key in keys
+        ]
+
+    def __getitem__(self, rows: Any) -> DrawStreams:
+        taken = DrawStreams(0, [], [])
+        taken.rows = self.rows[rows]
+        taken._streams = [self._streams[i] for i in np.arange(len(self._streams))[rows]]
+        return taken
+
+    def uniforms(self, shape: tuple[int, ...], *, squared: bool = False) -> Floats:
+        """Return the next numbers of each instance, (n, *shape), for one of two kinds of draws."""
+        numbers = np.empty((len(self._streams), *shape))
+        for mine, kinds in zip(numbers, self._streams, strict=True):
+            kinds[int(squared)].random(out=mine)
+        return numbers
+
+
+@dataclass(frozen=True)
+class SquaredDraws:
+    """What draws with squared odds say of the collision, the sum of P(y)**2.
+
+    Parameters
+    ----------
+    log_weights
+        (n, m, size) the log of P(y)**2 / Q(y) of the draws, Q being the mixture of the chains
+        with squared odds: with many labels they are too small for a number.
+    is_new
+        (n, m, size) whether a draw is not among the labelsets enumerated.
+    log_known
+        (n,) the log of the sum of P(y)**2 over those.
+    """
+
+    log_weights: Floats
+    is_new: Mask
+    log_known: Floats
+
+    @classmethod
+    def draw(
+        cls,
+        chains: WeightedChains,
+        known: WeightedLabelsets,
+        owners: Integers,
+        uniforms: Floats,
+    ) -> SquaredDraws:
+        """Make the draws.
+
+        Parameters
+        ----------
+        chains
+            m of them over n instances.
+        known
+            The labelsets enumerated, with their probabilities.
+        owners
+            (n, m, size) the chain that each draw comes from.
+        uniforms
+            (n, m, size, L) numbers in [0, 1).
+        """
+        draws = draw_paths(chains, owners, uniforms, squared=True).draws
+        log_prob = log_mean_prob(chains, draws, with_squared=True)
+        flat = draws.reshape(len(draws), -1, draws.shape[-1])
+        is_new = ~known.contains(flat).reshape(draws.shape[:3])
+        log_known = log(known.sum(known.weights**2))
+        return cls(2 * log_prob[..., 0] - log_prob[..., 1], is_new, log_known)
+
+    def join(self, more: SquaredDraws) -> SquaredDraws:
+        """Add further draws of the same instances."""
+        return SquaredDraws(
+            np.concatenate([self.log_weights, more.log_weights], axis=2),
+            np.concatenate([self.is_new, more.is_new], axis=2),
+            self.log_known,
+        )
+
+    def __getitem__(self, rows: Any) -> SquaredDraws:
+        return SquaredDraws(self.log_weights[rows], self.is_new[rows], self.log_known[rows])
+
+    @property
+    def size(self) -> int:
+        """How many draws of each chain there are."""
+        return self.is_new.shape[2]
+
+    @property
+    def n_new(self) -> Integers:
+        """How many draws are new, (n,)."""
+        return np.asarray(self.is_new.sum(axis=(1, 2)))
+
+    @property
+    def log_scale(self) -> Floats:
+        """The log of each instance's largest weight, by which all are divided, (n,)."""
+        return np.asarray(self.log_weights.max(axis=(1, 2)))
+
+    @property
+    def weights(self) -> Floats:
+        """Of the draws, divided by the largest: in [0, 1], (n, m, size)."""
+        return np.exp(self.log_weights - self.log_scale[:, np.newaxis, np.newaxis])
+
+    @property
+    def known(self) -> Floats:
+        """What was enumerated, divided by the same, (n,)."""
+        return np.exp(self.log_known - self.log_scale)
+
+    def corrected(self) -> Floats:
+        """Return (n, m, size) values whose mean is unbiased for what was not enumerated.
+
+        These are the weights of new draws. Those of the other draws have a mean that is known:
+        where few of them were drawn, too many are new. A share of how far they are off is added,
+        the one that takes most variance away in the other half of the draws, which leaves the mean
+        unbiased.
+        """
+        weights = self.weights
+        new = np.where(self.is_new, weights, 0.0)
+        off = np.where(self.is_new, 0.0, weights) - self.known[:, np.newaxis, np.newaxis]
+        half = new.shape[2] // 2
+        share = np.empty_like(new)
+        share[:, :, :half] = _best_share(new[:, :, half:], off[:, :, half:])
+        share[:, :, half:] = _best_share(new[:, :, :half], off[:, :, :half])
+        return new + share * off
+
+    def estimate(self) -> MeanEstimate:
+        """Return the log collision, its standard error and half the width of its interval.
+
+        A few weights may be far above the others. On the scale of logs the interval reaches
+        farther up than down, and further draws could bring the largest weight drawn, or none.
+        """
+        values = self.corrected()
+        mean = values.mean(axis=(1, 2))
+        total = np.maximum(self.known + mean, np.finfo(float).tiny)
+        least = np.minimum(values.min(axis=(1, 2)), 0.0)
+        variance = stratified_variance(values) / total**2
+        n_draws = values.shape[1] * values.shape[2]
+        undrawn = undrawn_variance(n_draws, least, values.max(axis=(1, 2)), mean) / total**2
+        value = np.log(total) + self.log_scale
+        return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
+
+
+def _best_share(values: Floats, control: Floats) -> Floats:
+    """Return the share in [0, 1] of the control that takes most variance off the values."""
+    values = values - values.mean(axis=2, keepdims=True)  # only variance within chains counts
+    control = control - control.mean(axis=2, keepdims=True)
+    covariance = (values * control).sum(axis=(1, 2), keepdims=True)
+    variance = (control**2).sum(axis=(1, 2), keepdims=True)
+    return np.clip(-covariance / np.where(variance > 0, variance, 1.0), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -209,8 +387,8 @@ class Sampled(View):
         )
 
     @cached_property
-    def entropy(self) -> Estimate:
-        """The entropy. Section 7.
+    def entropy(self) -> MeanEstimate:
+        """The entropy, with control variates.
 
         Four numbers of a draw have a mean of 0 and go along with -log P: how far its probability
         in its own chain is above average, link by link; the same with the mean logits of all
@@ -258,7 +436,7 @@ class Sampled(View):
 
     @cached_property
     def squared(self) -> SquaredDraws:
-        """Draws from the mean of the chains with squared odds. Section 7."""
+        """Draws from the mean of the chains with squared odds."""
         if self.squared_draws is not None:
             return self.squared_draws
         drawn = self.draw_more_squared(max(2, -(-self.size // DRAWS_PER_SQUARED))).squared_draws
@@ -285,7 +463,7 @@ class Sampled(View):
         return Expected(value, *_cut(found, certain.low, certain.high, True))
 
     @cached_property
-    def marginal_estimates(self) -> Estimate:
+    def marginal_estimates(self) -> MeanEstimate:
         """P(y_j = 1) of each label, all (n, L).
 
         The mean of P(y_j = 1) given the labels before it, along the paths of the draws; where
@@ -300,10 +478,10 @@ class Sampled(View):
         if rest.size:
             is_set = np.where(self.is_new[rest, ..., np.newaxis], self.draws[rest], 0)
             value[rest] = known.marginals()[rest] + is_set.mean(axis=(1, 2))
-            spread = is_set.var(axis=2, ddof=1).sum(axis=1)
-            variance[rest] = spread / (size * n_chains**2)
+            of_strata = is_set.var(axis=2, ddof=1).sum(axis=1)
+            variance[rest] = of_strata / (size * n_chains**2)
         undrawn = undrawn_variance(n_chains * size, 0.0, 1.0, value)
-        return Estimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
+        return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
     def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
         """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
@@ -312,7 +490,7 @@ class Sampled(View):
         is_known = self.n_new >= MIN_NEW_DRAWS
         return Expected(found.value, *_cut(found, certain.low, certain.high, is_known))
 
-    def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Estimate:
+    def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
         """Return expected accuracies, all (n,).
 
         Beside what was enumerated, the labels that a path has beyond what its links expect, among
@@ -361,7 +539,7 @@ class Sampled(View):
 
 
 def _cut(
-    found: Estimate, low: Floats, high: Floats, is_known: Mask | bool
+    found: MeanEstimate, low: Floats, high: Floats, is_known: Mask | bool
 ) -> tuple[Floats, Floats]:
     """Return the sampling interval cut to the certified one, from low to high.
 
@@ -372,3 +550,149 @@ def _cut(
     right = np.minimum(found.value + found.half_width, high)
     usable = (left <= right) & is_known
     return np.where(usable, left, low), np.where(usable, right, high)
+
+
+# When to stop drawing.
+
+LADDER_STEP = (
+    1.4  # between totals: a smaller one draws fewer too many, a larger one in fewer groups
+)
+LONGEST_JUMP = 6.0  # what a first round says of the variance is not to be trusted beyond
+
+
+@dataclass(frozen=True)
+class Need:
+    """What draws are made for: an interval that is at most so wide."""
+
+    width: float
+
+    def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
+        """Draw until there are so many, at least two in each stratum."""
+        size = max(2, -(-n_draws // len(sampled.chains)))
+        return sampled if size <= sampled.size else sampled.draw_more(size - sampled.size)
+
+    def growth(self, sampled: Sampled) -> Floats:
+        """Return how many times as many draws would do, (n,): 1 or less where there are enough."""
+        raise NotImplementedError
+
+    def limit(self, n_draws: int, shared: bool) -> int:
+        """Return how many of `n_draws` this may have, which may be shared by all needs."""
+        return 2 * n_draws // 3 if shared else n_draws
+
+
+class EntropyNeed(Need):
+    """The normalised entropy."""
+
+    def growth(self, sampled: Sampled) -> Floats:
+        """Return how many times as many draws would do, (n,)."""
+        growth = sampled.entropy.growth_needed(self.width / 2 * sampled.n_labels * np.log(2))
+        certain = sampled.enumeration.entropy_width <= self.width
+        return _allow_for_few(growth, sampled.n_new, certain)
+
+
+class CollisionNeed(Need):
+    """The collision and the normalised collision entropy, from draws with squared odds."""
+
+    def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
+        """Draw until there are so many with squared odds, at least two in each stratum."""
+        before = 0 if sampled.squared_draws is None else sampled.squared_draws.size
+        more = max(2, -(-n_draws // len(sampled.chains))) - before
+        return sampled if more <= 0 else sampled.draw_more_squared(more)
+
+    def growth(self, sampled: Sampled) -> Floats:
+        """Return how many times as many draws would do, (n,)."""
+        found = sampled.squared.estimate()
+        of_entropy = sampled.n_labels * np.log(2)
+        of_collision = np.exp(np.minimum(-found.value, 700.0))
+        growth = found.growth_needed(self.width / 2 * np.minimum(of_entropy, of_collision))
+        certain = sampled.enumeration.collision_width <= self.width
+        return _allow_for_few(growth, sampled.squared.n_new, certain)
+
+    def limit(self, n_draws: int, shared: bool) -> int:
+        """Return how many of `n_draws` this may have, which may be shared by all needs."""
+        return n_draws // 3 if shared else n_draws // 2
+
+
+@dataclass(frozen=True)
+class ExpectedNeed(Need):
+    """Expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes found."""
+
+    metrics: Sequence[Metric]
+    empty: float
+    guesses: Labelsets | None = None
+
+    def growth(self, sampled: Sampled) -> Floats:
+        """Return how many times as many draws would do, (n,)."""
+        mode = sampled.enumeration.mode()[:, np.newaxis]
+        guesses = mode if self.guesses is None else self.guesses[sampled.streams.rows]
+        growth = np.zeros(len(guesses))
+        for metric in self.metrics:
+            for g in range(guesses.shape[1]):
+                found = sampled.expected_estimate(metric, guesses[:, g], self.empty)
+                growth = np.maximum(growth, found.growth_needed(self.width / 2))
+        certain = sampled.enumeration.unseen_mass <= self.width
+        return _allow_for_few(growth, sampled.n_new, certain)
+
+
+class MarginalNeed(Need):
+    """All marginals."""
+
+    def growth(self, sampled: Sampled) -> Floats:
+        """Return how many times as many draws would do, (n,)."""
+        return np.asarray(sampled.marginal_estimates.growth_needed(self.width / 2).max(axis=1))
+
+    def limit(self, n_draws: int, shared: bool) -> int:
+        """Return how many of `n_draws` this may have: all of them."""
+        return n_draws
+
+
+def _allow_for_few(growth: Floats, n_new: Integers, certain: Mask) -> Floats:
+    """Ask for enough new draws to have an interval, unless the guaranteed one will do."""
+    return np.where(certain, 0.0, np.maximum(growth, MIN_NEW_DRAWS / np.maximum(n_new, 1)))
+
+
+def draw_for(
+    rows: Indices, sampled: Sampled, needs: Sequence[Need], limits: Sequence[int]
+) -> Iterator[tuple[Indices, Sampled]]:
+    """Draw for one need after the other; yield instances that are finished together.
+
+    A round tells how many draws are needed. Totals are steps of a fixed ladder, so that instances
+    which need about as many stay together; doubling instead takes 25% more draws and 40% more time.
+
+    Parameters
+    ----------
+    rows
+        (n,) the numbers of the instances.
+    sampled
+        What was enumerated, and perhaps drawn, of these.
+    needs
+        What is asked.
+    limits
+        Draws that each need may have for an instance.
+    """
+    if not needs:
+        yield rows, sampled
+        return
+    need, limit = needs[0], limits[0]
+    waiting = [(rows, sampled, min(_limits.FIRST_DRAWS, limit))]
+    while waiting:
+        rows, sampled, total = waiting.pop()
+        sampled = need.draw(sampled, total)
+        growth = need.growth(sampled)
+        targets = np.where(growth > 1, _climb_ladder(total, growth, limit), total)
+        for target in np.unique(targets).tolist():
+            mine = np.flatnonzero(targets == target)
+            part = sampled if len(mine) == len(rows) else sampled[mine]
+            if target > total:
+                waiting.append((rows[mine], part, target))
+                continue
+            if isinstance(need, EntropyNeed):  # further draws go without their probabilities
+                part = replace(part, n_entropy_rounds=len(part.rounds))
+            yield from draw_for(rows[mine], part, needs[1:], limits[1:])
+
+
+def _climb_ladder(total: int, growth: Floats, limit: int) -> Indices:
+    """Return the step of the ladder that is high enough: from the next one up to the limit."""
+    wanted = total * np.clip(growth, LADDER_STEP, LONGEST_JUMP)
+    step = np.ceil(np.log(wanted / _limits.FIRST_DRAWS) / np.log(LADDER_STEP) - 1e-9)
+    return np.minimum(np.ceil(_limits.FIRST_DRAWS * LADDER_STEP**step), limit).astype(np.intp)

@@ -5,21 +5,16 @@ Section numbers are those of `docs/algorithms.md`.
 
 from __future__ import annotations
 
-import math
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh_tridiagonal
 from scipy.special import expit, logit
 
-from labelsure._kernels import frontier_counts as counting
-from labelsure._kernels import frontier_sums as summing
-from labelsure._kernels import frontier_sweeps as kernels
-from labelsure._kernels.maximum_sweeps import frontier_rows
+from labelsure._kernels import trellis_counts as counting
+from labelsure._kernels import trellis_sweeps as kernels
 from labelsure._kernels.threads import for_rows, n_threads
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
@@ -35,99 +30,11 @@ from labelsure.distributions._answers import (
 from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.codes import check_label_order, fill_with_lowest
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
-
-LARGEST_ERROR = 1e-13
-"""Of the sum, times the least denominator: of an expected accuracy, therefore. It is measured at
-every denominator that can occur; a tenth of what counts as a tie."""
-
-STRETCH_STEP = 1.25  # between the stretches that are tried
-N_PROBES = 64  # denominators at which a sum is tried before it is held to all
-FIRST_STEP = 1.25  # between the least denominators that have a sum of their own
-
-
-def sum_of_powers(first: int, last: int) -> tuple[Floats, Floats]:
-    """Return t and c, (q,) each, with sum c t**(u - first) = 1/u for every whole u in a range.
-
-    Parameters
-    ----------
-    first, last
-        The least denominator, at least 1, and the largest. The error is at most `LARGEST_ERROR` /
-        `first`.
-
-    Examples
-    --------
-    >>> t, c = sum_of_powers(20, 174)
-    >>> len(t)
-    19
-    >>> round(float((c * t**80).sum()), 12)
-    0.01
-    """
-    # A sum for a smaller first denominator will do, and so there are few of them to find.
-    step = int(math.log(first) / math.log(FIRST_STEP) + 1e-9)
-    start = min(first, max(1, math.ceil(FIRST_STEP**step)))
-    nodes, coefficients = _find_sum(start, last)
-    if _n_exact(first, last) <= len(nodes):
-        return _stretched_rule(_n_exact(first, last), first, 1.0)
-    return nodes, coefficients * nodes ** (first - start)
-
-
-def _n_exact(first: int, last: int) -> int:
-    """Return with how many terms Gauss-Jacobi is exact for all denominators, without a stretch."""
-    return (last - first) // 2 + 1
-
-
-@lru_cache(maxsize=256)
-def _find_sum(first: int, last: int) -> tuple[Floats, Floats]:
-    """Return a sum that is good enough, with next to no terms that it could do without."""
-    n_exact = _n_exact(first, last)
-    some = np.unique(np.geomspace(first, last, N_PROBES).round())
-    n_terms = _least_terms(last / first)
-    while n_terms < n_exact:
-        stretch, before = 1.0, np.inf
-        while (error := _error_at(some, n_terms, first, stretch)) < before:
-            if error <= LARGEST_ERROR:
-                everywhere = np.arange(first, last + 1.0)
-                if _error_at(everywhere, n_terms, first, stretch) <= LARGEST_ERROR:
-                    return _stretched_rule(n_terms, first, stretch)
-            before, stretch = error, stretch * STRETCH_STEP
-        n_terms += 1 + n_terms // 25
-    return _stretched_rule(n_exact, first, 1.0)
-
-
-def _error_at(denominators: Floats, n_terms: int, first: int, stretch: float) -> float:
-    nodes, coefficients = _stretched_rule(n_terms, first, stretch)
-    sums = coefficients @ nodes[:, np.newaxis] ** (denominators - first)
-    return float(first * np.abs(sums - 1 / denominators).max())
-
-
-def _least_terms(ratio: float) -> int:
-    """Return how many terms no sum can do without: the rate of the best ones is known."""
-    return max(1, int(math.log(16 / LARGEST_ERROR) * math.log(8 * ratio) / math.pi**2) - 1)
-
-
-def _stretched_rule(n_terms: int, first: int, stretch: float) -> tuple[Floats, Floats]:
-    """Return the Gauss-Jacobi rule for the integral over t of t**(u - 1), in terms of t**stretch.
-
-    It is exact for 2 * n_terms denominators from the first on, `stretch` apart; those between
-    them, and some beyond, come out nearly as well.
-    """
-    power = first / stretch - 1  # of the weight function
-    j = np.arange(n_terms)
-    k = np.arange(1, n_terms)
-    centre = np.full(n_terms, power / (power + 2))
-    centre[1:] = power**2 / ((2 * j[1:] + power) * (2 * j[1:] + power + 2))
-    square = (k * (k + power)) ** 2 / (
-        (2 * k + power) ** 2 * (2 * k + power + 1) * (2 * k + power - 1)
-    )
-    # On [-1, 1] the squares are four times as large; here it is [0, 1].
-    nodes, vectors = eigh_tridiagonal((1 + centre) / 2, np.sqrt(square))
-    nodes = np.clip(nodes, 0.0, 1.0)
-    return nodes ** (1 / stretch), vectors[0] ** 2 / first
-
 
 FIX = "Pass probabilities, not logits."
 
@@ -441,7 +348,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _sums(self) -> tuple[Floats, Floats]:
         """Return the marginals and, as columns, entropy and log collision."""
         marginals, values = np.empty((len(self), self.n_labels)), np.empty((len(self), 2))
-        for_rows(summing.sum_rows, len(self), self._network, into=[marginals, values])
+        for_rows(kernels.forward_rows, len(self), self._network, into=[marginals, values])
         return self._by_label(marginals), values
 
     def _maxima(self) -> tuple[Labelsets, Floats]:
@@ -455,7 +362,7 @@ class TrellisDistribution(LabelsetDistribution):
 
     def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(frontier_rows, len(self), self._network, into=[maxima])
+        for_rows(kernels.maximum_rows, len(self), self._network, into=[maxima])
         by_label = np.empty_like(maxima)
         by_label[:, self._order] = maxima
         return MaxMarginals.exactly(by_label)
@@ -581,7 +488,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _covariance_sums(self) -> Floats:
         marginals = np.ascontiguousarray(self._sums()[0][:, self._order])
         sums = np.empty((len(self), self.n_labels))
-        for_rows(summing.covariance_rows, len(self), self._network, marginals, into=[sums])
+        for_rows(kernels.covariance_rows, len(self), self._network, marginals, into=[sums])
         return self._by_label(sums)
 
     def _size_marginals(self) -> Floats:

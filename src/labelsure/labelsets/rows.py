@@ -34,6 +34,7 @@ __all__ = [
     "codes_of",
     "count_axes",
     "count_labels",
+    "count_rows",
     "count_shared",
     "differing_rows",
     "from_codes",
@@ -48,6 +49,7 @@ __all__ = [
     "row_keys",
     "show_names",
     "stack_rows",
+    "take_rows",
 ]
 
 MAX_INTEGER_LABELS = 63
@@ -55,6 +57,31 @@ MAX_INTEGER_LABELS = 63
 
 MAX_WRITTEN_NAMES = 10_000
 """More labels than this are shown by the first and the last, and have one entry of classes."""
+
+
+def count_rows(values: Any) -> int:
+    """Return the number of instances of an array, table, sparse matrix or list."""
+    if hasattr(values, "__len__") and not hasattr(values, "shape"):
+        return len(values)
+    table = values if hasattr(values, "shape") else np.asarray(values)
+    return int(table.shape[0])
+
+
+def take_rows(values: Any, rows: Any) -> Any:
+    """Return instances by position, in the form that they have.
+
+    Examples
+    --------
+    >>> take_rows(["a", "b", "c"], [2, 0])
+    ['c', 'a']
+    """
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if type(values).__module__.startswith("pyarrow"):
+        return values.take(rows)
+    if hasattr(values, "shape"):
+        return values[rows]
+    return np.asarray(values)[rows] if hasattr(values, "__array__") else [values[i] for i in rows]
 
 
 def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> LabelNames:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, betaincinv, logsumexp, ndtri, ndtri_exp
 
-from labelsure._kernels.capital_growth import count_shown, largest_log_capital
+from labelsure._kernels.statistics import count_shown, largest_log_capital
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
 

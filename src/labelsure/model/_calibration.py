@@ -14,15 +14,13 @@ from scipy.special import gammaincinv
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, indexable
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils import check_consistent_length, get_tags, indexable
 
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.classifiers._adapters import without_probabilities
-from labelsure.classifiers._base_learners import name_missing_classes
+from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_classes, read_truth
 from labelsure.classifiers.recalibration import RECALIBRATIONS
@@ -35,7 +33,7 @@ from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._fitted_estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.rows import index_of, is_sparse
+from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows
 from labelsure.metrics.registry import MetricLike
 
 MIN_SAMPLES = 4  # two to train on and two to compare with
@@ -98,10 +96,10 @@ def check_sizes(X: Any, y: Any, who: str) -> None:
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
-    if _num_samples(X) < MIN_SAMPLES:
+    if count_rows(X) < MIN_SAMPLES:
         raise InputError(
             f"At least {MIN_SAMPLES} instances are needed to fit, got n_samples = "
-            f"{_num_samples(X)}. A few hundred give estimates worth having."
+            f"{count_rows(X)}. A few hundred give estimates worth having."
         )
 
 
@@ -159,7 +157,7 @@ def innermost(model: Any) -> Any:
     """Return the model that a frozen one, a search or a pipeline ends in."""
     if isinstance(model, Pipeline):
         return innermost(model.steps[-1][1])
-    if isinstance(model, BaseSearchCV):
+    if is_search(model):
         return innermost(getattr(model, "best_estimator_", model.estimator))
     if isinstance(model, FrozenEstimator):
         return innermost(model.estimator)
@@ -201,7 +199,7 @@ _SOURCES = ("predict_distribution", "predict_proba")
 def _is_search(model: Any) -> bool:
     """Whether a search is to be fitted, which may end in another model than it begins with."""
     inner = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return isinstance(inner, BaseSearchCV)
+    return is_search(inner)
 
 
 def known_label_names(model: Any) -> LabelNames:
@@ -466,9 +464,16 @@ def warn_of_perfection(table: ScoreTable, n_labels: int) -> None:
         )
 
 
+def _is_of_instances(value: Any, data: TrainingData) -> bool:
+    """Whether a parameter of `fit` has one entry for each instance."""
+    has_rows = any(hasattr(value, name) for name in ("shape", "__array__", "__getitem__"))
+    is_other = isinstance(value, str) or (hasattr(value, "keys") and not hasattr(value, "shape"))
+    return has_rows and not is_other and count_rows(value) == count_rows(data.Y)
+
+
 def _keys(data: TrainingData, rows: Indices) -> list[Any] | None:
     """Return something that is equal for identical instances; None where X has no such rows."""
-    X, Y = _safe_indexing(data.X, rows), data.Y[rows]
+    X, Y = take_rows(data.X, rows), data.Y[rows]
     parts = [list(_keys_of(part)) for part in (X, Y)]
     if any(len(part) != len(rows) for part in parts):
         return None
@@ -570,19 +575,22 @@ class WrappedModel:
         estimator = clone(self.estimator)  # a frozen one stays as it is
         if self.is_frozen:
             return estimator
-        X = _safe_indexing(data.X, rows)
+        X = take_rows(data.X, rows)
         if isinstance(estimator, LabelsetClassifier) and not data.params:
             return estimator.fit_checked(X, data.Y[rows], self.label_names)
-        params = _check_method_params(data.X, data.params, rows)
+        params = {
+            name: take_rows(value, rows) if _is_of_instances(value, data) else value
+            for name, value in data.params.items()
+        }
         with name_missing_classes(estimator, data.Y[rows], self.label_names):
-            return estimator.fit(X, _safe_indexing(data.y, rows), **params)
+            return estimator.fit(X, take_rows(data.y, rows), **params)
 
     def predict(
         self, fitted: Any, data: TrainingData, rows: Indices, training: Indices
     ) -> Predicted:
         """Return what a clone says of some of the instances, fitted to the training ones."""
         seen = self.count_labelsets(data, training)
-        return Predicted(rows, *self.ask(fitted, _safe_indexing(data.X, rows)), seen)
+        return Predicted(rows, *self.ask(fitted, take_rows(data.X, rows)), seen)
 
     def count_labelsets(self, data: TrainingData, rows: Indices) -> LabelsetFrequencies | None:
         """Return the labelsets of training instances; None for a model that was fitted before."""

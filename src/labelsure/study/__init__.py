@@ -8,14 +8,13 @@ from importlib.util import find_spec
 
 from labelsure.errors import missing_extra
 
-for _name in ("iterstrat", "statsmodels", "tabulate", "tomli_w"):
+for _name in ("iterstrat", "pydantic", "statsmodels", "tabulate", "tomli_w"):
     if find_spec(_name) is None:
         raise missing_extra("A study", "study")
 
-from labelsure.study._cells import Cell, plan_cells, score_cell
-from labelsure.study._plan import Plan, load_plan, shipped_plans
-from labelsure.study._run import CellEvent, StudyRun, open_run, run_study
-from labelsure.study._run_folder import RunFolder
+from labelsure.study.cells import Cell, plan_cells, score_cell
+from labelsure.study.plan import Plan, load_plan, shipped_plans
+from labelsure.study.run import CellEvent, RunFolder, StudyRun, open_run, run_study
 
 __all__ = [
     "Cell",

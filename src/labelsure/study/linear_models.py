@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
-from labelsure.study.analyses._correlations import check_columns
+from labelsure.study.correlations import check_columns
 
 BASELINES = {"candidate": "HP", "dataset": "emotions", "classifier": "ECC", "metric": "exact"}
 """What the paper compares with; where it is not in the data, the first level is."""
@@ -74,9 +73,9 @@ def effects(
     for metric in dict.fromkeys(cells["metric"]):
         part = cells[cells["metric"] == metric]
         design = pd.concat([_coded(part, *item) for item in chosen.items()], axis=1)
-        model = _fit(part["z"], design)
-        tables.append(model.terms.assign(metric=metric))
-        fits.append({"metric": metric, **model.statistics})
+        terms, statistics = _fit(part["z"], design)
+        tables.append(terms.assign(metric=metric))
+        fits.append({"metric": metric, **statistics})
     columns = ["metric", "term", "estimate", "standard_error", "p_value"]
     return _with_notes(pd.concat(tables, ignore_index=True)[columns], fits, chosen, cells)
 
@@ -121,9 +120,9 @@ def robustness(
         design = pd.concat(
             [part[list(DATA_FEATURES)], *(_coded(part, *item) for item in chosen.items())], axis=1
         )
-        model = _fit(part["z"], design, clusters=part["dataset"])
-        tables.append(model.terms.assign(candidate=candidate))
-        fits.append({"candidate": candidate, **model.statistics})
+        terms, statistics = _fit(part["z"], design, clusters=part["dataset"])
+        tables.append(terms.assign(candidate=candidate))
+        fits.append({"candidate": candidate, **statistics})
     frame = pd.concat(tables, ignore_index=True)
     frame = frame[["candidate", *frame.columns.drop("candidate")]]
     return _with_notes(frame, fits, chosen, cells)
@@ -215,13 +214,10 @@ def _coded(part: pd.DataFrame, column: str, baseline: str) -> pd.DataFrame:
     return pd.DataFrame(coded, index=part.index)
 
 
-@dataclass(frozen=True)
-class _LinearModel:
-    terms: pd.DataFrame
-    statistics: dict[str, Any]
-
-
-def _fit(z: pd.Series, design: pd.DataFrame, clusters: pd.Series | None = None) -> _LinearModel:
+def _fit(
+    z: pd.Series, design: pd.DataFrame, clusters: pd.Series | None = None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the terms of a fit, and how well it fits."""
     design.insert(0, "intercept", 1.0)
     kept = _independent(design)
     X = design[kept].to_numpy(float)
@@ -234,7 +230,7 @@ def _fit(z: pd.Series, design: pd.DataFrame, clusters: pd.Series | None = None) 
     if clusters is not None:
         terms = terms.join(_clustered(fit, X, kept, clusters, enough))
     rows = terms.reindex(design.columns[1:]).rename_axis("term").reset_index()
-    return _LinearModel(rows, _statistics(fit, enough))
+    return rows, _statistics(fit, enough)
 
 
 def _independent(design: pd.DataFrame) -> list[str]:

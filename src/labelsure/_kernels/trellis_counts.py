@@ -1,8 +1,19 @@
-"""Kernels that count labels in networks of short memory, by generating functions. Section 5.
+"""Counts of labels in trellises by generating functions, without counters in the state.
 
-States and networks are those of `frontier_sweeps`. The mean of w**(number of labels) is a function
-of the state that moves back over the labels like a probability, so values at a few points w give
-the distributions of counts, and the expectations of metrics, without counters in the state.
+States and networks are those of `trellis_sweeps`. E[w**fn z**tp] is a function of the state that
+moves back over the labels like a probability, a label that is set counting w or z. Values at a few
+points (w, z) give the distributions of counts, and expected metrics as weighted sums over points.
+
+A value is a number x + y e in two rows of an array. With e * e = -1 these are complex numbers, for
+points on the unit circle (a discrete Fourier transform of the counts). With e * e = 0 they are dual
+numbers, whose second part is a derivative: E[tp t**u] is one, and with 1/u as a sum of powers t**u
+(`distributions/_reciprocals.py`) it gives E[tp / u], Jaccard and F1.
+
+    expected_rows  expected metrics of one labelset: a backward sweep for each point, O(q L S)
+    joint_rows     the same means with y_j = 1 for every label j, by forward-backward: 2 O(q L S)
+
+Every term is a product of probabilities and of weights of size at most 1: nothing overflows, and
+the error is that of the points' coefficients, measured where these are made.
 """
 
 from __future__ import annotations
@@ -10,16 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelsure._kernels.compiling import fast_inner, inner, kernel
-
-
-@inner
-def _expand_conditionals(tables, shifts, by_state):
-    """Copy to every state before each position the conditional probability that it selects."""
-    for j in range(tables.shape[0]):
-        first, second, third = shifts[j]
-        for s in range(by_state.shape[1]):
-            column = ((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)
-            by_state[j, s] = tables[j, column]
+from labelsure._kernels.trellis_sweeps import expand_columns
 
 
 @fast_inner
@@ -43,8 +45,9 @@ def _mix_outcomes(of_no, gain, yes, mixed):
 def _pull_values(after, yes, weight, before):
     """Move a function of the state one label back, a label that is set counting `weight`.
 
-    The two rows are the parts of a number x + y e. A weight (a, b, c) takes it to
-    (a x + b y) + (c x + a y) e: complex numbers (b = -c) and values with derivatives (b = 0) alike.
+    The value before state s is (1 - p_s) f(s // 2) + p_s w f(s // 2 + half), written as
+    f_no + p_s (w f_yes - f_no). A weight w = (a, b, c) takes x + y e to
+    (a x + b y) + (c x + a y) e: b = -c for complex numbers, b = 0 for dual numbers.
     Short loops with few arrays vectorise, one long loop does not. `after` is used up.
     """
     half = yes.size // 2
@@ -65,7 +68,8 @@ def expected_rows(start, stop, network, predicted, weights, coefficients, expect
     yes = np.empty((n_labels, n_states))
     values, spare = np.empty((2, n_states)), np.empty((2, n_states))
     for i in range(start, stop):
-        _expand_conditionals(conditionals[i], shifts, yes)
+        for j in range(n_labels):
+            expand_columns(conditionals[i, j], shifts[j], yes[j])
         expected[i] = 0.0
         for q in range(weights.shape[0]):
             values[0] = 1.0
@@ -139,10 +143,10 @@ def _copy_values(values, copy):
 def joint_rows(start, stop, network, predicted, weights, square, totals, with_label):
     """Per row: the mean of w**fn z**tp at each point, and that of y_j w**fn z**tp for each label.
 
-    Weights are those of `expected_rows`: numbers x + y e whose e * e is `square`, -1 for complex
-    ones, 0 for values with derivatives. One state holds m labels, so masses from the left and
-    values from the right need to meet only at every m-th position, and only the values there are
-    kept. Both parts of the means go to totals[i, q] and with_label[i, j, q].
+    Forward-backward: masses from the left times values from the right, summed over the states that
+    have label j. A state holds m labels, so the two need to meet only at every m-th position, and
+    only the values there are kept. `square` is e * e: -1 for complex, 0 for dual numbers. Both
+    parts of the means go to totals[i, q] and with_label[i, j, q].
     """
     conditionals, shifts, _, n_states = network
     n_labels, memory = conditionals.shape[1], 0
@@ -154,7 +158,8 @@ def joint_rows(start, stop, network, predicted, weights, square, totals, with_la
     spare = np.empty((2, n_states))
     sums = np.empty((2, memory))
     for i in range(start, stop):
-        _expand_conditionals(conditionals[i], shifts, yes)
+        for j in range(n_labels):
+            expand_columns(conditionals[i, j], shifts[j], yes[j])
         for q in range(weights.shape[0]):
             values[0] = 1.0
             values[1] = 0.0

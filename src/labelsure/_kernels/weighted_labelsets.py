@@ -1,4 +1,12 @@
-"""Kernels over weighted labelsets: the expected Jaccard of many guesses. Section 5."""
+"""Sweeps over weighted labelsets: the ones that were listed, enumerated or drawn.
+
+Layout: the labelsets of instance i are rows[starts[i] : starts[i + 1]], zeros and ones, with their
+weights.
+
+    jaccard_rows  expected Jaccard of g guesses: O(N) for a guess that is one flip away from the
+                  first one, N being the instance's labelsets, and O(N L) for any other
+    maximum_rows  max-marginals, O(N L)
+"""
 
 from __future__ import annotations
 
@@ -61,18 +69,8 @@ def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
     """Per row: the expected Jaccard of each of its guesses.
 
     A guess that differs from the row's first one by a single label takes one pass over that
-    label's column; for any other the true positives are counted anew.
-
-    Parameters
-    ----------
-    rows, weights, starts
-        The labelsets of instance i are rows[starts[i] : starts[i + 1]].
-    guesses
-        (n, g, L)
-    empty
-        The Jaccard of two empty labelsets.
-    values
-        (n, g), written.
+    label's column; for any other the true positives are counted anew. `empty` is the Jaccard of two
+    empty labelsets.
     """
     for i in range(start, stop):
         mine, shares = rows[starts[i] : starts[i + 1]], weights[starts[i] : starts[i + 1]]
@@ -96,3 +94,14 @@ def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
                 _count_hits(mine, guess, hits)
                 k_guess = _count_labels(guess)
                 values[i, g] = _expect_jaccard(shares, hits, sizes, k_guess, 0.0, has, empty)
+
+
+@kernel
+def maximum_rows(start, stop, rows, logs, starts, maxima):
+    """Per row: maxima[j, v] over the logs of its labelsets, -inf where none has the value."""
+    for i in range(start, stop):
+        maxima[i] = -np.inf
+        for at in range(starts[i], starts[i + 1]):
+            for j in range(rows.shape[1]):
+                if logs[at] > maxima[i, j, rows[at, j]]:
+                    maxima[i, j, rows[at, j]] = logs[at]

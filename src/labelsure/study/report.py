@@ -1,32 +1,37 @@
-"""All tables and figures of a study as files in its folder."""
+"""What people look at: the tables and figures of a study as files, and its page."""
 
 from __future__ import annotations
 
+import io
+from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from labelsure._runtime.pages import Page
 from labelsure._runtime.storage import write_text, write_whole
-from labelsure.study.analyses._all_analyses import Analyses
-from labelsure.study.report._left_out import LeftOut
-from labelsure.study.report._plan_settings import flatten_settings
-from labelsure.study.report.figures import (
+from labelsure._runtime.typing import AnyPath
+from labelsure.study.analyses import Analyses
+from labelsure.study.conclusions import NOT_APPLICABLE, VERDICTS
+from labelsure.study.figures import (
     draw_sentence,
     plot_accepted,
     plot_calibration,
     plot_candidates,
     plot_example_distributions,
 )
-from labelsure.study.report.study_tables import make_study_tables
+from labelsure.study.paper import compare_with_paper
+from labelsure.study.run import StudyRun, open_run
+from labelsure.study.tables import LeftOut, flatten_settings, make_study_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from labelsure.study._run import StudyRun
 
-__all__ = ["write_report"]
+__all__ = ["make_figures", "make_study_page", "write_report"]
 
 FORMATS = {"md": "to_markdown", "tex": "to_latex", "csv": "to_csv"}
 FIGURE_FORMATS = ("png", "svg")
@@ -157,3 +162,65 @@ def _save(figure: Figure, path: Path, settings: str) -> None:
     kind = path.suffix[1:]
     metadata = {"Description": settings} | ({"Date": None} if kind == "svg" else {})
     write_whole(path, lambda to: figure.savefig(to, format=kind, dpi=150, metadata=metadata))
+
+
+FIGURE_TITLES = {
+    "example_distributions": "The paper's example: distributions over labelsets",
+    "candidates": "What the candidates say of them",
+    "calibration": "Estimated against actual accuracy",
+    "accepted": "Accuracy of the most confident predictions",
+}
+
+
+def make_study_page(run_dir: AnyPath, *, n_jobs: int | None = None) -> Page:
+    """Return the page of a finished study.
+
+    Parameters
+    ----------
+    run_dir
+        Its folder.
+    n_jobs
+        Processes for the mixture, unless its fits are in the folder; None means all cores.
+    """
+    from labelsure import __version__
+
+    run = open_run(run_dir)
+    analyses, settings = run.analyses(n_jobs), flatten_settings(run.plan)
+    left_out = LeftOut()
+    found = compare_with_paper(analyses, settings)
+    counts = Counter(c.verdict for c in found.conclusions)
+    # Not the paper's data: there is nothing to put beside ours.
+    is_compared = counts[NOT_APPLICABLE] < len(found.conclusions)
+    compared = [table.to_dict() for table in found.tables() if len(table.frame)]
+    scores = analyses.scores
+    data = {
+        "title": f"Study: {run.plan.name}",
+        "version": __version__,
+        "sentences": [
+            f"{scores['dataset'].nunique()} data sets, {scores['classifier'].nunique()} "
+            f"classifiers, {scores['repeat'].nunique()} repeats: {len(scores):,} predictions."
+        ],
+        "verdicts": [(verdict, counts[verdict]) for verdict in VERDICTS] if is_compared else [],
+        "compared": compared if is_compared else [],
+        "tables": [table.to_dict() for table in make_study_tables(analyses, {}, left_out)],
+        "figures": [
+            {"title": FIGURE_TITLES.get(name, name), "image": _embed(figure)}
+            for name, figure in make_figures(analyses, settings, left_out).items()
+        ],
+        "settings": list(settings.items()),
+        "left_out": left_out.sentences,
+        "sections": [
+            *([("compared", "Beside the paper")] if is_compared else []),
+            ("figures", "Figures"),
+            ("tables", "Tables"),
+            ("settings", "Settings"),
+        ],
+    }
+    return Page("study", data)
+
+
+def _embed(figure: Figure) -> str:
+    """Return a figure as an address that holds all of it."""
+    content = io.BytesIO()
+    figure.savefig(content, format="svg", metadata={"Date": None})
+    return f"data:image/svg+xml;base64,{b64encode(content.getvalue()).decode()}"

@@ -1,21 +1,15 @@
-"""Figures: of policies and monitors drawn into Axes, of a study as whole Figures.
-
-A function that draws into Axes takes the caller's, or makes new ones, and returns them. What is an
-answer itself (`Reliability`, `AcceptCurve`, a distribution) has a method `plot`.
-"""
+"""The figures of a study."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labelsure._runtime.plots import (
     STYLES,
-    choose_axes,
-    distances,
     draw_interval_series,
     make_figure,
 )
@@ -28,21 +22,12 @@ from labelsure.distributions.candidates import (
 )
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._accept_curve import accept_curve
-from labelsure.guarantees._policy import AcceptPolicy
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "plot_accepted",
-    "plot_calibration",
-    "plot_candidates",
-    "plot_example_distributions",
-    "plot_monitor",
-    "plot_policy",
-]
 
 EXAMPLES = {
     "(a) uniform": (1, 1, 1, 1, 1, 1, 1, 1),
@@ -64,54 +49,6 @@ def draw_sentence(reason: str) -> Figure:
     sentence = f"This figure could not be made. {reason}"
     figure.text(0.5, 0.5, fill(sentence, 60), ha="center", va="center")
     return figure
-
-
-def plot_policy(policy: AcceptPolicy, *, ax: Axes | None = None) -> Axes:
-    """Draw the share accepted against the mean accuracy shown of it, the policy's own marked.
-
-    Parameters
-    ----------
-    policy
-        A fitted one, without groups.
-    ax
-        Where to draw.
-    """
-    ax = choose_axes(ax)
-    table = policy.table()
-    column = "target" if policy.coverage is None else "bound"
-    own: Any = policy.target if policy.coverage is None else policy.bound_
-    ax.plot(table[column], table["coverage"], marker="o", label=f"level {policy.level:g}")
-    ax.plot([own], [policy.coverage_], "kD", label=f"{column} {own:g}")
-    ax.set(xlabel=f"{column} of the mean accuracy", ylabel="share accepted", ylim=(0, 1))
-    ax.set_title(f"What each {column} leaves" if column == "target" else "What each share is worth")
-    ax.legend()
-    return ax
-
-
-def plot_monitor(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Draw the estimated accuracy of each chunk, the band of what is usual, and alerts.
-
-    Parameters
-    ----------
-    table
-        Of `labelsure.monitor`.
-    ax
-        Where to draw.
-    """
-    ax = choose_axes(ax)
-    chunk = table["chunk"].to_numpy()
-    bars = distances(table["estimated"], table["low"], table["high"])
-    ax.fill_between(
-        chunk, table["band_low"], table["band_high"], color="0.9", step="mid", label="usual"
-    )
-    ax.errorbar(chunk, table["estimated"], yerr=bars, marker="o", capsize=3, label="estimated")
-    alerts = table["alert"].to_numpy() != "none"
-    if alerts.any():
-        ax.plot(chunk[alerts], table["estimated"][alerts], "ks", label="alert", zorder=3)
-    ax.set(xlabel="chunk", ylabel="estimated mean accuracy")
-    ax.set_title("Estimated accuracy of each chunk")
-    ax.legend()
-    return ax
 
 
 def plot_example_distributions() -> Figure:

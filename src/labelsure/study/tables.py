@@ -1,11 +1,11 @@
-"""The paper's tables in its layout, row for row, from the frames of a study."""
+"""The tables of a study: the paper's in its layout, row for row, and those beyond it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,17 +13,303 @@ import pandas as pd
 from labelsure._runtime.notebook import count
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions.candidates import CANDIDATES, group_by_rank
+from labelsure.errors import LabelsureError
 from labelsure.metrics.registry import METRICS, get_metric
-from labelsure.study.analyses._all_analyses import Analyses, describe_datasets
-from labelsure.study.analyses._beyond_paper import spread
-from labelsure.study.analyses._correlations import over_repeats
-from labelsure.study.analyses._linear_models import fit_statistics
-from labelsure.study.report._extension_tables import tables_beyond
-from labelsure.study.report._left_out import LeftOut
-from labelsure.study.report._printed_table import MISSING, PrintedTable, in_sections, print_number
+from labelsure.study.analyses import Analyses, AnalysisSettings, describe_datasets
+from labelsure.study.correlations import optimal_decisions, over_repeats, spread, true_accuracy
+from labelsure.study.linear_models import fit_statistics
 from labelsure.tables.datasets import catalogue
 
-__all__ = ["make_study_tables"]
+if TYPE_CHECKING:
+    from labelsure.study.plan import Plan
+
+
+Part = TypeVar("Part")
+
+
+class LeftOut:
+    """The parts of a report that could not be made, by the reason.
+
+    Examples
+    --------
+    >>> left_out = LeftOut()
+    >>> left_out.make_or_say("sizes", lambda: 3, str)
+    3
+    >>> left_out.sentences
+    []
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[str]] = {}
+
+    def make_or_say(self, name: str, make: Callable[[], Part], say: Callable[[str], Part]) -> Part:
+        """Return a part, or what says why there is none.
+
+        Only our own errors say something that a reader of the report can use; any other is a
+        mistake of ours and must be seen.
+
+        Parameters
+        ----------
+        name
+            Of the part.
+        make
+            Makes it.
+        say
+            Makes what stands in its place, from the reason.
+        """
+        try:
+            return make()
+        except LabelsureError as error:
+            self._names.setdefault(str(error), []).append(name)
+            return say(str(error))
+
+    @property
+    def sentences(self) -> list[str]:
+        """For each reason the parts that could not be made."""
+        return [
+            f"Could not be made: {', '.join(names)}. {reason}"
+            for reason, names in self._names.items()
+        ]
+
+
+MISSING = "NA"
+SECTION = "section"
+
+_LATEX = str.maketrans(
+    {
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+        **{letter: f"${letter}$" for letter in "<>|"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+    }
+)
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table: what it shows, its rows, and what it was made with.
+
+    Parameters
+    ----------
+    name
+        Of its files.
+    title
+        A line above it.
+    frame
+        Its texts. Rows whose index, named "section", is the same stand below one heading.
+    note
+        A line below it.
+    settings
+        What the numbers were made with.
+    n_text
+        How many columns from the left hold text; the others are set to the right.
+    bold, underlined
+        Frames of booleans with the rows and some columns of `frame`; None where nothing is.
+    """
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    note: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    n_text: int = 1
+    bold: pd.DataFrame | None = None
+    underlined: pd.DataFrame | None = None
+
+    @classmethod
+    def from_reason(cls, name: str, reason: str) -> PrintedTable:
+        """Return what stands in the place of a table that could not be made."""
+        title = name.replace("_", " ").capitalize()
+        return cls(name, title, pd.DataFrame({"This table could not be made": [reason]}))
+
+    def to_markdown(self) -> str:
+        """Return the table for Markdown, with title, note and settings."""
+        frame = self._printed(_escape_markdown, "*{}*", "**{}**", "<u>{}</u>")
+        aligned = ["left" if k < self.n_text else "right" for k in range(frame.shape[1])]
+        table = frame.to_markdown(index=False, colalign=aligned, disable_numparse=True)
+        shown = "; ".join(f"{name} {value}" for name, value in self.settings.items())
+        below = [self.note, f"Settings: {shown}." if shown else ""]
+        parts = [f"### {self.title}", table, *(_escape_markdown(text) for text in below if text)]
+        return "\n\n".join(parts) + "\n"
+
+    def to_latex(self) -> str:
+        """Return a floating table for LaTeX (package booktabs), settings as comments."""
+        frame = self._printed(_escape_latex, r"\rlap{{\textit{{{}}}}}", r"\textbf{{{}}}",
+                              r"\underline{{{}}}")  # fmt: skip
+        title = _escape_latex(self.title)
+        table = frame.style.hide(axis="index").to_latex(
+            column_format="l" * self.n_text + "r" * (frame.shape[1] - self.n_text),
+            position_float="centering",
+            hrules=True,
+            label=f"tab:{self.name}",
+            caption=(f"{title}. {_escape_latex(self.note)}".strip(), title),
+        )
+        comments = [f"% {name}: {value}\n" for name, value in self.settings.items()]
+        return "".join([*comments, table])
+
+    def to_csv(self) -> str:
+        """Return the same rows as CSV, with the heading of each in a column."""
+        return self.frame.to_csv(index=self.frame.index.name == SECTION, lineterminator="\n")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as plain values, as a page holds it."""
+        marked = self._marks(self.bold) | self._marks(self.underlined)
+        rows: list[dict[str, Any]] = []
+        lines = zip(self._headings(), self.frame.to_numpy(), marked.to_numpy(), strict=True)
+        for heading, texts, marks in lines:
+            rows += [{"heading": heading}] if heading else []
+            entries = zip(texts, marks, strict=True)
+            rows.append({"entries": [{"text": t, "bold": bool(is_bold)} for t, is_bold in entries]})
+        return {
+            "name": self.name,
+            "title": self.title,
+            "columns": list(self.frame.columns),
+            "rows": rows,
+            "note": self.note,
+            "n_text": self.n_text,
+        }
+
+    def _marks(self, marks: pd.DataFrame | None) -> pd.DataFrame:
+        """Return such a frame with all columns of the table."""
+        if marks is None:
+            return pd.DataFrame(False, self.frame.index, self.frame.columns)
+        return marks.reindex(columns=self.frame.columns, fill_value=False)
+
+    def _headings(self) -> list[str]:
+        """Return for each row the heading that stands above it, or nothing."""
+        if self.frame.index.name != SECTION:
+            return [""] * len(self.frame)
+        sections = list(self.frame.index)
+        pairs = zip(["", *sections], sections, strict=False)
+        return ["" if section == before else section for before, section in pairs]
+
+    def _printed(
+        self, escape: Callable[[str], str], heading: str, bold: str, underlined: str
+    ) -> pd.DataFrame:
+        """Return all lines of the table in a markup language, headings among them."""
+        frame = self.frame.map(escape)
+        for marks, form in ((self.underlined, underlined), (self.bold, bold)):
+            frame = frame.mask(self._marks(marks), frame.map(form.format))
+        empty = [""] * (frame.shape[1] - 1)
+        lines = []
+        for title, row in zip(self._headings(), frame.to_numpy().tolist(), strict=True):
+            lines += [[heading.format(escape(title)), *empty]] if title else []
+            lines.append(row)
+        return pd.DataFrame(lines, columns=[escape(name) for name in frame.columns])
+
+
+def in_sections(rows: Iterable[tuple[str, Sequence[str]]], columns: Sequence[str]) -> pd.DataFrame:
+    """Return rows as the frame of a `PrintedTable`, each with its heading before it."""
+    pairs = list(rows)
+    index = pd.Index([section for section, _ in pairs], name=SECTION)
+    return pd.DataFrame([row for _, row in pairs], index, list(columns))
+
+
+def print_number(value: Any, digits: int) -> str:
+    """Return a number with so many digits after the point, NA where it is missing.
+
+    Examples
+    --------
+    >>> print_number(0.12345, 3), print_number(float("nan"), 3)
+    ('0.123', 'NA')
+    """
+    return MISSING if value is None or value != value else f"{value:.{digits}f}"
+
+
+def _escape_markdown(text: str) -> str:
+    return text.replace("*", r"\*").replace("|", r"\|")
+
+
+def _escape_latex(text: str) -> str:
+    return text.translate(_LATEX)
+
+
+LONGEST_SETTING = 400
+
+
+def flatten_settings(plan: Plan) -> dict[str, str]:
+    """Return the settings that are printed: the plan's and those of the analyses, as text.
+
+    Parameters
+    ----------
+    plan
+        Of the study.
+
+    Examples
+    --------
+    >>> from labelsure.study import load_plan
+    >>> shown = flatten_settings(load_plan("paper"))
+    >>> shown["name"], shown["base.C"], shown["empty"], shown["response"]
+    ('paper', '0.1', '0.0', 'rates')
+    """
+    shown = dict(_flatten(plan.to_dict()))
+    for name, value in asdict(AnalysisSettings.from_plan(plan)).items():
+        shown[name] = _write_value(value)
+    return shown
+
+
+def _flatten(settings: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    flat = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            flat += _flatten(value, f"{prefix}{name}.")
+        else:
+            flat.append((f"{prefix}{name}", _write_value(value)))
+    return flat
+
+
+def _write_value(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_SETTING else text[: LONGEST_SETTING - 3] + "..."
+
+
+def tables_beyond(analyses: Analyses) -> Iterator[PrintedTable]:
+    """Return the tables that the paper does not have.
+
+    Parameters
+    ----------
+    analyses
+        Of a study.
+    """
+    settings = analyses.settings
+    truth = true_accuracy(
+        analyses.scores,
+        metrics=settings.metrics,
+        candidates=settings.candidates,
+        empty=settings.empty,
+    )
+    if len(truth):
+        keys = ["metric", "dataset", "classifier", "candidate"]
+        means = truth.groupby(keys, sort=False)[["kendall", "pearson", "mean_error"]].mean()
+        yield _frame_table(
+            "true_accuracy",
+            "Correlation with the true expected accuracy, where it is known",
+            means.reset_index(),
+            "model: the classifier's own expectation; mean_error: how far it is above the truth.",
+        )
+    better = optimal_decisions(analyses.scores, metrics=settings.metrics, empty=settings.empty)
+    if len(better):
+        means = better.groupby(["metric", "dataset", "classifier"], sort=False)[
+            ["mode", "best", "gain", "standard_error", "gap"]
+        ].mean()
+        yield _frame_table(
+            "optimal_decisions",
+            "Mean accuracy of the mode and of the metric's best decision",
+            means.reset_index(),
+            "Means over repeats; the standard error is that of one repeat. gap: how far the mean "
+            "expected accuracy of the decisions can be below the best possible.",
+        )
+
+
+def _frame_table(name: str, title: str, frame: pd.DataFrame, note: str) -> PrintedTable:
+    shown = frame.map(lambda value: value if isinstance(value, str) else print_number(value, 4))
+    n_text = sum(isinstance(value, str) for value in frame.iloc[0])
+    return PrintedTable(name, title, shown, note, n_text=n_text)
+
 
 SHORT_TITLES = {
     "HP": "High Prob",

@@ -1,4 +1,4 @@
-"""All analyses of one score table, with the settings they were made with."""
+"""The analyses of a study: functions of the score table and of the frames they return."""
 
 from __future__ import annotations
 
@@ -10,21 +10,52 @@ import numpy as np
 import pandas as pd
 
 from labelsure.distributions.candidates import group_by_rank
-from labelsure.study.analyses._correlations import (
+from labelsure.study.correlations import (
     KENDALL_CANDIDATES,
     PAPER_METRICS,
     PEARSON_CANDIDATES,
     kendall,
+    optimal_decisions,
+    over_repeats,
     pearson,
+    spread,
+    true_accuracy,
 )
-from labelsure.study.analyses._linear_models import effects, robustness
-from labelsure.study.analyses._mixture_intervals import (
+from labelsure.study.linear_models import effects, fit_statistics, has_models, levels, robustness
+from labelsure.study.mixture import (
     N_REPLICATES,
     PAPER_MODELS,
     ResponseKind,
     interval_table,
+    mark_intervals,
+    mixture,
     mixture_replicates,
 )
+
+__all__ = [
+    "Analyses",
+    "AnalysisSettings",
+    "CorrelationAnalyses",
+    "RepeatedAnalyses",
+    "describe_datasets",
+    "effects",
+    "fit_statistics",
+    "interval_table",
+    "kendall",
+    "levels",
+    "mark_intervals",
+    "mixture",
+    "mixture_replicates",
+    "optimal_decisions",
+    "over_repeats",
+    "pearson",
+    "robustness",
+    "run_analyses",
+    "spread",
+    "true_accuracy",
+]
+
+FIT = ("r_squared", "adjusted_r_squared", "n", "rmse")
 
 
 @dataclass(frozen=True)
@@ -212,3 +243,68 @@ def describe_datasets(analyses: Analyses) -> pd.DataFrame:
     described = features.merge(tested.reset_index(), on=keys, how="left")
     trained = described["n_train"] if "n_train" in described.columns else np.nan
     return described.assign(n_samples=described["n_test"] + trained)
+
+
+class RepeatedAnalyses:
+    """The analyses of each repeat by itself.
+
+    Parameters
+    ----------
+    analyses
+        Of all repeats together.
+    """
+
+    def __init__(self, analyses: Analyses) -> None:
+        self.analyses = analyses
+        self.repeats = sorted(analyses.kendall.correlations["repeat"].unique())
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """association, repeat, metric, term, estimate, standard_error, p_value."""
+        return self._stacked("effects", fits=False)
+
+    @cached_property
+    def effects_fit(self) -> pd.DataFrame:
+        """association, repeat, metric and the fit statistics."""
+        return self._stacked("effects", fits=True)
+
+    @cached_property
+    def robustness(self) -> pd.DataFrame:
+        """association, repeat, candidate, term, estimate, standard_error, p_value."""
+        return self._stacked("robustness", fits=False)
+
+    @cached_property
+    def robustness_fit(self) -> pd.DataFrame:
+        """association, repeat, candidate and the fit statistics."""
+        return self._stacked("robustness", fits=True)
+
+    @cached_property
+    def _models(self) -> dict[tuple[str, str, int], pd.DataFrame]:
+        found: dict[tuple[str, str, int], pd.DataFrame] = {}
+        for association in ("kendall", "pearson"):
+            correlations = getattr(self.analyses, association).correlations
+            for repeat in self.repeats:
+                part = correlations[correlations["repeat"] == repeat]
+                if has_models(part):
+                    found[association, "effects", repeat] = effects(part)
+                    features = self._features(repeat)
+                    found[association, "robustness", repeat] = robustness(part, features)
+        return found
+
+    def _features(self, repeat: int) -> pd.DataFrame:
+        features = self.analyses.features
+        if "repeat" not in features.columns or repeat not in set(features["repeat"]):
+            return features
+        return features[features["repeat"] == repeat]
+
+    def _stacked(self, kind: str, *, fits: bool) -> pd.DataFrame:
+        parts = [
+            (fit_statistics(model) if fits else model).assign(association=association, repeat=r)
+            for (association, which, r), model in self._models.items()
+            if which == kind
+        ]
+        if not parts:
+            of = {"effects": "metric", "robustness": "candidate"}[kind]
+            numbers = FIT if fits else ("term", "estimate", "standard_error", "p_value")
+            return pd.DataFrame(columns=["association", "repeat", of, *numbers])
+        return pd.concat(parts, ignore_index=True)

@@ -1,4 +1,4 @@
-"""Analyses 0 and 3: how each candidate correlates with accuracy, and whether better than HP.
+"""Correlations of candidates and accuracy (Analyses 0 and 3), and analyses beyond the paper.
 
 Two scores of the same instances are compared with one outcome: their correlations depend on each
 other. What a single instance adds to each is its influence, and the spread of the *difference* of
@@ -7,26 +7,22 @@ two influences gives the standard error of the difference, whatever the dependen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau, norm
 from statsmodels.stats.multitest import multipletests
 
-from labelsure._kernels.concordance import net_concordance
+from labelsure._kernels.statistics import net_concordance
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions.candidates import CANDIDATES, FIELDS
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation.score_columns import CELL
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.metrics.registry import COUNTS, METRICS, check_empty
-
-Values = Callable[[ScoreTable, str], Floats]
-"""What is correlated with accuracy: a candidate's values, or its ranks."""
 
 BASELINE = "HP"
 PAPER_METRICS = ("exact", "hamming", "jaccard")
@@ -63,7 +59,7 @@ def kendall(
         p_value (two-sided), arrows ("+" or "-", repeated for 0.1, 0.05 and 0.01) and p_value_holm,
         which allows for all tests of a repeat.
     """
-    return _correlations("kendall", ScoreTable.ranks, scores, metrics, candidates, empty)
+    return _correlations(kendall_association, ScoreTable.ranks, scores, metrics, candidates, empty)
 
 
 def pearson(
@@ -85,7 +81,9 @@ def pearson(
     pandas.DataFrame
         The columns of `kendall`.
     """
-    return _correlations("pearson", ScoreTable.candidate, scores, metrics, candidates, empty)
+    return _correlations(
+        pearson_association, ScoreTable.candidate, scores, metrics, candidates, empty
+    )
 
 
 def over_repeats(correlations: pd.DataFrame) -> pd.DataFrame:
@@ -129,70 +127,41 @@ def arrows(gap: float, p_value: float) -> str:
 
 
 def _correlations(
-    association: str,
-    values: Values,
+    correlate: Callable[[Floats, Floats], Association],
+    values: Callable[[ScoreTable, str], Floats],
     scores: pd.DataFrame,
     metrics: str | Sequence[str],
     candidates: str | Sequence[str],
     empty: float,
 ) -> pd.DataFrame:
     scores, empty = check_scores(scores), check_empty(empty)
-    metrics, candidates = check_metrics(metrics), check_candidates(candidates)
-    correlate = ASSOCIATIONS[association]
+    candidates = check_names(candidates, CANDIDATES, "candidate")
     rows: list[dict[str, Any]] = []
-    for metric in metrics:
+    for metric in check_names(metrics, METRICS, "metric"):
         # Cells in the order in which they come, so that tables keep the order of the plan.
         for cell, part in scores.groupby(list(CELL), sort=False):
             name = {"metric": metric, **dict(zip(CELL, cell, strict=True)), "n": len(part)}
             table = ScoreTable(part)
-            to_outcome = _with_outcome(correlate, table.accuracy(metric, empty))
-            rows += [
-                {**name, **entry} for entry in _cell(to_outcome, partial(values, table), candidates)
-            ]
+            outcome = table.accuracy(metric, empty)
+            baseline = correlate(values(table, BASELINE), outcome)
+            for candidate in candidates:
+                row: dict[str, Any] = {**name, "candidate": candidate, "arrows": ""}
+                if candidate == BASELINE:
+                    rows.append({**row, "correlation": baseline.value})
+                    continue
+                found = correlate(values(table, candidate), outcome)
+                gap = difference(found, baseline)
+                marks = arrows(gap.value, gap.p_value)
+                rows.append(
+                    {**row, "correlation": found.value, "difference": gap.value, "arrows": marks}
+                    | {"standard_error": gap.standard_error, "p_value": gap.p_value}
+                )
     return _with_holm(pd.DataFrame(rows))
 
 
-def _with_outcome(
-    correlate: Callable[[Floats, Floats], Association], outcome: Floats
-) -> Callable[[Floats], Association]:
-    return lambda score: correlate(score, outcome)
-
-
-def _cell(
-    correlate: Callable[[Floats], Association],
-    values: Callable[[str], Floats],
-    candidates: Sequence[str],
-) -> Iterator[dict[str, Any]]:
-    baseline = correlate(values(BASELINE))
-    for candidate in candidates:
-        if candidate == BASELINE:
-            yield {"candidate": candidate, "correlation": baseline.value, "arrows": ""}
-            continue
-        found = correlate(values(candidate))
-        gap = difference(found, baseline)
-        yield {
-            "candidate": candidate,
-            "correlation": found.value,
-            "difference": gap.value,
-            "standard_error": gap.standard_error,
-            "p_value": gap.p_value,
-            "arrows": arrows(gap.value, gap.p_value),
-        }
-
-
 _COLUMNS = [
-    "metric",
-    "dataset",
-    "classifier",
-    "candidate",
-    "repeat",
-    "n",
-    "correlation",
-    "difference",
-    "standard_error",
-    "p_value",
-    "arrows",
-    "p_value_holm",
+    *("metric", "dataset", "classifier", "candidate", "repeat", "n", "correlation", "difference"),
+    *("standard_error", "p_value", "arrows", "p_value_holm"),
 ]
 
 
@@ -220,21 +189,9 @@ class Association:
     value: float
     influence: Floats
 
-    @property
-    def defined(self) -> bool:
-        """Whether both sides vary, so that there is a correlation."""
-        return not np.isnan(self.value)
 
-
-@dataclass(frozen=True)
-class Difference:
-    """The difference of two correlations with one outcome.
-
-    Parameters
-    ----------
-    value, standard_error, p_value
-        All NaN where one of the correlations is undefined; the p-value is two-sided.
-    """
+class Difference(NamedTuple):
+    """The difference of two correlations with one outcome; NaN where one is undefined."""
 
     value: float
     standard_error: float
@@ -244,7 +201,7 @@ class Difference:
 def kendall_association(score: Floats, outcome: Floats) -> Association:
     """Return Kendall's tau-b; undefined if the score or the outcome is constant."""
     if not (_varies(score) and _varies(outcome)):
-        return _undefined(len(score))
+        return Association(np.nan, np.full(len(score), np.nan))
     n = len(score)
     x, y = _dense_ranks(score), _dense_ranks(outcome)
     tau = float(kendalltau(x, y).statistic)
@@ -261,24 +218,17 @@ def kendall_association(score: Floats, outcome: Floats) -> Association:
 def pearson_association(score: Floats, outcome: Floats) -> Association:
     """Return Pearson's r; undefined if the score or the outcome is constant."""
     if not (_varies(score) and _varies(outcome)):
-        return _undefined(len(score))
+        return Association(np.nan, np.full(len(score), np.nan))
     x, y = _standardised(score), _standardised(outcome)
     r = float(np.clip((x * y).mean(), -1, 1))
     return Association(r, x * y - r / 2 * (x**2 + y**2))
 
 
-ASSOCIATIONS: dict[str, Callable[[Floats, Floats], Association]] = {
-    "kendall": kendall_association,
-    "pearson": pearson_association,
-}
-"""The correlations by name."""
-
-
 def difference(of: Association, to: Association) -> Difference:
     """Return how far one correlation is above another, with a two-sided test of no difference."""
-    if not (of.defined and to.defined):
-        return Difference(np.nan, np.nan, np.nan)
     value = of.value - to.value
+    if np.isnan(value):
+        return Difference(np.nan, np.nan, np.nan)
     spread = np.std(of.influence - to.influence, ddof=1)
     error = float(spread / np.sqrt(len(of.influence)))
     return Difference(value, error, _p_value(value, error))
@@ -289,10 +239,6 @@ def _p_value(value: float, error: float) -> float:
     if error < 1e-14:  # every instance adds the same to both: equal, or apart beyond doubt
         return 1.0 if abs(value) < 1e-12 else 0.0
     return float(2 * norm.sf(abs(value) / error))
-
-
-def _undefined(n: int) -> Association:
-    return Association(np.nan, np.full(n, np.nan))
 
 
 def _varies(values: Floats) -> bool:
@@ -358,11 +304,117 @@ def check_names(names: str | Sequence[str], known: Iterable[str], what: str) -> 
     return chosen
 
 
-def check_metrics(metrics: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names of metrics, each of them known."""
-    return check_names(metrics, METRICS, "metric")
+MODEL = "model"
+"""The expected accuracy under the classifier's own distribution, beside the candidates."""
 
 
-def check_candidates(candidates: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names of candidates, each of them known."""
-    return check_names(candidates, CANDIDATES, "candidate")
+def spread(correlations: pd.DataFrame) -> pd.DataFrame:
+    """Return mean, standard deviation and range of each correlation over the repeats.
+
+    Parameters
+    ----------
+    correlations
+        Of `kendall` or `pearson`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, candidate, n_repeats, mean, standard_deviation, least, most.
+    """
+    keys = ["metric", "dataset", "classifier", "candidate"]
+    found = correlations.groupby(keys, sort=False)["correlation"].agg(
+        ["count", "mean", "std", "min", "max"]
+    )
+    names = {"count": "n_repeats", "std": "standard_deviation", "min": "least", "max": "most"}
+    return found.rename(columns=names).reset_index()
+
+
+def true_accuracy(
+    scores: pd.DataFrame,
+    *,
+    metrics: str | Sequence[str] = PAPER_METRICS,
+    candidates: str | Sequence[str] = PEARSON_CANDIDATES,
+    empty: float = 0.0,
+) -> pd.DataFrame:
+    """Return how candidates correlate with the *true* expected accuracy, where it is known.
+
+    Parameters
+    ----------
+    scores
+        The score table with columns such as true_expected_exact; rows where it is missing (data
+        that nobody simulated) are left out. With expected_exact, the classifier's own expectation
+        is a candidate, "model". Both are without what two empty labelsets are worth; p_empty and
+        true_p_empty add it.
+    metrics, candidates, empty
+        As for `kendall`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, repeat, candidate, n, kendall, pearson, and mean_error (mean
+        of the expected accuracy minus the truth, for "model" only). Empty if the truth is unknown
+        everywhere.
+    """
+    scores, empty = check_scores(scores), check_empty(empty)
+    candidates = check_names(candidates, CANDIDATES, "candidate")
+    rows: list[tuple[Any, ...]] = []
+    for metric in check_names(metrics, METRICS, "metric"):
+        truth = f"true_expected_{metric}"
+        if truth not in scores.columns:
+            continue
+        known = scores[scores[truth].notna()]
+        for cell, part in known.groupby(list(CELL), sort=False):
+            table = ScoreTable(part)
+            expected = table.true_expected(metric, empty)
+            scored = [(name, table.ranks(name), table.candidate(name)) for name in candidates]
+            if f"expected_{metric}" in part.columns:
+                model = table.expected(metric, empty)
+                scored.append((MODEL, model, model))
+            for name, ranks, values in scored:
+                tau = kendall_association(ranks, expected).value
+                r = pearson_association(values, expected).value
+                error = float(np.mean(values - expected)) if name == MODEL else np.nan
+                rows.append((metric, *cell, name, len(part), tau, r, error))
+    columns = ["metric", *CELL, "candidate", "n", "kendall", "pearson", "mean_error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def optimal_decisions(
+    scores: pd.DataFrame,
+    *,
+    metrics: str | Sequence[str] = PAPER_METRICS,
+    empty: float = 0.0,
+) -> pd.DataFrame:
+    """Return what each metric's best decision gains over the mode, in every cell.
+
+    Parameters
+    ----------
+    scores
+        The score table with columns such as best_jaccard_tp, best_jaccard_fp, best_jaccard_fn,
+        best_jaccard_tn and best_jaccard_gap; metrics and rows without them are left out, and so is
+        exact match, whose best decision is the mode.
+    metrics, empty
+        As for `kendall`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, dataset, classifier, repeat, n, mode and best (mean accuracy of each decision), the
+        gain, its standard_error, and gap: how far, at most, the mean expected accuracy of
+        the decisions is below the best possible; 0 where they are known to be the best.
+    """
+    scores, empty = check_scores(scores), check_empty(empty)
+    rows = []
+    for metric in check_names(metrics, METRICS, "metric"):
+        counts = [f"best_{metric}_{name}" for name in COUNTS]
+        gap = f"best_{metric}_gap"
+        if not {*counts, gap} <= set(scores.columns):
+            continue
+        for cell, part in scores.dropna(subset=counts).groupby(list(CELL), sort=False):
+            table = ScoreTable(part)
+            mode, best = table.accuracy(metric, empty), table.best_accuracy(metric, empty)
+            error = np.std(best - mode, ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan
+            means = (mode.mean(), best.mean(), (best - mode).mean())
+            rows.append((metric, *cell, len(part), *means, error, part[gap].mean()))
+    columns = ["metric", *CELL, "n", "mode", "best", "gain", "standard_error", "gap"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,40 +1,62 @@
-"""Kernels for networks of short memory: a frontier of states moves over the labels. Section 3.
+"""Sweeps over trellises: networks in which each label depends on a few labels just before it.
 
-Labels are visited in a fixed order, and each depends on at most three of the m labels visited
-just before it. The *state* before position j holds those m labels: position j - 1 is its highest
-bit, j - 2 the next. A label that takes the value v moves state s to s // 2 + v 2**(m - 1), so
-states 2 r and 2 r + 1 lead to the same two states, r and r + half, and a step is a loop over r.
-States of labels before the first are carried along: nothing depends on them, nothing leads there.
+Layout: labels are visited in a fixed order, and each depends on at most three of the m labels
+visited before it. The *state* before position j holds those m labels, position j - 1 as its highest
+bit. A label that takes the value v moves state s to s // 2 + v 2**(m - 1):
 
-A *network* is a tuple: conditionals (n, L, columns), P(label = 1 | parents) with one column for
-each way the parents can be; shifts (L, 3), which bit of the state each parent is; order (L,), the
-label of each position; and the number of states. Labelsets are in the order of positions.
+    states 2 r, 2 r + 1  --0-->  r              so a step is a loop over r, and states whose
+                         --1-->  r + 2**(m-1)   parents agree ("a run") share one probability
+
+A *network* is a tuple: conditionals (n, L, columns), P(label = 1 | parents) with a column for each
+way the parents can be; shifts (L, 3), which bit of the state each parent is; order (L,), the label
+of each position; and the number of states S = 2**m. Labelsets are in the order of positions.
+
+    mode_rows        the mode by the Viterbi algorithm, and the runner-up, which leaves it once
+    top_rows         the k best labelsets: Viterbi with deviations (Lawler), best first in a heap
+    maximum_rows     max-marginals by forward-backward in the (max, +) semiring
+    forward_rows     marginals, entropy (chain rule) and log collision by the forward algorithm
+    covariance_rows  sums of |Cov(y_i, y_j)|: one forward pass from each label, O(L**2 S)
+    sample_rows      ancestral sampling, O(L) a draw
+
+All others cost O(L S) a row; sums of logs are off by about L roundings, and log-probabilities
+within `TIE` of each other count as equal, the lower code first.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from labelsure._kernels.compiling import fast_inner, inner, kernel
+from labelsure._kernels.compiling import fast_inner, fast_kernel, inner, kernel
 from labelsure._runtime.limits import TIE
 
 NO_PARENT = 62  # a bit that no state has set
 LONG_RUN = 4  # pairs of states with the same parents from which on they are handled together
+RESCALE = 512  # steps after which squares are scaled: 0.5**512 is far from underflow
 
 
 @inner
-def _find_column(state, shifts):
+def find_column(state, shifts):
     """Return the column of the conditionals that a state selects: its parents' bits."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     return ((state >> first) & 1) + 2 * ((state >> second) & 1) + 4 * ((state >> third) & 1)
 
 
 @inner
-def _expand_columns(columns, shifts, by_state):
+def expand_columns(columns, shifts, by_state):
     """Copy to every state the value of its column."""
     first, second, third = shifts[0], shifts[1], shifts[2]
     for s in range(by_state.size):
         by_state[s] = columns[((s >> first) & 1) + 2 * ((s >> second) & 1) + 4 * ((s >> third) & 1)]
+
+
+@inner
+def _run_length(shifts, half):
+    """Return how many neighbouring r have the same parents in states 2 r, and in 2 r + 1."""
+    run = half
+    for parent in range(shifts.size):
+        if 0 < shifts[parent] < NO_PARENT:
+            run = min(run, 1 << (shifts[parent] - 1))
+    return run
 
 
 @inner
@@ -46,9 +68,6 @@ def _log_probability(p):
 def _next_state(state, value, n_states):
     """Return the state after a label took this value."""
     return (state >> 1) + value * (n_states >> 1)
-
-
-# Maxima: the mode, the runner-up and the k best.
 
 
 @fast_inner
@@ -85,29 +104,19 @@ def _choose_in_run(first, stop, no, yes, after, best, choice):
 
 
 @inner
-def _run_length(shifts, half):
-    """Return how many neighbouring r have the same parents in states 2 r, and in 2 r + 1."""
-    run = half
-    for parent in range(shifts.size):
-        if 0 < shifts[parent] < NO_PARENT:
-            run = min(run, 1 << (shifts[parent] - 1))
-    return run
-
-
-@inner
 def _choose_all(log_no, log_yes, shifts, after, best, choice, spare):
     """Take the better value of a label in every state; return in how many states both are equal."""
     no, yes, of_pair = spare
     half = best.size // 2
     run = _run_length(shifts, half)
     if run < LONG_RUN:
-        _expand_columns(log_no, shifts, no)
-        _expand_columns(log_yes, shifts, yes)
+        expand_columns(log_no, shifts, no)
+        expand_columns(log_yes, shifts, yes)
         return _choose_values(no, yes, after, best, choice)
     n_ties = 0
     for first in range(0, half, run):
         for odd in range(2):
-            column = _find_column(2 * first + odd, shifts)
+            column = find_column(2 * first + odd, shifts)
             of_pair[0, odd], of_pair[1, odd] = log_no[column], log_yes[column]
         n_ties += _choose_in_run(first, first + run, of_pair[0], of_pair[1], after, best, choice)
     return n_ties
@@ -151,7 +160,7 @@ def _complete_states(tables, shifts, order, best, choice):
             log_yes[c] = _log_probability(tables[j, c])
         n_ties = _choose_all(log_no, log_yes, shifts[j], best[j + 1], best[j], choice[j], spare)
         for s in range(n_states if n_ties else 0):
-            column = _find_column(s, shifts[j])
+            column = find_column(s, shifts[j])
             of_no = log_no[column] + best[j + 1, _next_state(s, 0, n_states)]
             of_yes = log_yes[column] + best[j + 1, _next_state(s, 1, n_states)]
             if abs(of_no - of_yes) <= TIE:
@@ -174,7 +183,7 @@ def mode_rows(start, stop, network, mode, values):
         log_top, log_runner_up = 0.0, -np.inf
         for j in range(n_labels):
             value = choice[j, state]
-            yes = conditionals[i, j, _find_column(state, shifts[j])]
+            yes = conditionals[i, j, find_column(state, shifts[j])]
             taken, left = (yes, 1.0 - yes) if value else (1.0 - yes, yes)
             rest = best[j + 1, _next_state(state, 1 - value, n_states)]
             log_runner_up = max(log_runner_up, log_top + _log_probability(left) + rest)
@@ -249,7 +258,7 @@ def _add_deviations(tables, shifts, best, search, entry, row, n_entries):
     state = 0
     prefix = 0.0
     for j in range(row.size):
-        yes = tables[j, _find_column(state, shifts[j])]
+        yes = tables[j, find_column(state, shifts[j])]
         taken, left = (yes, 1.0 - yes) if row[j] else (1.0 - yes, yes)
         if j > positions[entry] and left > 0.0:
             rest = best[j + 1, _next_state(state, 1 - row[j], choice.shape[1])]
@@ -302,9 +311,6 @@ def top_rows(start, stop, network, n_entries, labelsets, logs):
         logs[i, rank:] = -np.inf
 
 
-# Draws.
-
-
 @kernel
 def sample_rows(start, stop, network, uniforms, draws):
     """Per row: labelsets drawn label after label; the numbers and the draws are in label order."""
@@ -313,7 +319,210 @@ def sample_rows(start, stop, network, uniforms, draws):
         for d in range(draws.shape[1]):
             state = 0
             for j in range(order.size):
-                yes = conditionals[i, j, _find_column(state, shifts[j])]
+                yes = conditionals[i, j, find_column(state, shifts[j])]
                 value = 1 if uniforms[i, d, order[j]] < yes else 0
                 draws[i, d, order[j]] = value
                 state = _next_state(state, value, n_states)
+
+
+@kernel
+def maximum_rows(start, stop, network, maxima):
+    """Per row of a trellis: maxima[position, v] of log P, from best beginnings and best endings.
+
+    A labelset with value v at a position begins as best it can up to some state before it, and ends
+    as best it can from the state after it: forward-backward with maxima in place of sums.
+    """
+    conditionals, shifts, _, n_states = network
+    n_labels, n_columns = conditionals.shape[1], conditionals.shape[2]
+    half = n_states // 2
+    endings = np.empty((n_labels + 1, n_states))
+    begun, spare = np.empty(n_states), np.empty(n_states)
+    log_no, log_yes = np.empty((n_labels, n_columns)), np.empty((n_labels, n_columns))
+    for i in range(start, stop):
+        endings[n_labels] = 0.0
+        for j in range(n_labels - 1, -1, -1):
+            for c in range(n_columns):
+                log_no[j, c] = _log_probability(1.0 - conditionals[i, j, c])
+                log_yes[j, c] = _log_probability(conditionals[i, j, c])
+            for s in range(n_states):
+                c = find_column(s, shifts[j])
+                of_no = log_no[j, c] + endings[j + 1, s >> 1]
+                of_yes = log_yes[j, c] + endings[j + 1, (s >> 1) + half]
+                endings[j, s] = max(of_no, of_yes)
+        begun[:] = -np.inf
+        begun[0] = 0.0
+        for j in range(n_labels):
+            spare[:] = -np.inf
+            best_no, best_yes = -np.inf, -np.inf
+            for s in range(n_states):
+                c = find_column(s, shifts[j])
+                no, yes = begun[s] + log_no[j, c], begun[s] + log_yes[j, c]
+                best_no = max(best_no, no + endings[j + 1, s >> 1])
+                best_yes = max(best_yes, yes + endings[j + 1, (s >> 1) + half])
+                spare[s >> 1] = max(spare[s >> 1], no)
+                spare[(s >> 1) + half] = max(spare[(s >> 1) + half], yes)
+            maxima[i, j, 0], maxima[i, j, 1] = best_no, best_yes
+            begun, spare = spare, begun
+
+
+@inner
+def _write_entropies(p, entropies):
+    for c in range(p.size):
+        entropies[c] = 0.0
+        if 0.0 < p[c] < 1.0:
+            entropies[c] = -p[c] * np.log(p[c]) - (1.0 - p[c]) * np.log(1.0 - p[c])
+
+
+@fast_inner
+def _push_run(first, stop, masses, even, odd, pushed):
+    """Move the masses of states 2 r and 2 r + 1 to r, where they have these probabilities."""
+    for r in range(first, stop):
+        pushed[r] = masses[2 * r] * even + masses[2 * r + 1] * odd
+
+
+@fast_inner
+def _push_states(masses, by_state, pushed):
+    """Move the masses of all states, each with a probability of its own."""
+    for r in range(pushed.size):
+        pushed[r] = masses[2 * r] * by_state[2 * r] + masses[2 * r + 1] * by_state[2 * r + 1]
+
+
+@inner
+def _push_value(p, shifts, masses, pushed, by_state):
+    """Move the masses of all states to those after one value of a label.
+
+    p is the probability of that value in each column, `pushed` half of the states.
+    """
+    run = _run_length(shifts, pushed.size)
+    if run < LONG_RUN:
+        for s in range(masses.size):
+            by_state[s] = p[find_column(s, shifts)]
+        _push_states(masses, by_state, pushed)
+        return
+    for first in range(0, pushed.size, run):
+        even, odd = find_column(2 * first, shifts), find_column(2 * first + 1, shifts)
+        _push_run(first, first + run, masses, p[even], p[odd], pushed)
+
+
+@fast_inner
+def _sum(values):
+    total = 0.0
+    for s in range(values.size):
+        total += values[s]
+    return total
+
+
+@fast_inner
+def _sum_run(first, stop, masses):
+    """Return the sums over states 2 r and over states 2 r + 1."""
+    even = odd = 0.0
+    for r in range(first, stop):
+        even += masses[2 * r]
+        odd += masses[2 * r + 1]
+    return even, odd
+
+
+@fast_inner
+def _mean_over_states(by_column, shifts, masses):
+    """Return the sum over states of mass times what its column has."""
+    half = masses.size // 2
+    run = _run_length(shifts, half)
+    total = 0.0
+    if run < LONG_RUN:
+        for s in range(masses.size):
+            total += masses[s] * by_column[find_column(s, shifts)]
+        return total
+    for first in range(0, half, run):
+        even, odd = _sum_run(first, first + run, masses)
+        total += even * by_column[find_column(2 * first, shifts)]
+        total += odd * by_column[find_column(2 * first + 1, shifts)]
+    return total
+
+
+@fast_inner
+def _rescale_masses(masses):
+    """Divide the masses by their sum and return its log."""
+    total = _sum(masses)
+    for s in range(masses.size):
+        masses[s] /= total
+    return np.log(total)
+
+
+@inner
+def _complements(p, no):
+    for c in range(p.size):
+        no[c] = 1.0 - p[c]
+
+
+@inner
+def _squares(p, squared):
+    for c in range(p.size):
+        squared[c] = p[c] * p[c]
+
+
+@fast_kernel
+def forward_rows(start, stop, network, marginals, values):
+    """Per row: P(label = 1) at each position; and entropy and log collision."""
+    conditionals, shifts, _, n_states = network
+    n_labels, half = conditionals.shape[1], n_states // 2
+    masses, squares, pushed = np.empty(n_states), np.empty(n_states), np.empty(n_states)
+    by_state = np.empty(n_states)
+    entropies, no = np.empty(conditionals.shape[2]), np.empty(conditionals.shape[2])
+    squared = np.empty(conditionals.shape[2])
+    for i in range(start, stop):
+        masses[:] = 0.0
+        squares[:] = 0.0
+        masses[0] = squares[0] = 1.0
+        entropy = log_collision = 0.0
+        for j in range(n_labels):
+            yes = conditionals[i, j]
+            _complements(yes, no)
+            _write_entropies(yes, entropies)
+            entropy += _mean_over_states(entropies, shifts[j], masses)
+            _push_value(no, shifts[j], masses, pushed[:half], by_state)
+            _push_value(yes, shifts[j], masses, pushed[half:], by_state)
+            marginals[i, j] = min(1.0, _sum(pushed[half:]))
+            masses, pushed = pushed, masses
+            _squares(no, squared)
+            _push_value(squared, shifts[j], squares, pushed[:half], by_state)
+            _squares(yes, squared)
+            _push_value(squared, shifts[j], squares, pushed[half:], by_state)
+            squares, pushed = pushed, squares
+            if j % RESCALE == RESCALE - 1 or j == n_labels - 1:
+                log_collision += _rescale_masses(squares)
+        values[i, 0] = entropy
+        values[i, 1] = min(0.0, log_collision)
+
+
+@fast_kernel
+def covariance_rows(start, stop, network, marginals, sums):
+    """Per row and position: the sum over all labels of the size of the covariance with it.
+
+    From each label on, the masses of the labelsets that have it move over the labels after it.
+    """
+    conditionals, shifts, _, n_states = network
+    n_labels, half = conditionals.shape[1], n_states // 2
+    masses, pushed = np.empty(n_states), np.empty(n_states)
+    with_label, spare = np.empty(n_states), np.empty(n_states)
+    by_state, no = np.empty(n_states), np.empty(conditionals.shape[2])
+    for i in range(start, stop):
+        masses[:] = 0.0
+        masses[0] = 1.0
+        sums[i] = 0.0
+        for a in range(n_labels):
+            mean = marginals[i, a]
+            sums[i, a] += mean * (1.0 - mean)
+            _complements(conditionals[i, a], no)
+            _push_value(no, shifts[a], masses, pushed[:half], by_state)
+            _push_value(conditionals[i, a], shifts[a], masses, pushed[half:], by_state)
+            masses, pushed = pushed, masses
+            with_label[:half] = 0.0
+            with_label[half:] = masses[half:]
+            for b in range(a + 1, n_labels):
+                _complements(conditionals[i, b], no)
+                _push_value(no, shifts[b], with_label, spare[:half], by_state)
+                _push_value(conditionals[i, b], shifts[b], with_label, spare[half:], by_state)
+                with_label, spare = spare, with_label
+                covariance = abs(_sum(with_label[half:]) - mean * marginals[i, b])
+                sums[i, a] += covariance
+                sums[i, b] += covariance

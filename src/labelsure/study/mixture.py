@@ -23,8 +23,8 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._design import RATE_METRICS
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.metrics.registry import check_empty
-from labelsure.study.analyses._correlations import PAPER_METRICS, check_metrics, check_scores
+from labelsure.metrics.registry import METRICS, check_empty
+from labelsure.study.correlations import PAPER_METRICS, check_names, check_scores
 
 PAPER_MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
 """The paper's models and the candidates that each is made from."""
@@ -53,7 +53,29 @@ class _Task:
     half: Mask
 
 
-def mixture(
+def mixture(scores: pd.DataFrame, **settings: Any) -> pd.DataFrame:
+    """Return the 95% interval of the mean accuracy for each interval of estimated accuracies.
+
+    Parameters
+    ----------
+    scores
+        As for `kendall`.
+    **settings
+        Of `mixture_replicates`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        metric, predicted_low, predicted_high, model, n_replicates (with an instance there), n (mean
+        number of instances), estimated (mean estimate), accuracy (mean), low, high, and whether the
+        interval is bold (the closest of the models, by |low - predicted_low| + |high -
+        predicted_high|) or underlined (its low end is below the predicted interval). Low and high
+        are missing where no estimate fell.
+    """
+    return interval_table(mixture_replicates(scores, **settings))
+
+
+def mixture_replicates(
     scores: pd.DataFrame,
     *,
     metrics: str | Sequence[str] = PAPER_METRICS,
@@ -66,7 +88,7 @@ def mixture(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Return the 95% interval of the mean accuracy for each interval of estimated accuracies.
+    """Return what `mixture` sums up: each model on each halving, one row for each interval.
 
     Parameters
     ----------
@@ -92,58 +114,12 @@ def mixture(
     Returns
     -------
     pandas.DataFrame
-        metric, predicted_low, predicted_high, model, n_replicates (with an instance there), n (mean
-        number of instances), estimated (mean estimate), accuracy (mean), low, high, and whether the
-        interval is bold (the closest of the models, by |low - predicted_low| + |high -
-        predicted_high|) or underlined (its low end is below the predicted interval). Low and high
-        are missing where no estimate fell.
-    """
-    replicates = mixture_replicates(
-        scores,
-        metrics=metrics,
-        models=models,
-        empty=empty,
-        repeat=repeat,
-        n_replicates=n_replicates,
-        by_instance=by_instance,
-        response=response,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
-    return interval_table(replicates)
-
-
-def mixture_replicates(
-    scores: pd.DataFrame,
-    *,
-    metrics: str | Sequence[str] = PAPER_METRICS,
-    models: Mapping[str, str | tuple[str, ...]] | None = None,
-    empty: float = 0.0,
-    repeat: int | None = None,
-    n_replicates: int = N_REPLICATES,
-    by_instance: bool = False,
-    response: ResponseKind = "rates",
-    random_state: int = 0,
-    n_jobs: int | None = None,
-) -> pd.DataFrame:
-    """Return what `mixture` sums up: each model on each halving, one row for each interval.
-
-    Parameters
-    ----------
-    scores, metrics, models, empty, repeat, n_replicates
-        As for `mixture`.
-    by_instance, response, random_state, n_jobs
-        As for `mixture`.
-
-    Returns
-    -------
-    pandas.DataFrame
         metric, model, replicate, predicted_low, predicted_high, n, estimated and accuracy (means).
         No rows where a half of the score table is too small to fit anything.
     """
     pooled = _one_repeat(check_scores(scores), repeat)
     models = PAPER_MODELS if models is None else models
-    metrics, empty = check_metrics(metrics), check_empty(empty)
+    metrics, empty = check_names(metrics, METRICS, "metric"), check_empty(empty)
     if response not in get_args(ResponseKind):
         raise unknown_name("response", response, get_args(ResponseKind))
     tasks = [

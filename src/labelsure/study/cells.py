@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,10 +23,64 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import DataError
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.metrics.registry import METRICS
-from labelsure.study._code_digest import digest_code
-from labelsure.study._plan import Plan
-from labelsure.study._plan_parts import StudyData
+from labelsure.study.plan import PACKAGE, Plan, StudyData
 from labelsure.tables.dataset import Dataset, split_rows
+
+_ROOT = Path(__file__).parents[1]
+
+
+@cache
+def digest_code(*modules: str) -> str:
+    """Return a checksum of modules and of everything that they import from this package.
+
+    Parameters
+    ----------
+    *modules
+        Their full names. Of a module outside of this package only its own file counts.
+
+    Examples
+    --------
+    >>> digest_code("labelsure.metrics") == digest_code("labelsure.distributions.candidates")
+    False
+    """
+    digest = sha256()
+    for name, path in sorted(_find_files(modules).items()):
+        digest.update(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _find_files(modules: Iterable[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    left = list(modules)
+    while left:
+        name = left.pop()
+        path = None if name in found else _file_of(name)
+        if path is not None:
+            found[name] = path
+            if name.partition(".")[0] == PACKAGE:
+                left += _imports(path)
+    return found
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a module; None for what is no module, such as a function."""
+    package, *rest = name.split(".")
+    if package != PACKAGE:
+        spec = find_spec(name)
+        return Path(spec.origin) if spec and spec.has_location and spec.origin else None
+    place = _ROOT.joinpath(*rest)
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    # The package itself loads its names when they are used: its own file makes no numbers.
+    return next((path for path in files if rest and path.is_file()), None)
+
+
+def _imports(path: Path) -> Iterator[str]:
+    """Yield the full names of all that a file imports from this package, modules or not."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
 
 TRUE_METRICS = ("exact", "hamming", "jaccard")
 BEST_METRICS = ("hamming", "jaccard", "f1")
@@ -67,8 +126,8 @@ def plan_cells(plan: Plan) -> list[Cell]:
     ['dependent.Indep.0', 'dependent.Indep.1', 'dependent.CT.0']
     """
     return [
-        Cell(source.key, classifier, repeat)
-        for source in plan.datasets
+        Cell(dataset, classifier, repeat)
+        for dataset in plan.datasets
         for classifier in plan.classifiers
         for repeat in range(plan.n_repeats)
     ]
@@ -80,26 +139,18 @@ def seed_of(plan_seed: int, name: str) -> int:
     return int.from_bytes(digest[:4], "little")
 
 
-def cell_key(cell: Cell, plan: Plan, data: StudyData, version: str) -> str:
-    """Return a checksum of all that a cell's rows depend on.
+def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
+    """Return a checksum of all that a cell's rows depend on."""
+    from labelsure import __version__
 
-    Parameters
-    ----------
-    cell, plan, data
-        The cell, its plan and its data set.
-    version
-        Of labelsure.
-    """
     specs = [plan.classifiers[cell.classifier], plan.base, plan.scaler]
     modules = {__name__, *(spec.own_module for spec in specs if spec is not None)} - {""}
     relevant: dict[str, Any] = {
-        "labelsure": version,
+        "labelsure": __version__,
         "code": digest_code(*sorted(modules)),
         "cell": cell.name,
         "data": data.checksum,
-        "classifier": plan.classifiers[cell.classifier].to_dict(),
-        "base": plan.base.to_dict(),
-        "scaler": None if plan.scaler is None else plan.scaler.to_dict(),
+        "classes": [None if spec is None else spec.model_dump() for spec in specs],
         "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
         "metrics": [
             sorted(METRICS),
@@ -165,14 +216,14 @@ def feature_rows(plan: Plan, sets: dict[str, StudyData]) -> pd.DataFrame:
         Its data sets by their names.
     """
     rows = []
-    for source in plan.datasets:
-        data = sets[source.key].data
+    for name in plan.datasets:
+        data = sets[name].data
         for repeat in range(plan.n_repeats if data.n_samples >= LEAST_INSTANCES else 0):
-            train = data.take(_split(plan, source.key, repeat, data)[0])
+            train = data.take(_split(plan, name, repeat, data)[0])
             described = train.describe()
             rows.append(
                 {
-                    "dataset": source.key,
+                    "dataset": name,
                     "repeat": repeat,
                     "n_labels": described["n_labels"],
                     "n_labelsets": described["n_labelsets"],

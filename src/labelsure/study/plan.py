@@ -1,0 +1,587 @@
+"""Plans: what a study computes, read from TOML and checked before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import reprlib
+import site
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.processes import end_workers
+from labelsure._runtime.storage import expand_path, first_line
+from labelsure._runtime.typing import AnyPath
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._engines import Engine
+from labelsure.distributions.candidates import CANDIDATES
+from labelsure.errors import DataError, InputError, UnknownNameError, unknown_name
+from labelsure.labelsets.rows import show_names
+from labelsure.metrics.registry import METRICS, check_empty
+from labelsure.tables.dataset import Dataset
+from labelsure.tables.datasets import load_dataset, make_labelsets, read_dataset
+
+PACKAGE = __name__.partition(".")[0]
+
+CLASSIFIERS = (
+    "BinaryRelevance",
+    "ClassifierTrellis",
+    "ConditionalBernoulliMixture",
+    "DependenceLayer",
+    "EnsembleOfClassifierChains",
+    "LabelPowerset",
+    "ProbabilisticClassifierChain",
+)
+"""Classifiers that need no import path. A new one is an entry here."""
+
+MAX_SEED = 2**31 - 1
+"""What scikit-learn takes, with room for the number of a replicate."""
+
+SIMULATION_KEYS = tuple(inspect.signature(make_labelsets).parameters)
+KINDS = ("name", "file", "simulated")
+COLUMN_KEYS = ("index", "drop", "sep")
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")]
+"""Of a data set or a classifier: it becomes part of file names."""
+
+
+class _Table(BaseModel):
+    """A table of a plan: unknown keys and values of other types are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ClassSpec(_Table):
+    """An estimator class and the parameters to make an object of it with.
+
+    Parameters
+    ----------
+    path
+        Where the class is imported from, such as ``"sklearn.linear_model.LogisticRegression"``;
+        the key of the plan is `class`. All other keys are parameters.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, JsonValue]
+    methods: ClassVar[tuple[str, ...]] = ()
+    """What it is wanted for; one of them is enough. A class without any is never called."""
+
+    short_names: ClassVar[tuple[str, ...]] = ()
+    path: str = Field(alias="class")
+
+    @field_validator("path")
+    @classmethod
+    def _complete(cls, path: str) -> str:
+        if cls.short_names and "." not in path:
+            if path not in cls.short_names:
+                raise unknown_name("classifier", path, cls.short_names)
+            return f"{PACKAGE}.classifiers.{path}"
+        parts = path.split(".")
+        if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+            raise InputError(
+                "must be an import path such as 'sklearn.linear_model.LogisticRegression', got "
+                f"{path!r}."
+            )
+        return path
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        return dict(self.model_extra or {})
+
+    @property
+    def own_module(self) -> str:
+        """The module of a class of this package or of the user; empty for other packages."""
+        module = self.path.rpartition(".")[0]
+        if module.partition(".")[0] == PACKAGE:
+            return self._find_class().__module__
+        return "" if is_installed(module) else module
+
+    def check_trust(self) -> None:
+        """Refuse a class outside of the installed packages, before its module is imported."""
+        if not is_installed(self.path):
+            raise InputError(
+                f"{self.path!r} is in a module outside of the installed packages, and importing a "
+                "module runs it. If you know what it does, pass `trust_imports`."
+            )
+
+    def build(self, **more: Any) -> Any:
+        """Return a new object of the class.
+
+        Parameters
+        ----------
+        **more
+            Further parameters, of which those are passed that the class has and the plan leaves
+            open.
+        """
+        cls = self._find_class()
+        names = _parameter_names(cls)
+        for name in self.parameters:
+            if names is not None and name not in names:
+                raise unknown_name(f"parameter of {cls.__name__}", name, names)
+        wanted = {name: value for name, value in more.items() if names is None or name in names}
+        try:
+            built = cls(**{**wanted, **self.parameters})
+        except Exception as error:
+            raise InputError(
+                f"{cls.__name__} must take the parameters of the plan, but it says: "
+                f"{first_line(error)}."
+            ) from error
+        if not any(hasattr(built, method) for method in self.methods):
+            raise InputError(
+                f"{cls.__name__} must have `{'` or `'.join(self.methods)}`, which it has not with "
+                "these parameters. Set the option that turns it on, or take another class."
+            )
+        return built
+
+    def _find_class(self) -> type:
+        """Return the class, looked at before anything is made of it: whatever is called runs."""
+        module_name, _, name = self.path.rpartition(".")
+        try:
+            module = import_module(module_name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a module may also end the program
+            raise InputError(
+                f"{self.path!r} cannot be imported: {type(error).__name__}: {first_line(error)}. "
+                "Check the path, and that its package is installed."
+            ) from error
+        if not hasattr(module, name):
+            classes = [key for key, value in vars(module).items() if isinstance(value, type)]
+            raise unknown_name(f"class of {module_name}", name, classes)
+        cls = getattr(module, name)
+        has = {key for key in ("fit", "get_params", *self.methods) if hasattr(cls, key)}
+        is_estimator = isinstance(cls, type) and {"fit", "get_params"} < has
+        if not is_estimator:
+            raise InputError(
+                f"{self.path!r} must be an estimator class with `fit`, `get_params` and "
+                f"`{'` or `'.join(self.methods)}`, which it is not. Take another class, or one "
+                "that wraps it."
+            )
+        return cls
+
+
+class BaseLearner(ClassSpec):
+    """The class of the base learner."""
+
+    methods = ("predict_proba",)
+
+
+class Scaler(ClassSpec):
+    """The class that scales features."""
+
+    methods = ("transform",)
+
+
+class Classifier(ClassSpec):
+    """The class of a classifier; those of this package have short names."""
+
+    methods = ("predict_distribution", "predict_proba")
+    short_names = CLASSIFIERS
+
+
+def is_installed(module_name: str) -> bool:
+    """Return whether a module belongs to an installed package; nothing is imported to find out.
+
+    Parameters
+    ----------
+    module_name
+        With the packages that it is in.
+    """
+    package = module_name.partition(".")[0]
+    if package == PACKAGE:
+        return True
+    try:
+        found = find_spec(package)
+    except ValueError:  # it came about in this process, and has no file
+        return False
+    places = list(found.submodule_search_locations or []) if found else []
+    if found and found.has_location and found.origin:
+        places.append(found.origin)
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    return bool(places) and all(
+        any(Path(place).is_relative_to(folder) for folder in folders) for place in places
+    )
+
+
+def _parameter_names(cls: type) -> list[str] | None:
+    """Return what the constructor takes by name; None if it takes anything."""
+    try:
+        parameters = inspect.signature(cls).parameters
+    except (TypeError, ValueError):  # some extension types have no signature
+        return None
+    is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    return None if is_open else list(parameters)
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """A data set as the cells get it.
+
+    Parameters
+    ----------
+    data
+        Features and labelsets.
+    truth
+        The distribution that the labelsets were drawn from, where the data is simulated.
+    columns
+        The settings of the plan that say which columns of the source are read, and how.
+    """
+
+    data: Dataset
+    truth: LabelsetDistribution | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the source together with which labels are taken from it."""
+        names = "\n".join(show_names(self.data.label_names, self.data.n_labels))
+        shape = f"{self.data.n_samples} {self.data.n_features}"
+        columns = json.dumps(dict(self.columns), sort_keys=True, default=repr)
+        parts = [self.data.checksum, shape, names, columns]
+        return sha256("\n".join(parts).encode()).hexdigest()
+
+
+class DataSource(_Table):
+    """Where a data set of a plan comes from.
+
+    Parameters
+    ----------
+    name, file, simulated
+        One of them: a name of the catalogue (by default that of the table), a file, or arguments
+        of `make_labelsets`.
+    labels, index, drop, sep, nominal, source
+        As in `load_dataset` and `read_dataset`.
+    """
+
+    name: str | None = None
+    file: str | None = None
+    simulated: dict[str, JsonValue] | None = None
+    labels: JsonValue = None
+    index: JsonValue = None
+    drop: JsonValue = None
+    sep: str | None = None
+    nominal: JsonValue = None
+    source: str | None = None
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(kinds) > 1:
+            raise InputError(
+                f"must have one of `name`, `file` and `simulated`, got {' and '.join(kinds)}. "
+                "Split it into two data sets."
+            )
+        for key in self.simulated or {}:
+            if key not in SIMULATION_KEYS:
+                raise unknown_name("argument of `simulated`", key, SIMULATION_KEYS)
+        kind = kinds[0] if kinds else "name"
+        refused = {"simulated": self.settings, "file": ("source",), "name": ("sep",)}[kind]
+        for key in refused:
+            if key in self.settings:
+                raise InputError(f"must not have the key `{key}` beside `{kind}`. Leave it out.")
+        return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How the source is read."""
+        return self.model_dump(exclude_none=True, exclude=set(KINDS))
+
+    def below(self, folder: Path) -> DataSource:
+        """Return it with relative paths that start at a folder."""
+        if self.file is None:
+            return self
+        paths = {"file": self.file}
+        if isinstance(self.labels, str) and self.labels.lower().endswith(".xml"):
+            paths["labels"] = self.labels
+        absolute = {key: str(folder / expand_path(path)) for key, path in paths.items()}
+        return self.model_copy(update=absolute)
+
+    def load(self, key: str, data_dir: AnyPath | None = None) -> StudyData:
+        """Load it.
+
+        Parameters
+        ----------
+        key
+            What the plan calls it.
+        data_dir
+            The folder that data sets with a name are looked for in.
+        """
+        if self.simulated is not None:
+            arguments: dict[str, Any] = {"random_state": 0, **self.simulated}
+            return StudyData(*make_labelsets(**arguments))
+        columns = {name: value for name, value in self.settings.items() if name in COLUMN_KEYS}
+        if self.file is not None:
+            return StudyData(read_dataset(self.file, **self.settings), columns=columns)
+        data = load_dataset(self.name or key, data_dir, **self.settings)
+        return StudyData(data, columns=columns)
+
+
+def _each_of(known: Mapping[str, Any], what: str) -> AfterValidator:
+    """Return a check of names: at least one, each registered when the plan is read, none twice."""
+
+    def check(names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in known:
+                raise unknown_name(what, name, known)
+        if len(set(names)) < len(names):
+            raise InputError(f"must not name a {what} twice, got {', '.join(names)}.")
+        return names
+
+    return AfterValidator(check)
+
+
+def _check_engine(name: str) -> str:
+    return Engine(name).name
+
+
+DEFAULT_CANDIDATES = ("HP", "TG", "SE", "CE", "ME", "CS")
+Names = Annotated[tuple[str, ...], Field(min_length=1, strict=False)]
+Repeats = Annotated[int, Field(ge=1, le=_limits.MAX_REPEATS)]
+
+
+class Plan(_Table):
+    """What a study computes.
+
+    Parameters
+    ----------
+    name
+        What the plan is called.
+    datasets
+        Where each data set comes from, by the names that tables give them.
+    classifiers
+        The classifiers by the names that tables give them.
+    base
+        The base learner of all classifiers.
+    scaler
+        Fitted to the features of each training part and put before the classifier; None for
+        features as they are.
+    n_repeats
+        How often the data is split anew.
+    test_share
+        The share of instances that is scored.
+    seed
+        Together with the name of a cell it seeds all that is random in it.
+    metrics, candidates
+        What the analyses are about. The score table holds the candidates and the expected accuracy
+        of all metrics that are registered, and more about these metrics.
+    empty
+        The Jaccard and F1 of two empty labelsets.
+    engine
+        How ensembles of chains are computed, see `labelsure.distributions.Engine`.
+    best_labels
+        Up to how many labels chains look for a metric's best decision among all labelsets. Beyond,
+        they go by their likely ones, and the score table says how far from the best that can be.
+    n_replicates
+        Splits of the mixture analysis.
+    by_instance
+        Whether these splits keep an instance, seen through several classifiers, on one side.
+    description
+        For people.
+    """
+
+    name: str = "unnamed"
+    description: str = ""
+    seed: int = Field(0, ge=0, le=MAX_SEED)
+    n_repeats: Repeats = 5
+    test_share: float = Field(0.4, gt=0, lt=1)
+    metrics: Annotated[Names, _each_of(METRICS, "metric")] = ("exact", "hamming", "jaccard")
+    candidates: Annotated[Names, _each_of(CANDIDATES, "candidate")] = DEFAULT_CANDIDATES
+    empty: Annotated[float, AfterValidator(check_empty)] = 1.0
+    engine: Annotated[str, AfterValidator(_check_engine)] = "auto"
+    best_labels: int = Field(16, ge=0)
+    n_replicates: Repeats = 20
+    by_instance: bool = False
+    base: BaseLearner
+    scaler: Scaler | None = None
+    classifiers: dict[Name, Classifier] = Field(min_length=1)
+    datasets: dict[Name, DataSource] = Field(min_length=1)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any], folder: Path | None = None) -> Plan:
+        """Return the plan that a TOML file spells.
+
+        Parameters
+        ----------
+        settings
+            The content of the file.
+        folder
+            Where relative file names start; None leaves them as they are.
+        """
+        try:
+            plan = cls.model_validate(dict(settings))
+        except ValidationError as error:
+            raise _as_sentence(error) from error
+        if folder is None:
+            return plan
+        sources = {name: source.below(folder) for name, source in plan.datasets.items()}
+        return plan.model_copy(update={"datasets": sources})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings, such that `from_dict` gives the same plan."""
+        names = {"metrics": list(self.metrics), "candidates": list(self.candidates)}
+        return self.model_dump(by_alias=True, exclude_none=True) | names
+
+    def with_repeats(self, n_repeats: int) -> Plan:
+        """Return the plan with another number of repeats."""
+        return self.from_dict({**self.to_dict(), "n_repeats": n_repeats})
+
+    def classifier(self, name: str, random_state: int) -> Any:
+        """Return a new classifier with its base learner.
+
+        Parameters
+        ----------
+        name
+            What the plan calls it.
+        random_state
+            Its seed, unless the plan gives one.
+        """
+        return self.classifiers[name].build(estimator=self.base.build(), random_state=random_state)
+
+    def check_classes(self, trust_imports: bool = False) -> None:
+        """Make one object of each class, so that a wrong name or parameter shows at once.
+
+        Parameters
+        ----------
+        trust_imports
+            Import modules outside of the installed packages too.
+        """
+        specs: dict[str, ClassSpec] = {"base": self.base}
+        specs |= {"scaler": self.scaler} if self.scaler is not None else {}
+        specs |= {f"classifiers.{name}": spec for name, spec in self.classifiers.items()}
+        for key, spec in specs.items():
+            with _saying(f"`{key}`"):
+                if not trust_imports:
+                    spec.check_trust()
+        for key, spec in specs.items():
+            with _saying(f"`{key}`"):
+                spec.build(**({"estimator": self.base.build()} if "." in key else {}))
+
+
+@contextmanager
+def _saying(where: str) -> Iterator[None]:
+    """Put where it happened before the message of a mistake."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def _as_sentence(found: ValidationError) -> InputError:
+    """Return the first mistake as one sentence with the path of its key."""
+    first = found.errors(include_url=False)[0]
+    *above, last = first["loc"] or ("",)
+    path = ".".join(map(str, first["loc"])).replace(".[key]", "")
+    own = first.get("ctx", {}).get("error")
+    if isinstance(own, UnknownNameError):
+        return UnknownNameError(f"`{path}`: {own}")
+    if isinstance(own, InputError):
+        return InputError(f"`{path}` {own}" if str(own)[0].islower() else str(own))
+    if first["type"] == "extra_forbidden":
+        of, known = (f"`{'.'.join(map(str, above))}`", DataSource) if above else ("the plan", Plan)
+        return unknown_name(f"key of {of}", last, known.model_fields)
+    if first["type"] == "missing":
+        return InputError(f"The plan must have the key `{path}`. See a shipped plan.")
+    rule = re.sub(r"^.*? should", "must", first["msg"])
+    return InputError(f"`{path}` {rule}, got {reprlib.repr(first['input'])}.")
+
+
+def shipped_plans() -> list[str]:
+    """Return the names of the plans that come with the package.
+
+    Examples
+    --------
+    >>> shipped_plans()
+    ['embedded', 'paper', 'paper-standardised', 'quick', 'wide']
+    """
+    entries = resources.files("labelsure.study").joinpath("plans").iterdir()
+    return sorted(
+        entry.name.removesuffix(".toml") for entry in entries if entry.name.endswith(".toml")
+    )
+
+
+def load_plan(plan: AnyPath, *, trust_imports: bool = False) -> Plan:
+    """Read and check a plan.
+
+    A plan is code: the modules of its classes are imported, which runs them. Of the classes only
+    estimators are ever called.
+
+    Parameters
+    ----------
+    plan
+        The name of a shipped plan, or the path of a TOML file.
+    trust_imports
+        Import modules outside of the installed packages too, such as a file of your own. It is
+        found beside the plan, too.
+
+    Examples
+    --------
+    >>> plan = load_plan("paper")
+    >>> plan.n_repeats, list(plan.classifiers)
+    (5, ['Indep', 'CT', 'ECC'])
+    """
+    shipped = shipped_plans()
+    if str(plan) in shipped:
+        text = resources.files("labelsure.study").joinpath("plans", f"{plan}.toml").read_text()
+        return _read_plan(text, str(plan), None, trust_imports)
+    path = expand_path(plan)
+    if not path.is_file():
+        if path.suffix == ".toml" or len(path.parts) > 1:
+            raise DataError(
+                f"There is no plan file {str(plan)!r}. Name a TOML file or one of the shipped "
+                f"plans: {', '.join(shipped)}."
+            )
+        raise unknown_name("plan", str(plan), shipped)
+    path = path.resolve()
+    if trust_imports and str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # behind all others: no installed module is hidden
+        end_workers()  # those that run do not know the folder
+    try:
+        str(path).encode()  # the path is noted in files of the run
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"The plan {str(path)!r} cannot be read: {first_line(error)}.") from error
+    return _read_plan(text, path.stem, path.parent, trust_imports)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what a TOML file says, or one sentence about why it cannot be read.
+
+    Parameters
+    ----------
+    text
+        Its content.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"this is not TOML that can be read: {first_line(error)}.") from error
+
+
+def _read_plan(text: str, name: str, folder: Path | None, trust_imports: bool) -> Plan:
+    with _saying(f"Plan {name!r}"):
+        plan = Plan.from_dict({"name": name, **parse_toml(text)}, folder)
+        plan.check_classes(trust_imports)
+        return plan

@@ -1,0 +1,596 @@
+"""Runs: `run_study` computes the missing cells of a folder, `open_run` reads its tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tomli_w
+
+from labelsure._kernels.threads import n_threads
+from labelsure._runtime.folder_locks import LOCK, OWNER, hold_folder, make_folder
+from labelsure._runtime.notebook import N_ROWS, count, make_html
+from labelsure._runtime.processes import TaskFailure, watched_workers
+from labelsure._runtime.storage import (
+    expand_path,
+    first_line,
+    is_leftover,
+    remove_leftovers,
+    write_text,
+    write_whole,
+)
+from labelsure._runtime.task_pools import check_jobs, run_tasks
+from labelsure._runtime.typing import AnyPath
+from labelsure.errors import DataError, InputError
+from labelsure.estimation.score_columns import CELL
+from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
+from labelsure.study.plan import Plan, StudyData, parse_toml
+
+if TYPE_CHECKING:
+    from labelsure.study.analyses import Analyses
+
+
+NOTES_KEY = b"labelsure"
+CHECKSUM_KEY = b"labelsure checksum"
+"""Of the metadata of a Parquet file."""
+
+FOLDERS = ("cells", "analyses", "tables", "figures")
+"""Where a run writes, beside its folder itself."""
+
+PACKAGES = (
+    *("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "statsmodels", "joblib"),
+    "threadpoolctl",
+)
+"""Packages whose versions the numbers may depend on."""
+
+MAX_COST_LABELS = 24  # beyond, no engine computes all 2**L probabilities
+
+
+def write_frame(path: Path, frame: pd.DataFrame, notes: dict[str, Any]) -> None:
+    """Write rows, notes and a checksum of both to a Parquet file, entirely or not at all."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    text = json.dumps(notes).encode()
+    checksum = _checksum(table.to_pandas(), text).encode()
+    metadata = {**(table.schema.metadata or {}), NOTES_KEY: text, CHECKSUM_KEY: checksum}
+    table = table.replace_schema_metadata(metadata)
+    write_whole(path, lambda temporary: _write_table(table, temporary))
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
+    with open(path, "wb") as file:  # pyarrow opens no file whose name is not UTF-8
+        pq.write_table(table, file)
+
+
+def read_frame(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the rows and notes of a Parquet file; one of another program has no notes."""
+    try:
+        # Not `pq.read_table`, which takes a folder such as "seed=3" above it for a column.
+        with open(path, "rb") as file, pq.ParquetFile(file) as parquet:
+            table = parquet.read()
+        metadata, frame = table.schema.metadata or {}, table.to_pandas()
+        text, checksum = metadata.get(NOTES_KEY, b"{}"), metadata.get(CHECKSUM_KEY)
+        is_whole = checksum is None or checksum.decode() == _checksum(frame, text)
+        notes = json.loads(text) if checksum and is_whole else {}
+    except Exception as error:  # whatever libraries say of files that are damaged
+        raise DataError(
+            f"{str(path)!r} must be a Parquet file, but it cannot be read: {first_line(error)}."
+        ) from error
+    if not is_whole:
+        raise DataError(
+            f"{str(path)!r} must hold what was written, but its checksum says that it was damaged "
+            "or changed since. Run the study again, or restore the file."
+        )
+    return frame, notes
+
+
+def read_kept(path: Path, key: str) -> tuple[pd.DataFrame, dict[str, Any]] | None:
+    """Return rows and notes of a file; None where it is missing, damaged or of another key."""
+    try:
+        frame, notes = read_frame(path)
+    except DataError:
+        return None
+    return (frame, notes) if notes.get("key") == key else None
+
+
+def _checksum(frame: pd.DataFrame, notes: bytes) -> str:
+    types = [(str(name), str(dtype)) for name, dtype in frame.dtypes.items()]
+    names = [str(name) for name in (*frame.columns.names, *frame.index.names)]
+    digest = sha256(notes + json.dumps([types, names, len(frame)]).encode())
+    digest.update(pd.util.hash_pandas_object(frame).to_numpy().tobytes())
+    return digest.hexdigest()
+
+
+class RunFolder:
+    """Where a run keeps its plan, cells, tables and figures.
+
+    Parameters
+    ----------
+    path
+        The folder; `locked` makes it where there is none.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from labelsure.study import load_plan, run_study
+    >>> plan = load_plan("quick").with_repeats(1)
+    >>> with TemporaryDirectory() as out, RunFolder(out).locked() as folder:
+    ...     run = run_study(plan, folder, n_jobs=1)
+    ...     during = folder.read_json("manifest.json")["state"]
+    >>> during
+    'running'
+    """
+
+    def __init__(self, path: AnyPath) -> None:
+        self.path = expand_path(path)
+        self.manifest: dict[str, Any] = {}
+        self._started = 0.0
+        self._is_locked = False
+
+    @contextmanager
+    def locked(self) -> Iterator[Self]:
+        """Keep the folder for this process, or say who has it.
+
+        Within it, the same object can be locked again. Leaving the outermost one without an error
+        completes the manifest of the run that was made meanwhile.
+        """
+        if self._is_locked:
+            yield self
+            return
+        make_folder(self.path, "The run folder")
+        self._check_mark()
+        make_folder(self.path / "cells", "The run folder")
+        with hold_folder(self.path, "the run folder"):
+            self._is_locked = True
+            try:
+                for name in ("", *FOLDERS):
+                    remove_leftovers(self.path / name)
+                yield self
+                if self.manifest:
+                    self._complete_manifest()
+            finally:
+                self._is_locked = False
+
+    def _check_mark(self) -> None:
+        """Refuse a folder of something else, whose files a run would replace."""
+        if (self.path / "manifest.json").is_file() and (self.path / "cells").is_dir():
+            return
+        begun = {LOCK, OWNER, "cells"}
+        others = sorted(
+            path.name
+            for path in self.path.iterdir()
+            if path.name not in begun and not is_leftover(path)
+        )
+        if others:
+            raise InputError(
+                f"The run folder {str(self.path)!r} must be new or empty, or hold a run; it holds "
+                f"{others[0]!r} and no manifest of a run. Choose another folder."
+            )
+
+    def cell_path(self, name: str) -> Path:
+        """Return the file of a cell."""
+        return self.path / "cells" / f"{name}.parquet"
+
+    def start_manifest(self, plan: Plan, sets: dict[str, StudyData], n_jobs: int) -> None:
+        """Write what makes the numbers of a run: versions, settings, checksums, durations."""
+        self._started = time.monotonic()
+        self.manifest = {
+            "state": "running",
+            "started": _now(),
+            "versions": _versions(),
+            "plan": plan.to_dict(),
+            "n_jobs": n_jobs,
+            "datasets": {
+                name: {
+                    "source": loaded.data.source,
+                    "checksum": loaded.data.checksum,
+                    "n_samples": loaded.data.n_samples,
+                    "n_labels": loaded.data.n_labels,
+                    "n_features": loaded.data.n_features,
+                }
+                for name, loaded in sets.items()
+            },
+            "cells": {},
+            "failed": [],
+        }
+        self.write_json("manifest.json", self.manifest)
+
+    def _complete_manifest(self) -> None:
+        self.manifest |= {
+            "cells": dict(sorted(self.manifest["cells"].items())),
+            "state": "incomplete" if self.manifest["failed"] else "complete",
+            "finished": _now(),
+            "seconds": round(time.monotonic() - self._started, 3),
+        }
+        self.write_json("manifest.json", self.manifest)
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Write a JSON file, entirely or not at all."""
+        write_text(self.path / name, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Return the content of a JSON file; empty if there is none that can be read."""
+        try:
+            found = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def refuse_other_plan(self, plan: Plan) -> None:
+        """Refuse to go on with a folder that holds the run of another plan."""
+        before = self.read_json("manifest.json").get("plan")
+        now = json.loads(json.dumps(plan.to_dict()))
+        if isinstance(before, dict) and before != now:
+            changed = [key for key in now if before.get(key) != now[key]]
+            raise InputError(
+                f"The run folder {str(self.path)!r} holds a run of other settings "
+                f"({', '.join(changed) or 'of an older version'}). Choose another folder, or say "
+                "`overwrite`; cells that stay the same are kept."
+            )
+
+    def read_seconds(self) -> float:
+        """Return how long the last run took; NaN where the manifest does not say."""
+        seconds = self.read_json("manifest.json").get("seconds")
+        return float(seconds) if isinstance(seconds, (int, float)) else float("nan")
+
+    def read_failures(self) -> dict[str, dict[str, str]]:
+        """Return error, message and traceback of each failed cell, as far as they can be read."""
+        return {
+            name: {key: str(failure.get(key, "")) for key in ("error", "message", "traceback")}
+            for name, failure in self.read_json("failures.json").items()
+            if isinstance(failure, dict)
+        }
+
+    def read_table(self, name: str) -> pd.DataFrame:
+        """Return a table that a finished study writes, or say that there is none."""
+        return read_frame(self._find(f"{name}.parquet"))[0]
+
+    def read_plan(self) -> Plan:
+        """Return the plan of the run; none of its classes has to be installed."""
+        path = self._find("plan.toml")
+        try:
+            return Plan.from_dict(parse_toml(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{str(path)!r} must be the plan of a run, but it cannot be read: {error}"
+            ) from error
+
+    def _find(self, name: str) -> Path:
+        if not (self.path / name).is_file():
+            raise InputError(
+                f"The run folder must hold {name}, which a finished study writes; there is none "
+                f"in {str(self.path)!r}. Run `labelsure study run` with this folder first."
+            )
+        return self.path / name
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    from labelsure import __version__
+
+    found = {"labelsure": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return {**found, "platform": f"{sys.platform} {platform.machine()}"}
+
+
+@dataclass(frozen=True)
+class CellEvent:
+    """A cell that is finished.
+
+    Parameters
+    ----------
+    cell
+        Its name.
+    state
+        "done", "failed", or "kept" from an earlier run.
+    seconds
+        How long it took.
+    n_finished, n_cells
+        How far the run is.
+    message
+        Why it failed.
+    """
+
+    cell: str
+    state: str
+    seconds: float
+    n_finished: int
+    n_cells: int
+    message: str = ""
+
+
+Progress = Callable[[CellEvent], None]
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """A study that was run: what `run_study` returns and `open_run` reads.
+
+    Parameters
+    ----------
+    plan
+        What was computed.
+    folder
+        Where it is.
+    scores
+        The score table.
+    features
+        The training part of each data set and repeat.
+    failures
+        For each failed cell its error, message and traceback.
+    n_computed, n_kept
+        Cells computed by this run, and taken from an earlier one.
+    """
+
+    plan: Plan
+    folder: Path
+    scores: pd.DataFrame
+    features: pd.DataFrame
+    failures: dict[str, dict[str, str]] = field(default_factory=dict)
+    n_computed: int = 0
+    n_kept: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long the last run in the folder took, its report included; NaN until it is over."""
+        return RunFolder(self.folder).read_seconds()
+
+    def _repr_html_(self) -> str:
+        rows = count(len(self.scores), "prediction")
+        failed = count(len(self.failures), "failed cell")
+        sentence = f"Study {self.plan.name!r} in {self.folder}: {rows}, {failed}."
+        return make_html(sentence, self.scores.head(N_ROWS))
+
+    def analyses(self, n_jobs: int | None = None) -> Analyses:
+        """Return all analyses; the mixture's fits are kept in the folder and used again.
+
+        Parameters
+        ----------
+        n_jobs
+            Processes for the mixture; None means as many as there are cores.
+        """
+        # Here, because it loads statsmodels: neither running nor opening a run needs that.
+        from labelsure.study.analyses import AnalysisSettings, run_analyses
+
+        settings = AnalysisSettings.from_plan(self.plan)
+        path = self.folder / "analyses" / "mixture_replicates.parquet"
+        # All that the mixture's fits depend on.
+        made_from = [asdict(settings), digest_code("labelsure.study.mixture")]
+        digest = sha256(json.dumps(made_from, sort_keys=True).encode())
+        digest.update(pd.util.hash_pandas_object(self.scores, index=False).to_numpy().tobytes())
+        key = digest.hexdigest()
+        kept = read_kept(path, key)
+        analyses = run_analyses(
+            self.scores,
+            self.features,
+            settings,
+            replicates=None if kept is None else kept[0],
+            n_jobs=n_threads() if n_jobs is None else n_jobs,
+        )
+        if kept is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_frame(path, analyses.replicates, {"key": key})
+        return analyses
+
+
+def run_study(
+    plan: Plan,
+    out: AnyPath | RunFolder,
+    *,
+    data_dir: AnyPath | None = None,
+    n_jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> StudyRun:
+    """Run a study, or what is left of it.
+
+    Finished cells are kept where their settings, their data and the code that made them are the
+    same. The result does not depend on the number of jobs, nor on how often a run was interrupted.
+
+    Parameters
+    ----------
+    plan
+        What to compute.
+    out
+        The run folder. It gets plan.toml, manifest.json, cells/, failures.json, scores.parquet
+        and features.parquet. To do more before the run counts as complete, such as writing a
+        report, lock a `RunFolder`, pass it and write within the lock.
+    data_dir
+        The folder that data sets with a name are looked for in.
+    n_jobs
+        How many cells are computed at a time; None means as many as there are cores.
+    scheduler
+        The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers compute the cells
+        instead. What is written is written here.
+    progress
+        Called with a `CellEvent` for each cell.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from labelsure.study import load_plan
+    >>> with TemporaryDirectory() as folder:
+    ...     run = run_study(load_plan("quick").with_repeats(1), folder, n_jobs=1)
+    >>> run.n_computed, len(run.scores)
+    (6, 480)
+    """
+    n_jobs = check_jobs(n_jobs, n_threads())
+    folder = out if isinstance(out, RunFolder) else RunFolder(out)
+    with folder.locked(), watched_workers():
+        sets = {key: source.load(key, data_dir) for key, source in plan.datasets.items()}
+        folder.start_manifest(plan, sets, n_jobs)
+        write_text(folder.path / "plan.toml", tomli_w.dumps(plan.to_dict()))
+        execution = _Execution(plan, sets, folder, progress or (lambda event: None))
+        return execution.compute(n_jobs, scheduler)
+
+
+def open_run(out: AnyPath) -> StudyRun:
+    """Open the folder of a run that is finished, or as far as it has a score table.
+
+    Nothing that its plan names has to be installed.
+
+    Parameters
+    ----------
+    out
+        The run folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from labelsure.study import load_plan
+    >>> with TemporaryDirectory() as folder:
+    ...     run = run_study(load_plan("quick").with_repeats(1), folder, n_jobs=1)
+    ...     opened = open_run(folder)
+    >>> opened.plan == run.plan, opened.scores.equals(run.scores)
+    (True, True)
+    """
+    folder = RunFolder(out)
+    scores, features = folder.read_table("scores"), folder.read_table("features")
+    n_cells = len(scores.reindex(columns=list(CELL)).drop_duplicates())
+    return StudyRun(
+        folder.read_plan(), folder.path, scores, features, folder.read_failures(), n_kept=n_cells
+    )
+
+
+@dataclass
+class _Outcome:
+    """What came back for a cell: rows, or error, message and traceback."""
+
+    cell: Cell
+    seconds: float = 0.0
+    scores: pd.DataFrame | None = None
+    warnings: dict[str, int] = field(default_factory=dict)
+    failure: dict[str, str] = field(default_factory=dict)
+
+
+class _Execution:
+    """One execution of a plan: what is finished, and what is missing."""
+
+    def __init__(
+        self, plan: Plan, sets: dict[str, StudyData], folder: RunFolder, progress: Progress
+    ) -> None:
+        self.plan, self.sets, self.folder, self.progress = plan, sets, folder, progress
+        self.cells = plan_cells(plan)
+        self.frames: dict[str, pd.DataFrame] = {}
+        self.failures: dict[str, dict[str, str]] = {}
+
+    def compute(self, n_jobs: int, scheduler: str | None) -> StudyRun:
+        missing = self._keep_finished()
+        n_kept = len(self.frames)
+        # The longest first, so that no core is left with one of them at the end.
+        missing.sort(key=lambda cell: -_cost(self.sets[cell.dataset]))
+        for outcome in self._outcomes(missing, n_jobs, scheduler):
+            self._store(outcome)
+        self.folder.write_json("failures.json", self.failures)
+        frames = [self.frames[cell.name] for cell in self.cells if cell.name in self.frames]
+        scores = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        features = feature_rows(self.plan, self.sets)
+        write_frame(self.folder.path / "scores.parquet", scores, {})
+        write_frame(self.folder.path / "features.parquet", features, {})
+        n_computed = len(self.frames) - n_kept
+        return StudyRun(
+            self.plan, self.folder.path, scores, features, self.failures, n_computed, n_kept
+        )
+
+    def _key(self, cell: Cell) -> str:
+        return cell_key(cell, self.plan, self.sets[cell.dataset])
+
+    def _keep_finished(self) -> list[Cell]:
+        missing = []
+        for cell in self.cells:
+            found = read_kept(self.folder.cell_path(cell.name), self._key(cell))
+            if found is None:
+                missing.append(cell)
+                continue
+            self.frames[cell.name], notes = found
+            self.folder.manifest["cells"][cell.name] = notes
+            self._report(cell, "kept", notes["seconds"])
+        return missing
+
+    def _outcomes(
+        self, cells: list[Cell], n_jobs: int, scheduler: str | None
+    ) -> Iterator[_Outcome]:
+        """Yield what comes of each cell, in the order in which they finish."""
+        n_jobs = min(n_jobs, max(len(cells), 1))
+        # Twice as many threads as cores: the last long cells do not leave the others' cores idle.
+        threads = max(1, min(n_threads(), 2 * n_threads() // n_jobs))
+        if scheduler is not None:
+            threads = 1  # a worker of the cluster may compute several cells, each in a thread
+        tasks = [(cell, self.plan, self.sets[cell.dataset], threads, os.getpid()) for cell in cells]
+        for place, outcome in run_tasks(_try_cell, tasks, n_jobs=n_jobs, scheduler=scheduler):
+            if isinstance(outcome, TaskFailure):
+                failure = {"error": outcome.error, "message": outcome.message, "traceback": ""}
+                outcome = _Outcome(cells[place], failure=failure)
+            yield outcome
+
+    def _store(self, outcome: _Outcome) -> None:
+        cell = outcome.cell
+        if outcome.scores is None:
+            self.failures[cell.name] = outcome.failure
+            self.folder.manifest["failed"] = sorted(self.failures)
+            self.folder.write_json("failures.json", self.failures)
+            self._report(cell, "failed", outcome.seconds, outcome.failure["message"])
+            return
+        notes = {
+            "key": self._key(cell),
+            "seconds": round(outcome.seconds, 3),
+            "warnings": outcome.warnings,
+        }
+        write_frame(self.folder.cell_path(cell.name), outcome.scores, notes)
+        self.frames[cell.name] = outcome.scores
+        self.folder.manifest["cells"][cell.name] = notes
+        self._report(cell, "done", outcome.seconds)
+
+    def _report(self, cell: Cell, state: str, seconds: float, message: str = "") -> None:
+        n_finished = len(self.frames) + len(self.failures)
+        self.progress(CellEvent(cell.name, state, seconds, n_finished, len(self.cells), message))
+
+
+def _try_cell(cell: Cell, plan: Plan, data: StudyData, threads: int, owner: int) -> _Outcome:
+    """Compute a cell; whatever goes wrong in it stops no other."""
+    if os.getpid() != owner:  # in a process that works for the run, how many threads kernels use
+        os.environ["LABELSURE_NUM_THREADS"] = str(threads)
+    started = time.monotonic()
+    outcome = _Outcome(cell)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            outcome.scores = score_cell(cell, plan, data)
+        except Exception as error:
+            outcome.failure = {
+                "error": type(error).__name__,
+                "message": str(error) or type(error).__name__,
+                "traceback": traceback.format_exc(),
+            }
+    texts = Counter(f"{entry.category.__name__}: {entry.message}" for entry in caught)
+    outcome.warnings = dict(sorted(texts.items()))
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _cost(data: StudyData) -> float:
+    """Return a rough measure of how long a data set takes."""
+    return data.data.n_samples * 2.0 ** min(data.data.n_labels, MAX_COST_LABELS)
