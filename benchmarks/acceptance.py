@@ -85,7 +85,9 @@ def measure(sets: tuple[str, ...]) -> pd.DataFrame:
                 continue
             for n in np.repeat(SIZES, N_REPEATS):
                 drawn = generator.integers(len(scores), size=n)
-                policy = ls.AcceptPolicy(target, LEVEL, outcome).fit(scores[drawn], values[drawn])
+                policy = ls.AcceptPolicy(target, confidence=LEVEL, outcome=outcome).fit(
+                    scores[drawn], values[drawn]
+                )
                 by_z = accept_by_z_test(scores[drawn], values[drawn], target)
                 for test, threshold in (("policy", policy.threshold_), ("z-test", by_z)):
                     accepted = scores >= threshold

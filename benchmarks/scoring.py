@@ -42,7 +42,7 @@ def save_model(path: Path) -> ls.AccuracyAwareClassifier:
     Y = (X.to_numpy() @ weights > 6).astype(int)
     learner = LogisticRegression(solver="newton-cholesky")
     chains = ls.EnsembleOfClassifierChains(learner, n_chains=N_CHAINS, random_state=0)
-    model = ls.AccuracyAwareClassifier(chains, coverage=0.5, cv=0.5, random_state=0).fit(X, Y)
+    model = ls.AccuracyAwareClassifier(chains, share=0.5, cv=0.5, random_state=0).fit(X, Y)
     model.save(path)
     return model
 

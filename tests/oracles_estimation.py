@@ -169,56 +169,6 @@ def sequences(p_values, starts, level):
     return passed
 
 
-def variance_between(groups, critical):
-    """Variance of mean residuals between classifiers; `groups` of lists, one for each classifier.
-
-    0 where the sum of squared deviations over their chance variances is not above `critical`.
-    """
-    statistic, total, free = 0.0, 0.0, 0
-    for classifiers in groups:
-        means = [sum(r) / len(r) for r in classifiers]
-        mean = sum(means) / len(means)
-        n = sum(len(r) for r in classifiers)
-        within = 0.0
-        for residuals, own in zip(classifiers, means, strict=True):
-            within += sum((r - own) ** 2 for r in residuals)
-        within /= n - len(classifiers)
-        for residuals, own in zip(classifiers, means, strict=True):
-            chance = within / len(residuals)
-            statistic += (own - mean) ** 2 / chance
-            total += (own - mean) ** 2 - chance * (1 - 1 / len(means))
-        free += len(means) - 1
-    return max(total / free, 0.0) if statistic > critical else 0.0
-
-
-def training_gain(accuracy, judged, estimated, share, n_samples, sizes, critical):
-    """(mean, ratio to p(1 - p), variance of the ratio) of learning from all instances.
-
-    `accuracy` and `judged` are those of classifiers of a share of the instances, and of half of
-    it; the judge has learned from the latter. `estimated` is by who has learned from the former.
-    """
-    n = len(estimated)
-    excess = []
-    for i in range(n):
-        whole = accuracy[0][i] - judged[0][i]
-        half = accuracy[1][i] - judged[1][i]
-        excess.append(whole - half)
-    mean = sum(excess) / n
-    spread = sum((e - mean) ** 2 for e in excess) / n
-    # What is missing is 1 / sqrt(share) times something.
-    seen = 1 / math.sqrt(share / 2) - 1 / math.sqrt(share)
-    factor = (1 / math.sqrt(share) - 1) / seen
-    variance = factor * (1 + factor) * spread / n + spread / 4 / n_samples
-    variance += (factor * mean / 3) ** 2
-    groups = []
-    for values, by in ((accuracy[0], estimated), (accuracy[1], judged[1])):
-        residuals = [a - b for a, b in zip(values, by, strict=True)]
-        groups.append([residuals[sum(sizes[:k]) : sum(sizes[: k + 1])] for k in range(len(sizes))])
-    variance += variance_between(groups, critical) * (1 + 1 / len(sizes))
-    coins = sum(p * (1 - p) for p in estimated) / n
-    return factor * mean, max(-1, min(1, factor * mean / coins)), variance / coins**2
-
-
 def mean_interval(estimates, ratio, n_fitted, fit_variance, gain_variance, level):
     """Mean, low and high of a batch, from the estimate of every instance."""
     n = len(estimates)

@@ -10,20 +10,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = [
-    "DataError",
-    "InputError",
-    "LabelsureError",
-    "NotEstimableError",
-    "RowsError",
-    "ShiftWarning",
-    "TooLargeError",
-    "UnknownNameError",
-    "UnseenValuesWarning",
-    "missing_extra",
-    "unknown_name",
-]
-
 MAX_NAMES_LISTED = 30
 """A message lists no more known names than this: a data set may have thousands of columns."""
 

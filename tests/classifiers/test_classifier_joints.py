@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_codes
-from labelsure.labelsets.rows import from_codes
+from labelsure.labelsets.rows import codes_of, from_codes
 
 LEARNERS = {
     "logistic": LogisticRegression(),
@@ -70,16 +69,16 @@ def test_every_quantity_of_eight_labels(classifier, learner):
     P = brute_force(model, x[0].tolist())
     ranked = oracles.ranking(P)
     np.testing.assert_allclose(model.predict_proba(x)[0], oracles.marginals(P, 8), atol=1e-12)
-    assert to_codes(model.predict(x))[0] == ranked[0]
+    assert codes_of(model.predict(x))[0] == ranked[0]
     top = dist.top(4)
-    assert to_codes(top.labelsets[0]).tolist() == ranked[:4]
+    assert codes_of(top.labelsets[0]).tolist() == ranked[:4]
     np.testing.assert_allclose(top.probabilities[0], [P[code] for code in ranked[:4]], atol=1e-12)
     profile = dist.profile()
     found = [profile.top, profile.runner_up, profile.entropy, profile.collision]
     expected = [P[ranked[0]], P[ranked[1]], oracles.entropy(P), oracles.collision(P)]
     np.testing.assert_allclose(np.ravel(found), expected, atol=1e-12)
     np.testing.assert_allclose(
-        np.exp(dist.log_prob(Y[:1])), P[to_codes(Y[:1])[0]], rtol=1e-10, atol=1e-14
+        np.exp(dist.log_prob(Y[:1])), P[codes_of(Y[:1])[0]], rtol=1e-10, atol=1e-14
     )
     np.testing.assert_allclose(dist._size_marginals()[0], oracles.size_marginals(P, 8), atol=1e-12)
 
@@ -98,7 +97,7 @@ def test_expected_accuracies_and_decisions(classifier, learner, metric):
     np.testing.assert_allclose(
         ls.expected_accuracy(everywhere, labelsets, metric=metric), values, atol=1e-12
     )
-    (decision,) = to_codes(ls.decide(dist, metric))
+    (decision,) = codes_of(ls.decide(dist, metric))
     assert values[decision] >= max(values) - 1e-12
 
 

@@ -89,7 +89,7 @@ def test_a_folder_that_is_not_utf8(capsys, tmp_path):
     assert "caf\\udce9.arff must be named" in capsys.readouterr().err
     there = write_plan(folder / "plan.toml")
     sentence = refused(capsys, "study", there, "--out", str(tmp_path / "other"))
-    assert "The path of a plan must be UTF-8, because runs note it, got" in sentence
+    assert "cannot be read: 'utf-8'" in sentence
     assert not (tmp_path / "other").exists()
     assert "Unknown plan 'caf\\udce9'" in refused(capsys, "study", NOT_UTF8, "--out", out)
 

@@ -78,12 +78,12 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
 def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     out = tmp_path / "m"
     words = training(
-        files, "--drop", "id", "--role", "size=category", "--metric", "f1", "--coverage", 0.5,
-        "--cv", "0.5", "--level", 0.8, "--region", 0.7, "--out", out, "--json",
+        files, "--drop", "id", "--role", "size=category", "--metric", "f1", "--share", 0.5,
+        "--cv", "0.5", "--confidence", 0.8, "--region", 0.7, "--out", out, "--json",
     )  # fmt: skip
     printed = json.loads(run(capsys, *words).out)
     model = ls.load(out)
-    assert (model.metric, model.coverage, model.cv, model.level) == ("f1", 0.5, 0.5, 0.8)
+    assert (model.metric, model.share, model.cv, model.confidence) == ("f1", 0.5, 0.5, 0.8)
     assert model.region_.coverage == model.region == 0.7
     assert printed["path"] == str(out)
     assert printed["trust"] == []
@@ -133,12 +133,13 @@ def test_calibrate(files, tmp_path, capsys):
     assert "instances: 0 for training, 100 for the accuracy estimator, 100 for" in captured.out
     assert "This is guaranteed" in captured.out
     run(
-        capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming", "--level",
-        0.9, "--coverage", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits", "--overwrite",
+        capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming",
+        "--confidence", 0.9, "--share", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits",
+        "--overwrite",
     )  # fmt: skip
     model = ls.load(out)
     assert model.label_names_ == ("large", "odd")
-    assert (model.metric, model.level, model.coverage) == ("hamming", 0.9, 0.4)
+    assert (model.metric, model.confidence, model.share) == ("hamming", 0.9, 0.4)
     assert model.region_.coverage == 0.6
     assert model.random_state == 2
     assert model.estimator_.estimator[1].kind == "logit"
@@ -193,7 +194,7 @@ def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
         (["--labels", "odd", "--role", "size=x"], "Unknown role of column 'size': 'x'."),
         (["--labels", "odd", "--target", "2"], "Invalid value for '--target'"),
         (
-            ["--labels", "odd", "--target", "0.5", "--coverage", "0.5"],
+            ["--labels", "odd", "--target", "0.5", "--share", "0.5"],
             "`target` or `coverage` must be given, and",
         ),
         (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
@@ -223,7 +224,7 @@ def test_places_where_no_model_can_be(files, tmp_path, capsys, monkeypatch):
 
 def test_mistakes_of_calibrate(files, tmp_path, capsys):
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", tmp_path / "m"]
-    both = [*words, "--target", "0.5", "--coverage", "0.5"]
+    both = [*words, "--target", "0.5", "--share", "0.5"]
     assert "`target` or `coverage` must be given, and not both" in refused(capsys, *both)
     no_sep = [*words, "--sep", ""]
     assert "`--sep` must be the text between two label names" in refused(capsys, *no_sep)

@@ -219,7 +219,6 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
         (["score", "new.csv", "--out", "o.xls"], r"Unknown format of predictions '.xls'\."),
         (["score", "new.csv", "--out", "o.csv", "--top", "-1"], r"Invalid value for '--top'"),
         (["score", "new.csv", "--out", "o.csv", "--id", "z"], r"'z'"),
-        (["score", "new.csv", "--out", "o.csv", "--trust", "x y"], r"`trust`"),
         (["estimate", "new.csv", "--level", "2"], r"`level` must"),
         (["estimate", "bad.csv"], r"Row 0 of 'bad.csv'"),
     ],

@@ -11,7 +11,7 @@ from strategies import as_table, probability_rows, random_table
 import labelsure as ls
 from labelsure._runtime import limits as _limits
 from labelsure.decisions._rules import _bound_by_covariances
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import codes_of
 from labelsure.metrics.registry import JACCARD, METRICS, Metric
 
 
@@ -259,7 +259,7 @@ def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget
     dist, P = few_seen(n_samples=40, budget=budget)
     decision, gap = ls.decide(dist, "exact", return_gap=True)
     for rows, known in dist._support():
-        of_decision = P[rows, to_codes(decision[rows])]
+        of_decision = P[rows, codes_of(decision[rows])]
         assert_allclose(gap[rows], np.maximum(known.largest_unseen - of_decision, 0), atol=1e-14)
         assert (gap[rows] <= known.unseen_mass).all()
         assert (known.largest_unseen < known.unseen_mass).any() == (budget == 12)

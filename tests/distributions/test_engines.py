@@ -17,7 +17,7 @@ from labelsure._runtime import limits as _limits
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import codes_of
 
 FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -120,7 +120,7 @@ def assert_top_encloses(dist, dense, k):
     P = dense.probabilities()
     for row in range(len(dense)):
         certain = best.high[row] <= best.probabilities[row]
-        codes = to_codes(best.labelsets[row, certain])
+        codes = codes_of(best.labelsets[row, certain])
         assert_allclose(P[row, codes], truth.probabilities[row, certain], atol=1e-13)
 
 

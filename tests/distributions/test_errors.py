@@ -7,8 +7,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.errors import unknown_name
-from labelsure.labelsets.codes import from_names, to_codes
-from labelsure.labelsets.rows import check_labelsets, from_codes
+from labelsure.labelsets.rows import check_labelsets
 from labelsure.metrics.registry import Metric, check_metrics
 
 DENSE = ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]])
@@ -50,7 +49,7 @@ def test_values_of_labelsets(value):
     Y = np.zeros((3, 4))
     Y[1, 2] = value
     with pytest.raises(ls.InputError, match="row 1, column 2"):
-        to_codes(Y)
+        check_labelsets(Y)
 
 
 @pytest.mark.parametrize("Y", [[["cat", "dog"]], [[None, 1]], [[1j]]])
@@ -69,16 +68,7 @@ def test_label_names(names):
         with pytest.raises(ls.InputError, match="label_names"):
             make()
     with pytest.raises(ls.UnknownNameError, match="catt"):
-        from_names([["catt"]], ["cat", "dog"])
-
-
-@pytest.mark.parametrize(
-    ("codes", "n_labels"),
-    [([1], 0), ([0.5], 2), ([3, 4], 2), ([-1], 2), ([1], 64), ([[256] * 8], 64), ([[-1] * 8], 64)],
-)
-def test_codes(codes, n_labels):
-    with pytest.raises(ls.InputError, match=r"codes|n_labels"):
-        from_codes(codes, n_labels)
+        ls.read_labelsets([["catt"]], ["cat", "dog"])
 
 
 @pytest.mark.parametrize("metric", ["jacard", "F1", 3, None, ["jaccard"]])

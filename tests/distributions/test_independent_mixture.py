@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import summary_of
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import codes_of
 
 
 def random_mixture(n_labels, n_components=3, n_samples=4, seed=0, **settings):
@@ -129,7 +129,7 @@ def test_of_ties_by_rounding_the_lowest_code_is_the_mode(engine):
         P = dist.probabilities()[0]
         lowest = int(np.flatnonzero(P.max() * (1 - 1e-12) <= P)[0])
         for mode in (dist.mode(), dist.top(1).labelsets[:, 0], summary_of(dist).mode):
-            assert to_codes(mode)[0] == lowest
+            assert codes_of(mode)[0] == lowest
         best = dist.top(len(P))
         assert_allclose(best.probabilities[0], np.sort(P)[::-1], rtol=1e-9, atol=1e-15)
-        assert sorted(to_codes(best.labelsets[0])) == list(range(len(P)))
+        assert sorted(codes_of(best.labelsets[0])) == list(range(len(P)))

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import MultiOutputClassifier
 
 import labelsure as ls
-from labelsure.labelsets.index import align_rows, align_values
+from labelsure.labelsets.names import align_rows, align_values
 
 N, NAMES = 90, ["sea", "sky", "sun"]
 INDEX = pd.Index([f"r{i}" for i in range(N)])
@@ -135,9 +135,9 @@ def test_groups_inclusion_and_masks_of_an_estimate_go_by_index():
 def test_times_of_a_stream_go_by_index():
     estimator = ls.AccuracyEstimator("f1").fit(DIST, Y)
     times = pd.Series(np.arange(N) // 30, INDEX)
-    expected = ls.monitor(DIST, estimator, times=times.to_numpy(), every=1)
+    expected = ls.monitor(estimator, DIST, times=times.to_numpy(), every=1)
     pd.testing.assert_frame_equal(
-        ls.monitor(DIST, estimator, times=shuffle(times), every=1), expected
+        ls.monitor(estimator, DIST, times=shuffle(times), every=1), expected
     )
 
 
@@ -150,7 +150,7 @@ def test_a_mask_picks_rows_by_index():
 
 def test_scores_of_accepted_labels_go_by_index():
     score = pd.Series(P[:, 0], INDEX)
-    policy = ls.AcceptPolicy(coverage=0.5).fit(score, P[:, 0])
+    policy = ls.AcceptPolicy(share=0.5).fit(score, P[:, 0])
     answers = ls.PartialLabelsets(Y, NAMES, INDEX)
     np.testing.assert_array_equal(
         policy.accept_labels(shuffle(score), answers).values,

@@ -13,8 +13,7 @@ from strategies import summary_of
 
 import labelsure as ls
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.codes import from_indices
-from labelsure.labelsets.rows import is_sparse
+from labelsure.labelsets.rows import from_indices, is_sparse
 
 MILLION = 1_000_000
 METRICS = {

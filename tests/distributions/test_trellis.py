@@ -12,8 +12,7 @@ from labelsure._runtime import limits as _limits
 from labelsure.decisions._rules import _bound_by_covariances
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._flips import with_flips
-from labelsure.labelsets.codes import to_codes
-from labelsure.labelsets.rows import from_codes
+from labelsure.labelsets.rows import codes_of, from_codes
 
 
 def weighted(tp, fp, fn, tn):
@@ -112,7 +111,7 @@ def test_marginals_and_profile(given_trellis):
         P = brute_force(*given_trellis, row)
         first, second = oracles.ranking(P)[:2]
         np.testing.assert_allclose(marginals[row], oracles.marginals(P, dist.n_labels), atol=1e-14)
-        assert to_codes(mode)[row] == first
+        assert codes_of(mode)[row] == first
         assert profile.top[row] == pytest.approx(P[first], rel=1e-12)
         assert profile.runner_up[row] == pytest.approx(P[second], rel=1e-12)
         assert profile.entropy[row] == pytest.approx(oracles.entropy(P), abs=1e-13)
@@ -128,7 +127,7 @@ def test_top_is_the_ranking_of_all(given_trellis, k):
     for row in range(2):
         P = brute_force(*given_trellis, row)
         best = oracles.ranking(P)[:k]
-        assert to_codes(top.labelsets[row]).tolist() == best
+        assert codes_of(top.labelsets[row]).tolist() == best
         np.testing.assert_allclose(top.probabilities[row], [P[c] for c in best], rtol=1e-11)
         assert (np.diff(top.probabilities[row]) <= 0).all()
 
@@ -221,7 +220,7 @@ def test_draws_are_as_frequent_as_probable():
     assert draws.shape == (2, size, 4)
     for row in range(2):
         P = np.array(brute_force(conditionals, parents, order, row))
-        counts = np.bincount(to_codes(draws[row]), minlength=16)
+        counts = np.bincount(codes_of(draws[row]), minlength=16)
         assert counts[P == 0].sum() == 0
         errors = np.sqrt(size * P * (1 - P))
         assert (np.abs(counts - size * P) <= 4.5 * errors + 1e-9).all()
@@ -295,7 +294,7 @@ def test_equal_probabilities_come_in_the_order_of_codes(order):
     parents = grid_parents(4, 2, 2)
     conditionals = [np.full((1, 2 ** len(p)), 0.5) for p in parents]
     dist = ls.TrellisDistribution(conditionals, parents, order)
-    np.testing.assert_array_equal(to_codes(dist.top(16).labelsets[0]), np.arange(16))
+    np.testing.assert_array_equal(codes_of(dist.top(16).labelsets[0]), np.arange(16))
     np.testing.assert_array_equal(dist.mode(), [[0, 0, 0, 0]])
     assert dist.profile().log_top == dist.profile().log_runner_up
 
@@ -307,14 +306,14 @@ def test_products_that_differ_only_by_rounding_are_ties(seed):
     order, p = rng.permutation(6), 0.1 + 0.3 * rng.random()
     dist = ls.TrellisDistribution([[[p]]] * 6, [()] * 6, order)
     by_size = sorted(range(64), key=lambda code: (oracles.size(code), code))
-    np.testing.assert_array_equal(to_codes(dist.top(64).labelsets[0]), by_size)
+    np.testing.assert_array_equal(codes_of(dist.top(64).labelsets[0]), by_size)
     # Labels that copy or contradict the first: two labelsets, equally probable.
     copies = [[[0.5]]] + [[[float(flip), 1.0 - flip]] for flip in rng.integers(2, size=5)]
     dist = ls.TrellisDistribution(copies, [(), *[(0,)] * 5], order)
-    first, second = to_codes(dist.top(2).labelsets[0])
+    first, second = codes_of(dist.top(2).labelsets[0])
     assert first + second == 63
     assert first < second
-    assert to_codes(dist.mode())[0] == first
+    assert codes_of(dist.mode())[0] == first
 
 
 @pytest.mark.parametrize("rows", [2, -1, slice(1, None, 2), [3, 0, 0], np.arange(4) > 1])

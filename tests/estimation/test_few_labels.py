@@ -272,7 +272,7 @@ def test_a_classifier_takes_labels_of_some_rows_as_it_takes_all_of_them():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(500, 3))
     labels = (X[:, :2] + rng.normal(size=(500, 2)) > 0).astype(int)
-    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.5, random_state=0, level=0.9)
+    model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=0.5, random_state=0, confidence=0.9)
     model.fit(X[:300], labels[:300])
     rows = rng.choice(200, 40, replace=False)
     found = model.estimate(X[300:], Y_true=labels[300:][rows], rows=rows)

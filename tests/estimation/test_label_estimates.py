@@ -288,7 +288,7 @@ class TestAwareClassifier:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(500, 4))
         Y = (X[:, :3] + 0.7 * rng.normal(size=(500, 3)) > 0).astype(int)
-        model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0, level=0.9)
+        model = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0, confidence=0.9)
         model.fit(X[:300], Y[:300])
         real = LabelCounts.compare(Y[300:], model.predict(X[300:]))
         found = model.estimate(X[300:], metric="micro-f1")

@@ -28,7 +28,7 @@ def estimator(dist):
 
 
 def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
-    table = ls.monitor(dist[600:], estimator, chunk_size=250)
+    table = ls.monitor(estimator, dist[600:], chunk_size=250)
     assert table["n_samples"].tolist() == [250, 250, 100]
     second = estimator.estimate(dist[850:1100])
     assert table.loc[1, ["estimated", "low", "high"]].tolist() == [
@@ -42,9 +42,9 @@ def test_chunks_by_rows_are_the_estimates_of_the_parts(dist, estimator):
 
 
 def test_sources_of_chunks_agree(dist, estimator):
-    whole = ls.monitor(dist[600:], estimator, chunk_size=200)
-    parts = ls.monitor((dist[a : a + 200] for a in (600, 800, 1000)), estimator)
-    frame = ls.monitor(score_frame(dist[600:]), estimator, chunk_size=200)
+    whole = ls.monitor(estimator, dist[600:], chunk_size=200)
+    parts = ls.monitor(estimator, (dist[a : a + 200] for a in (600, 800, 1000)))
+    frame = ls.monitor(estimator, score_frame(dist[600:]), chunk_size=200)
     pd.testing.assert_frame_equal(whole, parts)
     # A table does not say how probable labels are, so that less is compared.
     pd.testing.assert_frame_equal(whole.drop(columns="auc"), frame.drop(columns="auc"))
@@ -52,26 +52,26 @@ def test_sources_of_chunks_agree(dist, estimator):
 
 def test_chunks_by_time(dist, estimator):
     days = pd.date_range("2024-01-01", periods=600, freq="h")
-    table = ls.monitor(dist[600:], estimator, times=days, every="7D")
+    table = ls.monitor(estimator, dist[600:], times=days, every="7D")
     assert table["n_samples"].sum() == 600
     assert table["chunk"].is_monotonic_increasing
     frame = score_frame(dist[600:]).assign(day=days)
-    by_table = ls.monitor(frame, estimator, times="day", every="7D")
+    by_table = ls.monitor(estimator, frame, times="day", every="7D")
     pd.testing.assert_frame_equal(by_table.drop(columns="auc"), table.drop(columns="auc"))
-    numbers = ls.monitor(dist[600:], estimator, times=np.arange(600)[::-1], every=200)
+    numbers = ls.monitor(estimator, dist[600:], times=np.arange(600)[::-1], every=200)
     assert numbers["chunk"].tolist() == [0, 200, 400]
     assert numbers["estimated"][0] == estimator.estimate(dist[1000:]).mean
 
 
 def test_harder_inputs_raise_an_alert_and_easier_ones_too(dist, estimator):
     harder, easier = random_dist(300, spread=0.7), random_dist(300, spread=9.0)
-    table = ls.monitor([dist[600:900], harder, easier], estimator)
+    table = ls.monitor(estimator, [dist[600:900], harder, easier])
     assert table["alert"].tolist() == ["none", "below", "above"]
 
 
 def test_the_verdict_tells_changed_inputs_from_estimates_that_cannot_be_trusted(dist, estimator):
     harder, far = random_dist(300, spread=1.7), random_dist(300, spread=0.05)
-    table = ls.monitor([dist[600:900], harder, far, dist[600:620]], estimator)
+    table = ls.monitor(estimator, [dist[600:900], harder, far, dist[600:620]])
     assert table["verdict"].tolist() == [
         "as before",
         "inputs have changed",
@@ -94,14 +94,14 @@ def test_a_weighted_estimate_that_says_something_else_is_no_trust(dist, estimato
     Y = dist.sample(1, random_state=1)[:, 0]
     blind = ls.AccuracyEstimator("exact", "n_predicted", penalty=0.01).fit(dist[:600], Y[:600])
     harder = random_dist(300, spread=1.5)
-    table = ls.monitor([harder], blind)
+    table = ls.monitor(blind, [harder])
     assert table["verdict"][0] == "estimate not to be trusted"
     assert table["weighted_high"][0] < table["estimated"][0]
 
 
 def test_labels_that_drift_while_inputs_do_not_are_not_seen(dist, estimator):
     # The promise is about inputs. Whatever the labels do, the table is the same.
-    unseen = ls.monitor([dist[600:]], estimator)
+    unseen = ls.monitor(estimator, [dist[600:]])
     wrong = 1 - dist[600:].mode()
     assert unseen["alert"].tolist() == ["none"]
     assert ls.accuracy(wrong, dist[600:].mode(), "jaccard").mean() < unseen["low"][0]
@@ -110,17 +110,17 @@ def test_labels_that_drift_while_inputs_do_not_are_not_seen(dist, estimator):
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_the_band_says(estimator):
     many = random_dist(40_000, seed=9)
-    table = ls.monitor(many, estimator, chunk_size=200, band_level=0.9, reference=many)
+    table = ls.monitor(estimator, many, chunk_size=200, band_level=0.9, reference=many)
     assert 0.03 < (table["alert"] != "none").mean() < 0.18
 
 
 def test_references(dist, estimator):
-    limits = ls.monitor([dist[600:]], estimator, reference=(0.1, 0.2))
+    limits = ls.monitor(estimator, [dist[600:]], reference=(0.1, 0.2))
     assert limits.loc[0, ["band_low", "band_high", "alert"]].tolist() == [0.1, 0.2, "above"]
-    batch = ls.monitor([dist[600:]], estimator, reference=dist[:300])
+    batch = ls.monitor(estimator, [dist[600:]], reference=dist[:300])
     mean = estimator.estimate(dist[:300]).mean
     assert (batch["band_low"][0] + batch["band_high"][0]) / 2 == pytest.approx(mean)
-    default = ls.monitor([dist[600:]], estimator)
+    default = ls.monitor(estimator, [dist[600:]])
     assert (default["band_low"][0] + default["band_high"][0]) / 2 == pytest.approx(
         estimator.reference_.mean
     )
@@ -130,7 +130,7 @@ def test_groups_by_name_of_column(dist):
     Y = dist.sample(1, random_state=1)[:, 0]
     frame = score_frame(dist, Y).assign(site=np.arange(1200) % 2)
     fitted = ls.AccuracyEstimator("exact", "SE").fit(frame, slope_groups="site")
-    table = ls.monitor(frame, fitted, chunk_size=600, slope_groups="site")
+    table = ls.monitor(fitted, frame, chunk_size=600, slope_groups="site")
     assert len(table) == 2
 
 
@@ -139,23 +139,23 @@ def test_messages(dist, estimator):
         return pytest.raises(InputError, match=message)
 
     with fails("`chunks` must be several chunks.*got one ChainMixture"):
-        ls.monitor(dist, estimator)
+        ls.monitor(estimator, dist)
     with fails("`chunks` must be several chunks.*got one DataFrame"):
-        ls.monitor(score_frame(dist), estimator)
+        ls.monitor(estimator, score_frame(dist))
     with fails("`chunk_size` must be a whole number >= 1, got 0"):
-        ls.monitor(dist, estimator, chunk_size=0)
+        ls.monitor(estimator, dist, chunk_size=0)
     with fails("`chunk_size` and `times` must not both be given"):
-        ls.monitor(dist, estimator, chunk_size=5, times=np.arange(1200))
+        ls.monitor(estimator, dist, chunk_size=5, times=np.arange(1200))
     with fails("`every` must be the length of a chunk"):
-        ls.monitor(dist, estimator, times=np.arange(1200))
+        ls.monitor(estimator, dist, times=np.arange(1200))
     with fails("`times` must have one time for each of the 1200 rows, got 3"):
-        ls.monitor(dist, estimator, times=[1, 2, 3], every=1)
+        ls.monitor(estimator, dist, times=[1, 2, 3], every=1)
     with fails("`times` must be one time for each row.*got 'day', which is no column"):
-        ls.monitor(dist, estimator, times="day", every=1)
+        ls.monitor(estimator, dist, times="day", every=1)
     with fails("`reference` must be given for an estimator that was not fitted"):
-        ls.monitor([dist], ls.AccuracyEstimator(model="plugin"))
+        ls.monitor(ls.AccuracyEstimator(model="plugin"), [dist])
     with fails("`reference` must be limits .low, high. with low <= high"):
-        ls.monitor([dist], estimator, reference=(0.9, 0.1))
+        ls.monitor(estimator, [dist], reference=(0.9, 0.1))
 
 
 @pytest.mark.parametrize(
@@ -171,13 +171,13 @@ def test_messages(dist, estimator):
 )
 def test_chunks_begin_at_the_first_date_or_by_the_calendar(dist, estimator, every, first, begins):
     times = pd.date_range(first, periods=240, freq="2h")  # nearly three weeks
-    table = ls.monitor(dist[:240], estimator, times=times[::-1], every=every)
+    table = ls.monitor(estimator, dist[:240], times=times[::-1], every=every)
     assert table["chunk"].tolist() == [pd.Timestamp(begin) for begin in begins]
     assert table["n_samples"].sum() == 240
     by_hand = [int(((times >= b) & (times < e)).sum()) for b, e in pairwise([*begins, "2100"])]
     assert table["n_samples"].tolist() == by_hand
     with_zone = ls.monitor(
-        dist[:240], estimator, times=times[::-1].tz_localize("Europe/Rome"), every=every
+        estimator, dist[:240], times=times[::-1].tz_localize("Europe/Rome"), every=every
     )
     assert with_zone["n_samples"].tolist() == table["n_samples"].tolist()
 
@@ -209,7 +209,7 @@ def test_times_and_lengths_that_are_wrong(dist, estimator, times, every, message
         "words": ["monday"] * 60,
     }
     with pytest.raises(ls.InputError, match=message):
-        ls.monitor(dist[:60], estimator, times=given[times], every=every)
+        ls.monitor(estimator, dist[:60], times=given[times], every=every)
 
 
 class Meeting:
@@ -246,7 +246,7 @@ def test_threads_leave_the_filters_of_warnings_alone(dist, estimator):
             return estimator.estimate(chunk, **settings)
 
     before = list(warnings.filters)
-    Meeting().run(lambda wait: ls.monitor([dist[:50]], Slow(wait), reference=(0.0, 1.0)))
+    Meeting().run(lambda wait: ls.monitor(Slow(wait), [dist[:50]], reference=(0.0, 1.0)))
     assert warnings.filters == before
     moved = ls.IndependentLabels(np.full((300, 4), 0.5))
     with pytest.warns(ls.ShiftWarning):

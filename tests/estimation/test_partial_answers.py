@@ -114,7 +114,7 @@ def test_answers_are_not_judged_as_labelsets_nor_the_other_way_round(answered):
     nothing = ls.PartialLabelsets(np.vstack([answers.values[:3], [[-1] * 4]]))
     with pytest.raises(ls.InputError, match="1 of 4 leave all open, the first in row 3: nothing"):
         ls.AccuracyEstimator().fit(dist[:4], Y[:4], nothing)
-    policy = ls.AcceptPolicy(coverage=0.5).fit([0.9, 0.2] * 5, [1, 0] * 5)
+    policy = ls.AcceptPolicy(share=0.5).fit([0.9, 0.2] * 5, [1, 0] * 5)
     with pytest.raises(ls.InputError, match="one entry for each of the 200 answers, got 1"):
         policy.accept_labels([0.3], answers)
 

@@ -188,11 +188,13 @@ def test_a_band_is_that_of_the_model_that_predicts():
     X = rng.normal(size=(700, 3))
     Y = (X + rng.normal(size=X.shape) > 0).astype(int)
     model = ls.AccuracyAwareClassifier(
-        ls.BinaryRelevance(DecisionTreeClassifier(max_depth=4, random_state=0)), random_state=0
+        ls.BinaryRelevance(DecisionTreeClassifier(max_depth=4, random_state=0)),
+        cv=5,
+        random_state=0,
     ).fit(X[:300], Y[:300])
     with pytest.raises(ls.InputError, match="`reference` must be given for a cross-fitted model"):
-        ls.monitor(X[500:], model, chunk_size=50)
-    table = ls.monitor(X[500:], model, chunk_size=50, reference=X[300:500])
+        ls.monitor(model, X[500:], chunk_size=50)
+    table = ls.monitor(model, X[500:], chunk_size=50, reference=X[300:500])
     assert (table["alert"] == "none").all()
     assert (table["verdict"] == "not tested").all()
 

@@ -13,9 +13,7 @@ from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies, read_decisions
-from labelsure.labelsets.codes import from_indices, from_text, to_text
-from labelsure.labelsets.rows import is_sparse
-from labelsure.labelsets.sparse import make_sparse
+from labelsure.labelsets.rows import from_indices, from_text, is_sparse, make_sparse, to_text
 
 N_LABELS = 100_000
 N_LISTED = 15
@@ -66,7 +64,7 @@ def test_estimates_are_right_where_the_system_is_too_sure(estimator):
 
 def test_a_policy_accepts_what_reaches_its_target(estimator):
     scores, accuracy = estimator.predict(NEW), ls.accuracy(NEW_TRUTH, NEW.mode(), "jaccard")
-    policy = ls.AcceptPolicy(coverage=0.5).fit(scores[:350], accuracy[:350])
+    policy = ls.AcceptPolicy(share=0.5).fit(scores[:350], accuracy[:350])
     accepted = policy.accept(scores[350:])
     assert accuracy[350:][accepted].mean() > policy.bound_
 
@@ -76,7 +74,7 @@ def test_a_batch_that_differs_is_found(estimator):
     with pytest.warns(ls.ShiftWarning, match="not like"):
         found = estimator.estimate(harder).shift
     assert {"largest probability 1", "sum of probabilities"} <= set(found.moved.index)
-    table = ls.monitor([NEW[:300], harder], estimator)
+    table = ls.monitor(estimator, [NEW[:300], harder])
     assert table["verdict"].iloc[0] == "as before"
     assert table["alert"].iloc[1] == "below"
     assert ls.shift_test(DIST, harder).found
@@ -247,7 +245,10 @@ class TestAwareClassifiers:
     def test_a_frozen_one_with_a_temperature(self):
         inner = ls.PrecomputedProbabilities().fit(self.LISTED, TRUTH)
         model = ls.AccuracyAwareClassifier(
-            FrozenEstimator(inner), recalibration="temperature", decision="predict", random_state=0
+            FrozenEstimator(inner),
+            recalibration=ls.TemperatureScaling(),
+            decision="predict",
+            random_state=0,
         ).fit(self.LISTED, TRUTH)
         assert model.recalibration_.is_kept_
         assert model.recalibration_.temperature_ > 1.15  # the system is overconfident

@@ -91,7 +91,7 @@ def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, t
         population,
         scores,
         target,
-        lambda target: AcceptPolicy(target, level, outcome, family),
+        lambda target: AcceptPolicy(target, confidence=level, outcome=outcome, family=family),
         n_fit=3000,
     )
     assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
@@ -108,7 +108,11 @@ def test_scores_that_know_nothing_fail_no_more_often_either(family):
     for _ in range(N_REPEATS):
         score = rng.uniform(size=500)
         value = (rng.uniform(size=500) < target - 1e-9).astype(float)
-        failed += AcceptPolicy(target, level, "binary", family).fit(score, value).reached_
+        failed += (
+            AcceptPolicy(target, confidence=level, outcome="binary", family=family)
+            .fit(score, value)
+            .reached_
+        )
     assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
     assert failed > 0  # the test has a chance to fail
 
@@ -128,7 +132,7 @@ def test_bounded_accuracies_below_the_target_are_rarely_accepted(draw):
     failed = 0
     for _ in range(N_REPEATS):
         score, value = rng.uniform(0.8, 1, size=4000), draw(rng, 4000)
-        failed += AcceptPolicy(target, level).fit(score, value).reached_
+        failed += AcceptPolicy(target, confidence=level).fit(score, value).reached_
     assert failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
     assert failed > 0
 
@@ -149,7 +153,7 @@ def test_the_bound_of_a_coverage_holds(outcome, digits, slope):
         value = (rng.uniform(size=300) < chance_of(score)).astype(float)
         if outcome == "bounded":
             value = (value + chance_of(score)) / 2
-        policy = AcceptPolicy(coverage=0.6, level=level, outcome=outcome).fit(score, value)
+        policy = AcceptPolicy(share=0.6, confidence=level, outcome=outcome).fit(score, value)
         true = chance_of(everything[everything >= policy.threshold_]).mean()
         n_failed += policy.bound_ > true
         bounds.append(true - policy.bound_)
@@ -167,7 +171,7 @@ def test_the_target_holds_in_each_group():
         score, groups = rng.uniform(size=2000), rng.choice(["easy", "hard"], size=2000)
         chance = np.where(groups == "easy", chances["easy"](score), chances["hard"](score))
         value = (rng.uniform(size=2000) < chance).astype(float)
-        policy = AcceptPolicy(target, level, "binary").fit(score, value, groups)
+        policy = AcceptPolicy(target, confidence=level, outcome="binary").fit(score, value, groups)
         for name, threshold in policy.threshold_.items():
             if threshold < np.inf:
                 accepted = np.linspace(threshold, 1, 1000)
@@ -175,10 +179,10 @@ def test_the_target_holds_in_each_group():
     for n_failed in failed.values():
         assert 0 < n_failed <= binom.ppf(0.999, N_REPEATS, 1 - level)
     # One threshold for all would not do for the hard ones.
-    pooled = AcceptPolicy(target, level, "binary").fit(score, value)
+    pooled = AcceptPolicy(target, confidence=level, outcome="binary").fit(score, value)
     assert chances["hard"](np.linspace(pooled.threshold_, 1, 1000)).mean() < target
 
 
 def test_the_default_level_is_the_promised_one():
-    assert AcceptPolicy(0.9).level == 0.95
+    assert AcceptPolicy(0.9).confidence == 0.95
     assert ls.TargetWarning is TargetWarning

@@ -235,9 +235,9 @@ def test_groups_have_thresholds_of_their_own():
     assert "Group 'known': Regions hold" in region.message_
     mixed = region.predict(dist, pd.Series(groups[::-1], index=range(399, -1, -1)))
     assert_array_equal(mixed.values, region.predict(dist, groups[::-1]).values)
-    with pytest.raises(ls.InputError, match="`groups` must be given to `predict` just as to `fit`"):
+    with pytest.raises(ls.InputError, match="`groups` must be given just as to `fit`"):
         region.predict(dist)
-    with pytest.raises(ls.InputError, match="among those that the region was fitted to, got 'x'"):
+    with pytest.raises(ls.InputError, match="among those of `fit`, got 'x'"):
         region.predict(dist, np.full(400, "x"))
     with pytest.raises(ls.InputError, match="one entry for each of the 400 instances"):
         region.predict(dist, ["x"])

@@ -45,7 +45,7 @@ def test_accepts_from_the_threshold_on(scored, family):
     assert policy.reached_
     accepted = policy.accept(score)
     np.testing.assert_array_equal(accepted, score >= policy.threshold_)
-    assert policy.coverage_ == accepted.mean()
+    assert policy.share_ == accepted.mean()
     assert accuracy[accepted].mean() > 0.8
     assert policy.accept([policy.threshold_]).all()
     assert "keeps" in policy.message_
@@ -55,7 +55,7 @@ def test_a_target_below_the_overall_mean_accepts_everything(scored):
     score, accuracy = scored
     policy = AcceptPolicy(0.4, outcome="binary").fit(score, accuracy)
     assert policy.threshold_ == 0
-    assert policy.coverage_ == 1
+    assert policy.share_ == 1
 
 
 def test_binary_needs_fewer_instances_than_bounded(scored):
@@ -63,7 +63,7 @@ def test_binary_needs_fewer_instances_than_bounded(scored):
     binary, bounded = (
         AcceptPolicy(0.8, outcome=outcome).fit(score, accuracy) for outcome in ("binary", "bounded")
     )
-    assert binary.coverage_ >= bounded.coverage_
+    assert binary.share_ >= bounded.share_
 
 
 def test_says_that_more_instances_would_help():
@@ -74,7 +74,7 @@ def test_says_that_more_instances_would_help():
     ):
         policy = AcceptPolicy(0.9).fit(score, rng.permutation(np.repeat([1.0, 0.88], 30)))
     assert not policy.reached_
-    assert policy.coverage_ == 0
+    assert policy.share_ == 0
     assert not policy.accept([1.0]).any()
     # With more of the same kind it does pass.
     again = rng.choice([1.0, 0.88], size=1000)
@@ -91,20 +91,20 @@ def test_says_when_too_few_have_such_scores():
         AcceptPolicy(0.9).fit(np.full(100, 0.5), np.full(100, 0.5))
 
 
-def test_table_of_targets_against_coverage(scored):
+def test_table_of_targets_against_shares(scored):
     policy = AcceptPolicy(0.8, outcome="binary").fit(*scored)
     table = policy.table()
-    assert (np.diff(table["coverage"]) <= 1e-12).all()
+    assert (np.diff(table["share"]) <= 1e-12).all()
     mine = table.set_index("target").loc[0.8]
     assert mine["threshold"] == policy.threshold_
-    assert mine["coverage"] == policy.coverage_
+    assert mine["share"] == policy.share_
     assert policy.table([0.7])["target"].tolist() == [0.7]
     alone = AcceptPolicy(0.7, outcome="binary").fit(*scored)
     assert policy.table([0.7])["threshold"].item() == alone.threshold_
 
 
 @pytest.mark.filterwarnings("ignore::labelsure.TargetWarning")
-@pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"coverage": 0.3}])
+@pytest.mark.parametrize("settings", [{"target": 0.8}, {"target": 0.9999}, {"share": 0.3}])
 @pytest.mark.parametrize("groups", [None, np.arange(3000) % 2])
 @pytest.mark.parametrize("grid", [[0.2, 0.7, 0.9], np.array([0.2, 0.7, 0.9])])
 def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
@@ -113,7 +113,7 @@ def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
     loaded = ls.load(tmp_path / "policy.labelsure")
     for name, value in policy.get_params().items():
         np.testing.assert_array_equal(loaded.get_params()[name], value)
-    for name in ("threshold_", "coverage_", "message_"):
+    for name in ("threshold_", "share_", "message_"):
         assert getattr(loaded, name) == getattr(policy, name)
     assert loaded.table().equals(policy.table())
     np.testing.assert_array_equal(
@@ -122,7 +122,7 @@ def test_saved_and_loaded(scored, settings, groups, grid, tmp_path):
 
 
 def test_is_a_scikit_learn_object(scored):
-    policy = AcceptPolicy(0.7, 0.99)
+    policy = AcceptPolicy(0.7, confidence=0.99)
     assert clone(policy).get_params() == policy.get_params()
     with pytest.raises(NotFittedError):
         policy.accept([0.5])
@@ -133,18 +133,18 @@ def test_messages(scored):
         return pytest.raises(error, match=message)
 
     score, accuracy = scored
-    for target, level, name, value in ((90, 0.9, "target", 90), (0.9, 1.0, "level", 1.0)):
+    for target, level, name, value in ((90, 0.9, "target", 90), (0.9, 1.0, "confidence", 1.0)):
         with fails(f"`{name}` must be a number between 0 and 1, both excluded, got {value}"):
-            AcceptPolicy(target, level).fit(score, accuracy)
-    for coverage in (0, 1.5, "all"):
-        with fails(f"`coverage` must be a number above 0 and at most 1, got {coverage!r}"):
-            AcceptPolicy(coverage=coverage).fit(score, accuracy)
-    with fails("`target` or `coverage` must be given, and not both, got target=None and cov"):
+            AcceptPolicy(target, confidence=level).fit(score, accuracy)
+    for share in (0, 1.5, "all"):
+        with fails(f"`share` must be a number above 0 and at most 1, got {share!r}"):
+            AcceptPolicy(share=share).fit(score, accuracy)
+    with fails("`target` or `share` must be given, and not both, got target=None and share"):
         AcceptPolicy().fit(score, accuracy)
-    with fails("not both, got target=0.9 and coverage=0.5"):
-        AcceptPolicy(0.9, coverage=0.5).fit(score, accuracy)
-    with fails("A coverage needs at least one labelled instance, got none."):
-        AcceptPolicy(coverage=0.5).fit([], [])
+    with fails("not both, got target=0.9 and share=0.5"):
+        AcceptPolicy(0.9, share=0.5).fit(score, accuracy)
+    with fails("A share needs at least one labelled instance, got none."):
+        AcceptPolicy(share=0.5).fit([], [])
     with fails("Unknown outcome 'binnary'. Did you mean 'binary'", UnknownNameError):
         AcceptPolicy(0.9, outcome="binnary").fit(score, accuracy)
     with fails("Unknown family 'holm'", UnknownNameError):
@@ -156,25 +156,25 @@ def test_messages(scored):
     policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
     with fails("`target` must be a number between 0 and 1, both excluded, got 1.5"):
         policy.table([1.5])
-    with fails("`groups` must be given to `accept` just as to `fit`, got some here and none there"):
+    with fails("`groups` must be given just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])
     with fails("`groups` must have one entry for each of the 3000 instances, got shape"):
         AcceptPolicy(0.8).fit(score, accuracy, ["a"])
-    grouped = AcceptPolicy(coverage=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
+    grouped = AcceptPolicy(share=0.8).fit([0.1, 0.2], [0, 1], ["a", "b"])
     with fails("got none here and some there"):
         grouped.accept([0.5])
-    with fails("must be among those that the policy was fitted to, got 'c'. It knows 'a', 'b'."):
+    with fails("must be among those of `fit`, got 'c'. It had 'a', 'b'."):
         grouped.accept([0.5], ["c"])
 
 
 @pytest.mark.parametrize("outcome", ["binary", "bounded"])
-def test_a_coverage_refers_the_least_certain(scored, outcome):
+def test_a_share_refers_the_least_certain(scored, outcome):
     score, accuracy = scored
-    policy = AcceptPolicy(coverage=0.8, outcome=outcome).fit(score, accuracy)
+    policy = AcceptPolicy(share=0.8, outcome=outcome).fit(score, accuracy)
     accepted = policy.accept(score)
     assert accepted.sum() == 2400
     assert score[accepted].min() == policy.threshold_ > score[~accepted].max()
-    assert policy.coverage_ == 0.8
+    assert policy.share_ == 0.8
     assert policy.reached_
     mean = accuracy[accepted].mean()
     assert mean - 0.03 < policy.bound_ < mean
@@ -187,42 +187,42 @@ def test_a_coverage_refers_the_least_certain(scored, outcome):
 
 def test_the_instance_that_sets_the_threshold_is_not_tested():
     score, accuracy = np.array([0.9, 0.8, 0.7, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])
-    policy = AcceptPolicy(coverage=0.75, outcome="binary").fit(score, accuracy)
+    policy = AcceptPolicy(share=0.75, outcome="binary").fit(score, accuracy)
     assert policy.threshold_ == 0.7
     assert policy.bound_ == pytest.approx(oracles.binomial_bound(2, 2, 0.05))
 
 
 @given(st.lists(st.sampled_from([0.1, 0.4, 0.4, 0.9]), min_size=1, max_size=30), st.floats(0.05, 1))
-def test_a_coverage_is_undercut_by_ties_alone(scores, coverage):
-    policy = AcceptPolicy(coverage=coverage).fit(scores, np.ones(len(scores)))
+def test_a_share_is_undercut_by_ties_alone(scores, share):
+    policy = AcceptPolicy(share=share).fit(scores, np.ones(len(scores)))
     ranked = sorted(scores, reverse=True)
-    n = next(k for k in range(1, len(scores) + 1) if k >= coverage * len(scores))
+    n = next(k for k in range(1, len(scores) + 1) if k >= share * len(scores))
     last = ranked[n - 1]
     is_tied = scores.count(last) > 1 and last < ranked[0]
     accepted = [s > last if is_tied else s >= last for s in scores]
     assert policy.accept(scores).tolist() == accepted
-    assert policy.coverage_ == sum(accepted) / len(scores)
+    assert policy.share_ == sum(accepted) / len(scores)
     assert ("are referred" in str(policy)) == is_tied
 
 
-def test_the_bound_of_a_coverage_holds_with_ties():
+def test_the_bound_of_a_share_holds_with_ties():
     """Two scores, the higher one less accurate: which is the threshold is a matter of chance."""
     rng, n, n_repeats = np.random.default_rng(0), 500, 4000
     is_high = rng.random((n_repeats, n)) < 0.5
     accuracy = (rng.random((n_repeats, n)) < np.where(is_high, 0.02, 0.98)).astype(float)
     missed = 0
     for high, values in zip(is_high, accuracy, strict=True):
-        policy = AcceptPolicy(coverage=0.5, outcome="binary").fit(high * 1.0, values)
+        policy = AcceptPolicy(share=0.5, outcome="binary").fit(high * 1.0, values)
         accepted = policy.accept([0.0, 1.0])
         missed += policy.bound_ > np.array([0.98, 0.02])[accepted].mean()
     assert missed <= 243  # more than 5 % of 4,000 with a chance of one in a thousand
 
 
-def test_a_table_of_coverages(scored):
-    policy = AcceptPolicy(coverage=0.25, outcome="binary").fit(*scored)
+def test_a_table_of_shares(scored):
+    policy = AcceptPolicy(share=0.25, outcome="binary").fit(*scored)
     table = policy.table()
     assert "target" not in table
-    assert table["coverage"].tolist() == pytest.approx([0.1, 0.2, 0.25, *np.arange(3, 11) / 10])
+    assert table["share"].tolist() == pytest.approx([0.1, 0.2, 0.25, *np.arange(3, 11) / 10])
     assert (np.diff(table["bound"]) < 0).all()
     mine = table.iloc[2]
     assert (mine["threshold"], mine["bound"]) == (policy.threshold_, policy.bound_)
@@ -245,7 +245,7 @@ def test_each_group_has_the_policy_of_its_own_instances(scored):
         table = policy.table([0.6, 0.7])
         mine = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
         assert mine.equals(alone.table([0.6, 0.7]))
-    assert policy.coverage_ == pytest.approx(n_accepted / 3000)
+    assert policy.share_ == pytest.approx(n_accepted / 3000)
     assert policy.reached_
 
 
@@ -255,9 +255,9 @@ def test_a_group_more_leaves_the_others_as_they_are():
     score = rng.uniform(size=900)
     accuracy = np.clip(score + rng.normal(0, 0.1, size=900), 0, 1)
     groups = np.array(["a", "b", "c"])[np.arange(900) % 3]
-    everything = AcceptPolicy(coverage=0.5).fit(score, accuracy, groups)
+    everything = AcceptPolicy(share=0.5).fit(score, accuracy, groups)
     some = groups != "c"
-    without = AcceptPolicy(coverage=0.5).fit(score[some], accuracy[some], groups[some])
+    without = AcceptPolicy(share=0.5).fit(score[some], accuracy[some], groups[some])
     for name in ("a", "b"):
         assert everything.threshold_[name] == without.threshold_[name]
         assert everything.bound_[name] == without.bound_[name]
@@ -267,7 +267,7 @@ def test_a_group_more_leaves_the_others_as_they_are():
 def test_a_missing_group_is_no_group(missing):
     groups = np.array(["a", missing, "b"], dtype=object)
     with pytest.raises(InputError, match="must name the group of each instance, got none in row 1"):
-        AcceptPolicy(coverage=0.5).fit([0.1, 0.2, 0.3], [1, 1, 1], groups)
+        AcceptPolicy(share=0.5).fit([0.1, 0.2, 0.3], [1, 1, 1], groups)
     dist = ls.IndependentLabels([[0.2]] * 3)
     with pytest.raises(InputError, match=r"`slope_groups` must name the group .* row 1"):
         ls.AccuracyEstimator().fit(dist, [[0], [1], [0]], slope_groups=groups)

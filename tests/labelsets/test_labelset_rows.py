@@ -9,27 +9,26 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix, lil_array
 
 import labelsure as ls
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import (
-    check_sparse_labelsets,
-    from_indices,
-    to_codes,
-    to_indices,
-    to_names,
-)
 from labelsure.labelsets.rows import (
+    StackedLabelsets,
     abbreviate_names,
     check_label_names,
+    check_sparse_labelsets,
+    codes_of,
     count_labels,
     count_shared,
     differing_rows,
+    from_indices,
     is_sparse,
+    make_sparse,
     no_labels,
     refuse_other_labels,
     row_keys,
     show_names,
     stack_rows,
+    to_indices,
+    to_names,
 )
-from labelsure.labelsets.sparse import StackedLabelsets, make_sparse
 
 pairs = st.tuples(st.integers(0, 5), st.integers(1, 9)).flatmap(
     lambda shape: st.tuples(
@@ -68,7 +67,7 @@ def test_both_forms_have_the_same_answers(pair):
 @given(pairs)
 def test_keys_of_sparse_rows_sort_and_compare_like_codes(pair):
     rows = np.concatenate(pair)
-    keys, codes = row_keys(make_sparse(rows)), to_codes(rows)
+    keys, codes = row_keys(make_sparse(rows)), codes_of(rows)
     assert np.argsort(keys, kind="stable").tolist() == np.argsort(codes, kind="stable").tolist()
     equal = codes[:, np.newaxis] == codes
     assert (keys[:, np.newaxis] == keys).tolist() == equal.tolist()

@@ -13,8 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.labelsets.index import align_rows
-from labelsure.labelsets.names import GivenLabelsets, align_labelsets, read_labelsets
+from labelsure.labelsets.names import GivenLabelsets, align_labelsets, align_rows, read_labelsets
 from labelsure.labelsets.rows import index_of
 
 NAMES = ("ant", "bee", "cat")

@@ -7,7 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.neighbors import KNeighborsClassifier
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_names
+from labelsure.labelsets.rows import to_names
 
 NAMES = ["a", "b", "c"]
 INDEX = pd.Index([f"r{i}" for i in range(900)], name="id")
@@ -80,8 +80,8 @@ def test_without_a_target_nothing_is_said_of_acceptance():
     table = found.to_frame()
     assert table["accept"].isna().all()
     assert table["accept"].dtype == "boolean"
-    assert set(table["reason"]) == {"no target or coverage was set"}
-    assert "; no target or coverage was set." in str(found)
+    assert set(table["reason"]) == {"no target or share was set"}
+    assert "; no target or share was set." in str(found)
     assert repr(found) == "Assessment(n_samples=100, n_accepted=None)"
 
 
@@ -140,8 +140,8 @@ def test_an_assessment_prints_as_a_sentence(model):
     assert 0 < n_accepted < 100
     mean = f"{found.accuracy.mean():.3f}"
     assert str(found).startswith(
-        f"100 predictions, mean estimated accuracy {mean}; {n_accepted} accepted. Not tested for "
-        "shift: the model is cross-fitted"
+        f"100 predictions, mean estimated Jaccard {mean}; {n_accepted} accepted. Judged: the "
+        "labelsets that maximise expected Jaccard. No sign that"
     )
     assert repr(found) == f"Assessment(n_samples=100, n_accepted={n_accepted})"
 
@@ -234,5 +234,5 @@ def test_regions_that_an_aware_classifier_cannot_have():
         fit(region="0.9", cv=0.5)
     with pytest.raises(ls.InputError, match="`coverage` must be a number between 0 and 1"):
         fit(region=1.5, cv=0.5)
-    with pytest.raises(ls.InputError, match="fitted to instances that are kept for it, got cv=3"):
+    with pytest.raises(ls.InputError, match="`region` needs held-out rows, got cv=3"):
         fit(region=ls.LabelsetRegion(recall=0.9), cv=3)

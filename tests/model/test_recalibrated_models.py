@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import labelsure as ls
+from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(240, 20))
@@ -32,8 +33,14 @@ OBJECTS = {
 
 
 def aware(kind, model=None, **settings):
-    settings = {"metric": METRIC, "random_state": 0, "recalibration": kind.split()[0], **settings}
-    return ls.AccuracyAwareClassifier(MODELS[kind] if model is None else model, **settings)
+    plain = {
+        "metric": METRIC,
+        "random_state": 0,
+        "recalibration": by_hand(kind),
+        "decision": "mode",
+    }
+    model = MODELS[kind] if model is None else model
+    return ls.AccuracyAwareClassifier(model, **{**plain, **settings})
 
 
 def by_hand(kind):
@@ -43,15 +50,15 @@ def by_hand(kind):
 def assert_same(model, dist, estimator, policy):
     """Everything that the model says of new instances is what its parts say."""
     found = model.predict_distribution(NEW)
-    assert_array_equal(found.marginals(), dist.marginals())
-    assert_array_equal(model.predict_proba(NEW), dist.marginals())
+    np.testing.assert_allclose(found.marginals(), dist.marginals(), rtol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(NEW), dist.marginals(), rtol=1e-9)
     assert_array_equal(model.predict(NEW), dist.mode())
     np.testing.assert_allclose(model.predict_accuracy(NEW), estimator.predict(dist), rtol=1e-12)
     assert model.estimate(NEW).mean == pytest.approx(estimator.estimate(dist).mean, rel=1e-12)
     assessed = model.assess(NEW)
     expected = ls.expected_accuracy(dist, metric=METRIC)
     np.testing.assert_allclose(assessed.expected, expected, rtol=1e-12)
-    assert_array_equal(assessed.distribution.marginals(), dist.marginals())
+    np.testing.assert_allclose(assessed.distribution.marginals(), dist.marginals(), rtol=1e-9)
     if policy is not None:
         assert_array_equal(model.accept(NEW), policy.accept(estimator.predict(dist)))
 
@@ -79,52 +86,62 @@ def test_the_truth_of_the_policys_half_has_no_part_in_it():
     order = np.random.RandomState(0).permutation(240)
     other = Y.copy()
     other[order[48:96]] = 1 - other[order[48:96]]
-    models = [aware("temperature", coverage=0.5, cv=0.4).fit(X, truth) for truth in (Y, other)]
+    models = [aware("temperature", share=0.5, cv=0.4).fit(X, truth) for truth in (Y, other)]
     assert models[0].recalibration_.n_samples_ == 48
     assert str(models[0].recalibration_) == str(models[1].recalibration_)
     assert models[0].card_.n_for_policy == 48
-    without_policy = aware("temperature", cv=0.4).fit(X, Y)
-    assert without_policy.recalibration_.n_samples_ == 96
+    without_policy = aware("temperature", cv=0.4).fit(X, Y)  # the other half is the region's
+    assert without_policy.recalibration_.n_samples_ == 48
+    assert without_policy.region_.n_samples_ == 48
+    assert without_policy.card_.n_for_estimator == 96
+    assert aware("temperature", cv=0.4, recalibration=None).fit(X, Y).region_.n_samples_ == 96
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_cross_fitted_it_is_fitted_to_the_distributions_of_all_folds(kind):
-    # How often labelsets occurred in the training part of each fold has its own tests.
-    model = aware(kind, cv=3, features="full").fit(X, Y)
+    model = aware(kind, cv=3).fit(X, Y)
     assert not model.guaranteed_
-    dists, truths = [], []
+    dists, truths, seen = [], [], []
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
         fitted = clone(MODELS[kind]).fit(X[train], Y[train])
         dists.append(fitted.predict_distribution(X[test]))
         truths.append(Y[test])
+        seen.append(LabelsetFrequencies.of(Y[train]))
     recalibration = by_hand(kind).fit_parts(dists, truths)
     assert recalibration.is_kept_
     assert str(model.recalibration_) == str(recalibration)
     tables = [
-        ls.ScoreTable.from_distribution(recalibration.transform(dist), truth, metrics=[METRIC])
-        for dist, truth in zip(dists, truths, strict=True)
+        known.add_to(
+            ls.ScoreTable.from_distribution(recalibration.transform(dist), truth, metrics=[METRIC])
+        )
+        for dist, truth, known in zip(dists, truths, seen, strict=True)
     ]
-    estimator = ls.AccuracyEstimator(METRIC, "full").fit(ls.ScoreTable.concatenate(tables))
-    estimator.training_gain_ = model.accuracy_estimator_.training_gain_
+    estimator = ls.AccuracyEstimator(METRIC).fit(ls.ScoreTable.concatenate(tables), Y_train=Y)
     fitted = clone(MODELS[kind]).fit(X, Y)
     assert_same(model, recalibration.transform(fitted.predict_distribution(NEW)), estimator, None)
 
 
-def test_what_halves_of_folds_teach_is_of_recalibrated_distributions(monkeypatch):
-    from labelsure.model import _aware_classifier
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("labels", ls.LabelwiseCalibration),
+        ("temperature of chains", ls.TemperatureScaling),
+        ("temperature of a trellis", ls.TemperatureScaling),
+    ],
+)
+@pytest.mark.parametrize("cv", [3, 0.5])
+def test_auto_goes_by_the_kind_of_distribution(kind, expected, cv):
+    model = aware(kind, recalibration="auto", cv=cv).fit(X, Y)
+    assert type(model.recalibration_) is expected
+    assert model.recalibration_.gate
+    assert model.recalibration_.n_samples_ == (240 if cv == 3 else 60)
 
-    seen = []
 
-    def note(estimator, table, found, level):
-        seen.append((table, found))
-        return estimator
-
-    monkeypatch.setattr(_aware_classifier, "add_training_gain", note)
-    for kind in (None, ls.TemperatureScaling(gate=False)):
-        aware("temperature", cv=3, recalibration=kind).fit(X, Y)
-    for part in ("by_whole", "by_half"):
-        before, after = (getattr(found, part).to_frame() for _, found in seen)
-        assert (before["top"] > after["top"]).mean() > 0.9  # all became less sure
+def test_auto_leaves_other_kinds_and_few_rows_as_they_are():
+    votes = ls.LabelPowerset(LEARNER)
+    assert aware("labels", votes, recalibration="auto", cv=0.5).fit(X, Y).recalibration_ is None
+    model = aware("labels", recalibration="auto", cv=0.4).fit(X, Y)
+    assert model.recalibration_ is None  # 48 rows
 
 
 def test_best_decisions_are_of_the_recalibrated_distributions():
@@ -154,7 +171,7 @@ def test_what_does_not_help_changes_nothing():
     inner = ls.PrecomputedProbabilities()
     plain, gated = (
         ls.AccuracyAwareClassifier(inner, recalibration=kind, **settings).fit(P, truth)
-        for kind in (None, "temperature")
+        for kind in (None, ls.TemperatureScaling())
     )
     assert plain.recalibration_ is None
     assert plain.card_.recalibration is None
@@ -182,12 +199,12 @@ def test_objects_are_cloned_and_their_parameters_can_be_set():
 def test_settings_that_are_none():
     with pytest.raises(
         ls.InputError,
-        match=r"Unknown recalibration 'temp'\. .*Known: temperature, labels",
+        match=r"Unknown recalibration 'temp'\. .*Known: auto",
     ):
         aware("temperature", recalibration="temp").fit(X, Y)
     message = (
-        "`recalibration` must be None, one of the names 'temperature', 'labels', or an object "
-        "such as `TemperatureScaling(gate=False)`, got 3."
+        '`recalibration` must be "auto", None or an object such as '
+        "`TemperatureScaling(gate=False)`, got 3."
     )
     with pytest.raises(ls.InputError, match=re.escape(message)):
         aware("temperature", recalibration=3).fit(X, Y)

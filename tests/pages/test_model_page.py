@@ -13,8 +13,7 @@ from oracles_pages import accept_by_loops, count_confusions_by_loops
 from sklearn.frozen import FrozenEstimator
 
 import labelsure as ls
-from labelsure._runtime.pages import Page
-from labelsure._runtime.pages._html_page import encode_json
+from labelsure._runtime.pages import Page, encode_json
 from labelsure.metrics.registry import JACCARD
 from labelsure.model import _report_explorer as explorer
 from labelsure.model._model_report import BatchTotals, make_model_report
@@ -90,7 +89,7 @@ def test_the_policys_threshold_is_one_of_the_slider(model, batch):
 
 
 def test_a_threshold_between_two_steps_is_there_too(batch):
-    model = make_model(target=None, coverage=0.7)
+    model = make_model(target=None, share=0.7)
     accept = model.report(*batch).data["acceptance"]
     assert len(accept["thresholds"]) == 202
     assert accept["n"][accept["policy"]] == model.accept(batch[0]).sum()

@@ -335,8 +335,9 @@ def test_the_card_of_instances_held_out():
     card = model.card_
     assert (card.n_training, card.n_for_estimator, card.n_for_policy) == (100, 50, 50)
     assert (card.n_features, card.label_names) == (3, ["y0", "y1", "y2"])
-    assert (card.metric, card.decision, card.target, card.level) == ("hamming", "mode", 0.3, 0.95)
-    assert (card.threshold, card.coverage) == (model.policy_.threshold_, model.policy_.coverage_)
+    assert (card.metric, card.target, card.confidence) == ("hamming", 0.3, 0.95)
+    assert card.decision == "the labelsets that maximise expected Hamming"
+    assert (card.threshold, card.share) == (model.policy_.threshold_, model.policy_.share_)
     assert (card.guaranteed, card.summary) == (True, model.summary_)
     assert card.estimated == model.reference_.mean
     assert card.calibration_from.startswith("the policy's instances")

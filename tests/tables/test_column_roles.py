@@ -117,7 +117,7 @@ def test_the_index_of_a_frame_that_was_saved(tmp_path):
 def test_an_index_that_pandas_wrote_without_a_name(tmp_path):
     frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1, 0]}, index=["b", "a"])
     path = write(tmp_path, frame.to_csv())
-    data = ls.read_dataset(path, "y", index="")
+    data = ls.read_dataset(path, "y", index="(unnamed)")
     assert list(data.X.index) == ["b", "a"]
     assert data.feature_names == ("x",)
 
@@ -198,27 +198,28 @@ SMALL = "id,x,y\na,1,0\nb,2,1\n"
         (
             "id,y\na,0\nb,1\na,1\n",
             {"index": "id"},
-            "Column 'id' of weather.csv must have a different value in every row to be the "
+            "Column 'id' of 'weather.csv' must have a different value in every row to be the "
             "`index`, 'a' is in rows 0 and 2 (rows count from 0). Name another column, or leave "
             "this one out with `drop`.",
         ),
         (
             "id,y\na,0\n,1\n",
             {"index": "id"},
-            "Column 'id' of weather.csv must name every row to be the `index`, it is missing in "
+            "Column 'id' of 'weather.csv' must name every row to be the `index`, it is missing in "
             "row 1 (rows count from 0). Fill it in or drop that row.",
         ),
         ("id,y\na,0\nNA,1\n", {"index": "id"}, "it is missing in row 1"),
         (
             "x,y\n1,a;b\n2,?\n",
             {"sep": ";"},
-            "Column 'y' of weather.csv must say for every row which labels it has, one is missing "
-            "in row 1 (rows count from 0). Leave it empty where there are none, or drop that row.",
+            "Column 'y' of 'weather.csv' must say for every row which labels it has, one is "
+            "missing in row 1 (rows count from 0). Leave it empty where there are none, or drop "
+            "that row.",
         ),
         (
             "x,y\n1,\n2,;\n",
             {"sep": ";"},
-            "Column 'y' of weather.csv must name at least one label, it is empty in every row.",
+            "Column 'y' of 'weather.csv' must name at least one label, it is empty in every row.",
         ),
         (
             "x,y\n1,a;b\n2,c\n",
@@ -236,25 +237,25 @@ def test_what_is_refused(tmp_path, content, options, message):
 def test_columns_of_parquet_that_cannot_be_read(tmp_path):
     lists = pa.table({"x": [[1, 2], [3]], "y": [0, 1]})
     assert refusal(tmp_path, lists, "t.parquet") == (
-        "Column 'x' of t.parquet must hold one value in each row, it holds list<element: int64>. "
+        "Column 'x' of 't.parquet' must hold one value in each row, it holds lists. "
         "Pass labels='x' if these are the names of labels, write each part as a column, or leave "
         "it out with drop=['x']."
     )
-    assert "Column 'x' of t.parquet must hold one" in refusal(
+    assert "Column 'x' of 't.parquet' must hold one" in refusal(
         tmp_path, lists, "t.parquet", index="x"
     )
     assert ls.read_dataset(tmp_path / "t.parquet", "y", drop="x").n_features == 0
     nowhere = pa.array([0, 1], pa.timestamp("us", tz="No/Where"))
-    assert "Column 'when' of t.parquet cannot be read (" in refusal(
+    assert "Column 'when' of 't.parquet' cannot be read (" in refusal(
         tmp_path, pa.table({"when": nowhere, "y": [0, 1]}), "t.parquet"
     )
     assert ls.read_dataset(tmp_path / "t.parquet", "y", drop=["when"]).n_samples == 2
     message = refusal(tmp_path, pa.table({"y": [["a", None], []]}), "t.parquet")
     assert "one is missing in row 0" in message
     message = refusal(tmp_path, pa.table({"y": [[], []]}), "t.parquet")
-    assert "Column 'y' of t.parquet must name at least one label" in message
+    assert "Column 'y' of 't.parquet' must name at least one label" in message
     message = refusal(tmp_path, pa.table({"y": [[], [[1, 2]]]}), "t.parquet")
-    assert "Column 'y' of t.parquet must hold lists of label names, got " in message
+    assert "Column 'y' of 't.parquet' must hold lists of label names, got " in message
     message = refusal(tmp_path, pa.table({"y": [3, 4]}), "t.parquet", sep=";")
     assert "must hold text with label names between ';', got 3 in row 0" in message
 

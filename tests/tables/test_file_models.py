@@ -76,16 +76,16 @@ def test_frames_are_tables_too_and_fold_are_the_default_without_a_target(csv):
     of_frame = train_model(make_table().astype(str), labels=NAMES, drop=["day"], classifier="pcc")
     X = make_table(50, seed=3)
     np.testing.assert_array_equal(of_file.predict_accuracy(X), of_frame.predict_accuracy(X))
-    assert of_file.cv == 5
-    assert of_file.card_.n_training == 300
+    assert of_file.cv == 0.4
+    assert of_file.card_.n_training == 180
     assert of_file.policy_ is None
     assert of_file.card_.columns[0] == {"name": "day", "role": "left out", "note": "as asked for"}
     assert train_model(csv, labels=NAMES, classifier="br", cv=3).cv == 3
-    held_out = train_model(csv, labels=NAMES, classifier="br", coverage=0.5)
+    held_out = train_model(csv, labels=NAMES, classifier="br", share=0.5)
     assert (held_out.cv, held_out.guaranteed_) == (0.4, True)
     assert train_model(csv, labels=NAMES, classifier="br", region=0.8).cv == 0.4
-    folds = train_model(csv, labels=NAMES, classifier="br", target=0.5, cv=2, level=0.9)
-    assert (folds.guaranteed_, folds.level) == (False, 0.9)
+    folds = train_model(csv, labels=NAMES, classifier="br", target=0.5, cv=2, confidence=0.9)
+    assert (folds.guaranteed_, folds.confidence) == (False, 0.9)
 
 
 def test_names_of_labels_in_one_column(tmp_path):

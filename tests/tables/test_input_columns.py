@@ -29,7 +29,7 @@ def role_of(values, **known):
     [
         (RNG.normal(size=N), "number", "scaled; the median where it is missing"),
         ([str(v) for v in RNG.normal(size=N)], "number", "scaled"),
-        (["1", "2", "", "NA", "n/a", "None", "?", "null", "3"] * 5, "number", "scaled"),
+        (["1", "2", "", "NA", "n/a", "-nan", "?", "null", "3"] * 5, "number", "scaled"),
         ([1, 0] * 20, "number", "scaled"),
         (pd.array([1, None, 3] * 10, "Int64"), "number", "scaled"),
         ([True, False] * 20, "number", "scaled"),
@@ -169,7 +169,7 @@ def test_every_spelling_of_numbers_and_of_what_is_missing():
     assert [values[i] for i in np.flatnonzero(is_bad)] == [
         "1_000", "1,5", "0x10", "inf", "-Infinity", "True", "five"
     ]  # fmt: skip
-    texts = pd.Series([str(value) for value in values], dtype="str")
+    texts = pd.Series(["" if value is None else str(value) for value in values], dtype="str")
     np.testing.assert_array_equal(read_numbers(texts)[1], is_bad)
 
 

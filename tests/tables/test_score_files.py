@@ -514,7 +514,6 @@ def test_only_spreadsheets_need_that(model_file, new, tmp_path):
         score(model_file, new, tmp_path / "out.parquet", spreadsheet_safe=True)
 
 
-@pytest.mark.xfail(strict=True, reason='The issue "Tables" rebuilds how rows are read.')
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -529,7 +528,6 @@ def test_rows_that_cannot_be_parsed_are_set_aside(model_file, tmp_path, name, te
     assert run.n_bad == 1
 
 
-@pytest.mark.xfail(strict=True, reason='The issue "Tables" gives all commands one reader.')
 def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):
     path = tmp_path / "t.csv"
     colours = ["none", "red"] * 30

@@ -10,7 +10,7 @@ from oracles_datasets import chain_probability
 from scipy import stats
 
 import labelsure as ls
-from labelsure.labelsets.codes import to_codes
+from labelsure.labelsets.rows import codes_of
 from labelsure.tables import datasets
 
 
@@ -31,7 +31,7 @@ def test_the_labelsets_drawn_follow_the_distribution(dependence):
     data, truth = ls.make_labelsets(20_000, 4, dependence=dependence, noise=1.0, random_state=1)
     P = truth.probabilities()
     np.testing.assert_allclose(P, P[:1].repeat(len(P), axis=0), atol=1e-12)
-    seen = np.bincount(to_codes(data.Y), minlength=16)
+    seen = np.bincount(codes_of(data.Y), minlength=16)
     assert stats.chisquare(seen, P[0] / P[0].sum() * len(P)).pvalue > 0.001
 
 
@@ -39,7 +39,7 @@ def test_the_labelsets_drawn_follow_the_distribution_of_each_instance():
     """Sums over instances of (indicator - probability) have mean 0 and a known spread."""
     data, truth = ls.make_labelsets(20_000, 4, dependence=1.5, noise=0.2, random_state=2)
     P = truth.probabilities()
-    hit = np.eye(16)[to_codes(data.Y)]
+    hit = np.eye(16)[codes_of(data.Y)]
     z = (hit - P).sum(axis=0) / np.sqrt((P * (1 - P)).sum(axis=0))
     assert np.abs(z).max() < 3.5
     # Also where the features make a labelset probable: weights that depend on x.

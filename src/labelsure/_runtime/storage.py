@@ -1,32 +1,35 @@
-"""Files: read as bytes, written as a whole, and how saved models name their classes."""
+"""Files: read as bytes, written as a whole, noted as finished; folders of one process at a time."""
 
 from __future__ import annotations
 
 import bz2
 import errno
+import glob
 import gzip
 import io
+import json
 import os
 import re
 import shutil
 import stat
 import threading
 import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 from labelsure.errors import DataError, InputError, TooLargeError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.typing import (
-        AnyPath,
-    )  # which loads NumPy; the command line does without
+    from labelsure._runtime.typing import AnyPath  # which loads NumPy; help texts do without
 
 _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 """Names of files that are being written: the file, the process and its thread."""
@@ -150,6 +153,11 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
                     f"The output {str(output)!r} must not be one of the inputs. Choose another "
                     "name."
                 )
+            if _may_match(other, output):
+                raise InputError(
+                    f"The output {str(output)!r} must not be among the inputs {str(other)!r}, now "
+                    "or in a later run. Choose another folder or name."
+                )
             if other.is_dir() and _real_path(other) in _real_path(output).parents:
                 raise InputError(
                     f"The output {str(output)!r} must not lie in a folder of inputs, got "
@@ -158,6 +166,21 @@ def check_outputs(outputs: Iterable[AnyPath], inputs: Iterable[AnyPath]) -> None
         if any(_is_same(output, other) for other in written):
             raise InputError(f"Each output must be a file of its own, {str(output)!r} is two.")
         written.append(output)
+
+
+def _may_match(pattern: Path, output: Path) -> bool:
+    """Whether a pattern such as ``data/*.csv`` finds an output, or the parts beside it."""
+    if not glob.has_magic(str(pattern)) or pattern.exists():
+        return False
+    folder = Path(re.split(r"[*?\[]", f"{pattern}")[0] + "x").parent
+    is_below = _real_path(folder) in _real_path(output).parents
+    return is_below and ("**" in str(pattern) or fnmatch(output.name, pattern.name))
+
+
+def is_address(given: AnyPath) -> bool:
+    """Whether an input is an address such as ``s3://bucket/data``, and no path."""
+    scheme, mark, _ = str(given).partition("://")
+    return bool(mark) and scheme.isalnum()
 
 
 def file_of(given: str) -> str:
@@ -235,9 +258,16 @@ class Compression:
     open: Callable[[IO[bytes]], Any]
 
 
+def _open_zstd(file: IO[bytes]) -> Any:
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(file), "zstd")
+
+
 COMPRESSIONS = {
     ".gz": Compression(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
     ".bz2": Compression(b"BZh", bz2.BZ2File),
+    ".zst": Compression(b"\x28\xb5\x2f\xfd", _open_zstd),
 }
 CHUNK_BYTES = 2**20
 
@@ -249,7 +279,9 @@ def read_bytes(path: Path, n_bytes: int = -1) -> bytes:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             raise OSError("it is a device or a pipe, which may never end")
         if n_bytes < 0:
-            _check_file_size(status.st_size, path)
+            from labelsure._runtime import limits as _limits  # only reading needs them
+
+            _check_file_size(status.st_size, path, _limits.MAX_FILE_BYTES)
         with open(path, "rb") as file:
             return file.read(n_bytes)
     except TooLargeError:
@@ -272,32 +304,55 @@ def _suggest_name(path: Path) -> str:
     )
 
 
-def decompress(content: bytes, path: Path) -> bytes:
-    """Return what is in a .gz or .bz2 file; other content as it is.
+def find_compression(content: bytes, path: Path) -> Compression | None:
+    """Return how a file is compressed, by its first bytes; None where it is not.
 
     Parameters
     ----------
     content
-        The bytes of the file.
+        Some first bytes of it.
     path
         Its name, which says how it should be compressed.
     """
     for suffix, compression in COMPRESSIONS.items():
         if content.startswith(compression.magic):
-            break
+            return compression
         if path.suffix.lower() == suffix:
             raise DataError(
                 f"The file {path.name!r} must be a {suffix} file as its name says, but it does "
                 "not begin like one. Fetch it again, or rename it."
             )
-    else:
-        return content
-    unpacked = bytearray()
+    return None
+
+
+def unpack(
+    compression: Compression,
+    packed: IO[bytes],
+    unpacked: IO[bytes],
+    path: Path,
+    max_bytes: int | None = None,
+) -> None:
+    """Write what is in a compressed file to another one.
+
+    Parameters
+    ----------
+    compression
+        As `find_compression` returns it.
+    packed, unpacked
+        Where from, and where to.
+    path
+        The name of the file, for messages.
+    max_bytes
+        How much may come out; None for any.
+    """
+    n_bytes = 0
     try:
-        with compression.open(io.BytesIO(content)) as file:
+        with compression.open(packed) as file:
             while chunk := file.read(CHUNK_BYTES):
-                unpacked += chunk
-                _check_file_size(len(unpacked), path)
+                n_bytes += len(chunk)
+                if max_bytes is not None:
+                    _check_file_size(n_bytes, path, max_bytes)
+                unpacked.write(chunk)
     except TooLargeError:
         raise
     except (EOFError, OSError, ValueError, zlib.error) as error:
@@ -305,16 +360,27 @@ def decompress(content: bytes, path: Path) -> bytes:
             f"The compressed file {path.name!r} is damaged or cut off ({first_line(error)}). "
             "Fetch it again."
         ) from error
-    return bytes(unpacked)
 
 
-def _check_file_size(n_bytes: int, path: Path) -> None:
+def decompress(content: bytes, path: Path) -> bytes:
+    """Return what is in the bytes of a compressed file; other content as it is."""
     from labelsure._runtime import limits as _limits  # only reading needs them
 
-    if n_bytes > _limits.MAX_FILE_BYTES:
+    compression = find_compression(content, path)
+    if compression is None:
+        return content
+    unpacked = io.BytesIO()
+    unpack(compression, io.BytesIO(content), unpacked, path, _limits.MAX_FILE_BYTES)
+    return unpacked.getvalue()
+
+
+def _check_file_size(n_bytes: int, path: Path, max_bytes: int) -> None:
+    from labelsure._runtime.limits import format_bytes
+
+    if n_bytes > max_bytes:
         raise TooLargeError(
             f"The file {path.name!r} must have at most "
-            f"{_limits.format_bytes(_limits.MAX_FILE_BYTES)}, unpacked if it is compressed; it has "
+            f"{format_bytes(max_bytes)}, unpacked if it is compressed; it has "
             "more. Split it, or leave out what is not needed."
         )
 
@@ -350,3 +416,165 @@ def stem_of(path: Path) -> str:
 def checksum_bytes(content: bytes) -> str:
     """Return the SHA-256 of some bytes."""
     return sha256(content).hexdigest()
+
+
+class FinishedOutput:
+    """The one rule for files that commands write.
+
+    A file that the same inputs and settings have made is finished: nothing is left to do. Any other
+    file is replaced on request only.
+
+    Parameters
+    ----------
+    output
+        The file; devices and pipes are never finished.
+    made_from
+        All that it depends on, as JSON can write it; anything else by its text.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     output = FinishedOutput(f"{folder}/sums.csv", {"inputs": [1, 2]})
+    ...     before = output.find(overwrite=False)
+    ...     _ = output.path.write_text("3")
+    ...     output.note({"rows": 1})
+    ...     after = output.find(overwrite=False)
+    >>> before, after
+    (None, {'rows': 1})
+    """
+
+    def __init__(self, output: AnyPath, made_from: Mapping[str, Any]) -> None:
+        self.path = expand_path(output)
+        self._made_from = json.loads(json.dumps(made_from, default=str))
+
+    def find(self, *, overwrite: bool) -> dict[str, Any] | None:
+        """Return what was noted of the finished file; None where there is something to do.
+
+        Parameters
+        ----------
+        overwrite
+            Whether a file that is there may be replaced, whatever made it.
+        """
+        if overwrite or is_stream(self.path) or not self.path.exists():
+            return None
+        noted = self._read()
+        if noted is not None and noted.get("made_from") == self._made_from:
+            found: dict[str, Any] = noted["found"]
+            return found
+        why = "" if noted is None else ", made from other inputs or settings"
+        raise InputError(
+            f"{str(self.path)!r} exists already{why}. Choose another name, or say `overwrite` to "
+            "replace a file."
+        )
+
+    def note(self, found: Mapping[str, Any]) -> None:
+        """Note that the file is finished.
+
+        Parameters
+        ----------
+        found
+            What to say of it next time.
+        """
+        if not is_stream(self.path):
+            noted = {"output": self._state(), "made_from": self._made_from, "found": dict(found)}
+            write_text(self._note, json.dumps(noted, indent=1) + "\n")
+
+    @property
+    def _note(self) -> Path:
+        real = Path(os.path.realpath(self.path))
+        return real.with_name(f".{real.name}.labelsure.json")
+
+    def _state(self) -> list[int]:
+        """Return the size and the time of the file, by which a changed one is noticed."""
+        state = self.path.stat()
+        return [state.st_size, state.st_mtime_ns]
+
+    def _read(self) -> dict[str, Any] | None:
+        """Return the note of the file as it is; None where there is none."""
+        try:
+            noted = json.loads(self._note.read_text(encoding="utf-8"))
+            is_whole = isinstance(noted["found"], dict) and noted["output"] == self._state()
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return noted if is_whole else None
+
+
+def describe_files(inputs: Iterable[AnyPath]) -> list[list[Any]]:
+    """Return name, size and time of each file, by which a changed one is noticed.
+
+    Parameters
+    ----------
+    inputs
+        Files, and folders whose files count; ``data.npz:scores`` is the file ``data.npz``.
+    """
+    described: list[list[Any]] = []
+    for given in inputs:
+        path = expand_path(file_of(str(given)))
+        inside = sorted(path.rglob("[!._]*")) if path.is_dir() else [path]
+        for file in inside:
+            if file.is_file():
+                state = file.stat()
+                described.append([str(given), str(file), state.st_size, state.st_mtime_ns])
+    return described
+
+
+LOCK, OWNER = ".lock", ".owner"
+
+
+def make_folder(folder: Path, what: str) -> None:
+    """Make a folder that can be written to, or say why it cannot be used.
+
+    Parameters
+    ----------
+    folder
+        Its path.
+    what
+        What it is, for the message.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        if isinstance(error, FileExistsError):
+            reason = "Not a directory"  # which is what the system means
+        raise InputError(
+            f"{what} {str(folder)!r} cannot be written to ({reason}). Choose another one."
+        ) from error
+
+
+@contextmanager
+def hold_folder(folder: Path, what: str) -> Iterator[None]:
+    """Keep a folder for this process, or say who has it.
+
+    The lock is the operating system's, which gives it up when a process ends, however it ends.
+
+    Parameters
+    ----------
+    folder
+        Which is there.
+    what
+        What it is, for messages.
+    """
+    lock = folder / LOCK
+    if lock.is_symlink():
+        raise InputError(
+            f"The lock of {what}, {str(lock)!r}, must be a file, but it is a link to another "
+            "place, where nothing must be locked or written. Remove it."
+        )
+    owner = folder / OWNER  # not in the file that is locked, which Windows would let nobody read
+    holder = FileLock(lock, blocking=False)  # another run may take hours
+    try:
+        holder.acquire()
+    except Timeout as error:
+        name = owner.read_text().strip() if owner.is_file() else ""
+        raise InputError(
+            f"Another run (process {name or 'unknown'}) is at work in {str(folder)!r}. Wait until "
+            "it ends, or choose another folder."
+        ) from error
+    try:
+        write_text(owner, str(os.getpid()))
+        yield
+    finally:
+        holder.release()

@@ -1,6 +1,6 @@
 """`ConditionalBernoulliMixture`: labels that are independent once it is known which case this is.
 
-Li, Wang, Pavlu and Aslam (ICML 2016). Section 17 of `docs/algorithms.md`.
+Li, Wang, Pavlu and Aslam (ICML 2016). Section 16 of `docs/algorithms.md`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError
-from labelsure.labelsets.sample_weights import check_weights
+from labelsure.labelsets.names import check_weights
 
 HELD_OUT = 0.2
 """The share of the instances by which a restart is stopped."""

@@ -34,7 +34,7 @@ from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_label_order
+from labelsure.labelsets.rows import check_label_order
 
 
 class BinaryRelevance(LabelsetClassifier):

@@ -32,9 +32,8 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.errors import InputError
-from labelsure.labelsets.index import align_values
+from labelsure.labelsets.names import align_values, check_weights
 from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
-from labelsure.labelsets.sample_weights import check_weights
 
 MIN_SAMPLES = 10
 MAX_SEED = np.iinfo(np.int32).max

@@ -15,7 +15,7 @@ from labelsure.classifiers._probability_layouts import LISTED_KINDS, read_array,
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.names import match_labels
+from labelsure.labelsets.names import check_weights, match_labels
 from labelsure.labelsets.rows import (
     as_table,
     check_label_names,
@@ -24,7 +24,6 @@ from labelsure.labelsets.rows import (
     is_sparse,
     names_in,
 )
-from labelsure.labelsets.sample_weights import check_weights
 
 _SHAPES = {
     "marginal": "(n_samples, n_labels)",

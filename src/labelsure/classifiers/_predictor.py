@@ -19,8 +19,7 @@ from labelsure.classifiers._base_learners import Features, check_learner, check_
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
-from labelsure.labelsets.index import align_rows
-from labelsure.labelsets.names import GivenLabelsets, read_labelsets
+from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights, read_labelsets
 from labelsure.labelsets.rows import (
     MAX_WRITTEN_NAMES,
     as_table,
@@ -33,7 +32,6 @@ from labelsure.labelsets.rows import (
     refuse_masked,
     take_rows,
 )
-from labelsure.labelsets.sample_weights import check_weights
 from labelsure.saving import Savable
 
 Classes = NDArray[Any] | list[NDArray[Any]]

@@ -31,8 +31,7 @@ from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.codes import check_label_order
-from labelsure.labelsets.rows import from_codes
+from labelsure.labelsets.rows import check_label_order, from_codes
 
 Parents = tuple[tuple[int, ...], ...]
 """For each position the earlier positions that its label depends on."""

@@ -38,7 +38,7 @@ def _digits() -> dict[str, Any]:
     from sklearn.preprocessing import StandardScaler
 
     import labelsure as ls
-    from labelsure.labelsets.codes import to_names
+    from labelsure.labelsets.rows import to_names
 
     data = ls.load_dataset("digits")
     train, test = ls.split_dataset(data, 0.4, random_state=0)

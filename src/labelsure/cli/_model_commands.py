@@ -15,7 +15,7 @@ from labelsure.cli._progress_bars import InstanceBar
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.finished_outputs import FinishedOutput
+    from labelsure._runtime.storage import FinishedOutput
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.tables.training import DescribedFile
 
@@ -55,8 +55,7 @@ FoldsOrShare = Annotated[
     str | None,
     typer.Option(
         "--cv",
-        help="Folds, such as 5, or the share to hold out, such as 0.4. With a target 0.4, so that "
-        "it is guaranteed; otherwise 5.",
+        help="Share of rows to hold out, such as 0.4; or folds, such as 5, without guarantee.",
         metavar="FOLDS|SHARE",
     ),
 ]
@@ -67,9 +66,9 @@ Target = Annotated[
     float | None,
     typer.Option("--target", min=0, max=1, help="Mean accuracy that accepted ones shall reach."),
 ]
-Coverage = Annotated[
+Share = Annotated[
     float | None,
-    typer.Option("--coverage", min=0, max=1, help="Share of predictions to accept instead."),
+    typer.Option("--share", min=0, max=1, help="Share of predictions to accept instead."),
 ]
 Region = Annotated[
     float | None,
@@ -77,8 +76,8 @@ Region = Annotated[
         "--region", min=0, max=1, help="How often certain and possible labels shall hold the truth."
     ),
 ]
-Level = Annotated[
-    float, typer.Option("--level", min=0, max=1, help="The probability with which that holds.")
+Confidence = Annotated[
+    float, typer.Option("--confidence", min=0, max=1, help="Confidence level of the guarantee.")
 ]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=MAX_SEED, help="Of everything that is random.")
@@ -111,10 +110,10 @@ def train(
     classifier: ClassifierName = "ecc",
     metric: MetricName = "jaccard",
     target: Target = None,
-    coverage: Coverage = None,
+    share: Share = None,
     region: Region = None,
     cv: FoldsOrShare = None,
-    level: Level = 0.95,
+    confidence: Confidence = 0.95,
     seed: Seed = 0,
     overwrite: OverwriteOption = False,
     as_json: AsJson = False,
@@ -147,10 +146,10 @@ def train(
             classifier=classifier,
             metric=metric,
             target=target,
-            coverage=coverage,
+            share=share,
             region=region,
             cv=_read_cv(cv),
-            level=level,
+            confidence=confidence,
             random_state=seed,
         )
     _finish(model, output, as_json=as_json, quiet=quiet)
@@ -180,9 +179,9 @@ def calibrate(
     floor: Floor = None,
     metric: MetricName = "jaccard",
     target: Target = None,
-    coverage: Coverage = None,
+    share: Share = None,
     region: Region = None,
-    level: Level = 0.95,
+    confidence: Confidence = 0.95,
     seed: Seed = 0,
     overwrite: OverwriteOption = False,
     as_json: AsJson = False,
@@ -222,9 +221,9 @@ def calibrate(
             floor=floor,
             metric=metric,
             target=target,
-            coverage=coverage,
+            share=share,
             region=region,
-            level=level,
+            confidence=confidence,
             random_state=seed,
         )
     _finish(model, output, as_json=as_json, quiet=quiet)

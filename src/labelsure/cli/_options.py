@@ -11,7 +11,7 @@ import typer
 from labelsure._runtime.limits import MAX_JOBS
 
 if TYPE_CHECKING:
-    from labelsure._runtime.finished_outputs import FinishedOutput
+    from labelsure._runtime.storage import FinishedOutput
     from labelsure._runtime.typing import AnyPath
 
 ModelArgument = Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")]
@@ -113,7 +113,7 @@ def output_of(command: str, given: Mapping[str, Any], inputs: Iterable[AnyPath])
         The files and folders that it reads.
     """
     from labelsure import __version__
-    from labelsure._runtime.finished_outputs import FinishedOutput, describe_files
+    from labelsure._runtime.storage import FinishedOutput, describe_files
 
     settings = {name: value for name, value in given.items() if name not in PRINTING}
     made_from = {"labelsure": __version__, "command": command, "settings": settings}

@@ -112,7 +112,7 @@ def score(
 
 def _print_summary(run: ScoreRun, bad_rows: Path | None, *, to_stderr: bool, quiet: bool) -> None:
     console = make_console(stderr=to_stderr, quiet=quiet)
-    accepted = "no target or coverage was set"
+    accepted = "no target or share was set"
     if run.n_accepted is not None:
         accepted = f"{run.n_accepted:,} accepted, {run.n_rows - run.n_accepted:,} to refer"
     mean = f"mean estimated accuracy {run.mean_estimated:.3f}"

@@ -11,8 +11,7 @@ from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_sparse_labelsets
-from labelsure.labelsets.rows import refuse_masked
+from labelsure.labelsets.rows import check_sparse_labelsets, refuse_masked
 
 NOT_LISTED = -1
 """In place of a label, where a sparse row lists fewer than k."""

@@ -24,8 +24,7 @@ from labelsure.distributions._engines import EngineSettings
 from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.sparse import make_sparse
+from labelsure.labelsets.rows import OPEN, make_sparse
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,

@@ -36,10 +36,15 @@ from labelsure.distributions._instance_table import plot_instance, tabulate_mode
 from labelsure.distributions._probabilities import make_generator
 from labelsure.distributions.candidates import Profile, check_candidates, confidence_of_profile
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_guesses, check_sparse_labelsets
-from labelsure.labelsets.index import align_rows, pick_rows, wrong_index
-from labelsure.labelsets.names import align_labelsets
-from labelsure.labelsets.rows import check_label_names, count_axes, is_sparse, refuse_other_labels
+from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
+from labelsure.labelsets.rows import (
+    check_guesses,
+    check_label_names,
+    check_sparse_labelsets,
+    count_axes,
+    is_sparse,
+    refuse_other_labels,
+)
 from labelsure.metrics.registry import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from labelsure._kernels.threads import for_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._probabilities import as_floats
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import check_label_order
+from labelsure.labelsets.rows import check_label_order
 
 Conditional = Callable[[int, Indices, Labelsets], Floats]
 

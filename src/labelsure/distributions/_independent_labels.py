@@ -37,10 +37,16 @@ from labelsure.distributions._listed_labels import (
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_rounding
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import fill_with_lowest
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import count_labels, index_of, is_sparse
-from labelsure.labelsets.sparse import StackedLabelsets, make_sparse, sparse_ones
+from labelsure.labelsets.rows import (
+    StackedLabelsets,
+    count_labels,
+    fill_with_lowest,
+    index_of,
+    is_sparse,
+    make_sparse,
+    sparse_ones,
+)
 from labelsure.metrics.registry import F1, HAMMING, JACCARD, Metric
 
 WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")

@@ -136,7 +136,7 @@ class IndependentMixture(Mixture):
         return profile, mode
 
     def _with_exact_collision(self, profile: Profile) -> Profile:
-        """Return the profile with the collision in closed form. Section 17.
+        """Return the profile with the collision in closed form. Section 16.
 
         Two draws, of components k and l, agree in a label with probability q_k q_l + (1 - q_k)
         (1 - q_l).

@@ -16,9 +16,8 @@ from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import to_names
-from labelsure.labelsets.names import check_sep, write_names
-from labelsure.labelsets.rows import show_names
+from labelsure.labelsets.names import check_sep
+from labelsure.labelsets.rows import show_names, to_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +103,7 @@ def make_table(
     check_sep(sep, dist.label_names)
 
     def named(labelsets: Labelsets) -> list[Any]:
-        return write_names(labelsets, dist.label_names, sep)
+        return to_names(labelsets, dist.label_names, sep)
 
     columns = {"predicted": named(Y_pred), "probability": np.exp(dist.log_prob(Y_pred)), **known}
     if n_top:

@@ -33,7 +33,7 @@ from labelsure.distributions._probabilities import as_floats, check_unit_interva
 from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.codes import check_label_order, fill_with_lowest
+from labelsure.labelsets.rows import check_label_order, fill_with_lowest
 from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
 
 FIX = "Pass probabilities, not logits."

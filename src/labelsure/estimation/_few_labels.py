@@ -19,7 +19,7 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.labelsets.index import align_values, counts_rows
+from labelsure.labelsets.names import align_values, counts_rows
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import Betting, sparse_lower_bound
 from labelsure.metrics.registry import Counts, check_level, counts

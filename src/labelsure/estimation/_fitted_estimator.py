@@ -43,7 +43,7 @@ from labelsure.estimation._shift_test import (
 )
 from labelsure.estimation.label_metrics import check_label_metric
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.index import align_values
+from labelsure.labelsets.names import align_values
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.registry import MetricLike, check_empty, get_metric
 from labelsure.saving import Savable

@@ -18,7 +18,7 @@ from labelsure.estimation._models import EXPECTED
 from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
 from labelsure.estimation.score_columns import DECISION_RULE, PARTIAL
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.index import align_values, read_groups
+from labelsure.labelsets.names import align_values, read_groups
 from labelsure.labelsets.rows import differing_rows, index_of, show_names
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import COUNTS, Metric, MetricLike, check_metrics

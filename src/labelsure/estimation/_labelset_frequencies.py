@@ -19,10 +19,15 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.errors import InputError
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.codes import from_text
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import is_sparse, refuse_other_labels, row_keys
-from labelsure.labelsets.sparse import make_sparse, sparse_ones
+from labelsure.labelsets.rows import (
+    from_text,
+    is_sparse,
+    make_sparse,
+    refuse_other_labels,
+    row_keys,
+    sparse_ones,
+)
 
 
 @dataclass(frozen=True)

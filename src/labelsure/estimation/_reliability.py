@@ -13,7 +13,7 @@ from labelsure._runtime.notebook import count, make_html
 from labelsure._runtime.plots import plot_reliability
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
-from labelsure.labelsets.index import align_values
+from labelsure.labelsets.names import align_values
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import wilson_interval
 from labelsure.metrics.registry import check_accuracies, check_level

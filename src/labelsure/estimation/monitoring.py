@@ -14,7 +14,7 @@ from labelsure._runtime.storage import first_line
 from labelsure._runtime.warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.labelsets.index import align_values
+from labelsure.labelsets.names import align_values
 from labelsure.labelsets.rows import index_of
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ VERDICTS = {
 
 
 def monitor(
-    chunks: Any,
     estimator: Any,
+    chunks: Any,
     *,
     chunk_size: int | None = None,
     times: Any = None,
@@ -71,11 +71,11 @@ def monitor(
 
     Parameters
     ----------
+    estimator
+        A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`.
     chunks
         The stream: chunks one after the other (each a distribution or a table), or one of them
         that is cut into chunks. With an `AccuracyAwareClassifier` the same of features X.
-    estimator
-        A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`.
     chunk_size
         Cut the stream every so many rows.
     times, every
@@ -113,7 +113,7 @@ def monitor(
     >>> dist = IndependentLabels(np.concatenate([usual, harder]))
     >>> Y = dist.sample(1, random_state=1)[:, 0]
     >>> estimator = AccuracyEstimator("exact").fit(dist[:600], Y[:600])
-    >>> table = monitor(dist[600:], estimator, chunk_size=300)
+    >>> table = monitor(estimator, dist[600:], chunk_size=300)
     >>> table[["estimated", "band_low", "band_high", "alert", "verdict"]].round(2)
        estimated  band_low  band_high  alert              verdict
     0       0.57      0.53        0.6   none            as before

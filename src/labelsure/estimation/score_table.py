@@ -29,15 +29,15 @@ from labelsure.estimation.score_columns import (
     METRIC_COLUMNS,
     TRUE_P_EMPTY,
 )
-from labelsure.labelsets.codes import check_rows, to_text
-from labelsure.labelsets.index import align_rows, align_values
-from labelsure.labelsets.names import align_labelsets, align_pair
+from labelsure.labelsets.names import align_labelsets, align_pair, align_rows, align_values
 from labelsure.labelsets.rows import (
+    check_rows,
     count_labels,
     is_sparse,
     no_labels,
     refuse_other_labels,
     stack_rows,
+    to_text,
 )
 from labelsure.metrics.registry import (
     COUNTS,

@@ -25,10 +25,15 @@ from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.errors import InputError, unknown_name
-from labelsure.guarantees._policy import FAMILIES, check_groups, check_share
-from labelsure.labelsets.codes import OPEN
+from labelsure.guarantees._policy import (
+    FAMILIES,
+    check_groups,
+    check_known_groups,
+    check_share,
+    fit_by_group,
+)
 from labelsure.labelsets.names import GivenLabelsets
-from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.labelsets.rows import OPEN, refuse_other_labels
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.mean_tests import MEAN_TESTS
 from labelsure.metrics.partial import PartialLabelsets
@@ -716,15 +721,18 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         truth = dist.align(Y)
         if len(truth) == 0:
             raise InputError("A region needs at least one labelled instance, got none.")
-        names = self._group_names(groups, dist)
+        names = np.full(len(dist), ALL)
+        if groups is not None:
+            names = check_groups(groups, dist.index, len(dist), "the distribution")
         columns = None if isinstance(Y, np.ndarray) else GivenLabelsets.read(Y, "Y").label_names
         self.label_names_, self.n_labels_ = dist.label_names or columns, dist.n_labels
         kept = self._keep(source, truth)
-        self.calibration_ = {}
-        for name in np.unique(names).tolist():
-            own = np.flatnonzero(names == name)
-            shuffled = np.random.default_rng(self.random_state).permutation(own)  # for the tests
-            self.calibration_[name] = {key: values[shuffled] for key, values in kept.items()}
+
+        def shuffle(rows: Indices) -> dict[str, Any]:  # for the tests of a precision
+            order = np.random.default_rng(self.random_state).permutation(rows)
+            return {key: values[order] for key, values in kept.items()}
+
+        self.calibration_ = fit_by_group(names, shuffle)
         self.has_groups_ = groups is not None
         self._set_thresholds()
         return self
@@ -749,11 +757,14 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "the fitted region"
         )
-        names = self._known_groups(groups, dist)
-        thresholds = self._for_each(self.quantile_, names)
+        known = self.calibration_ if self.has_groups_ else None
+        names = check_known_groups(groups, known, dist.index, len(dist), "the distribution")
+        thresholds = _for_each(self.quantile_, names, len(dist))
         if self.coverage is not None:
             return self._predict_covered(source, thresholds)
-        return self._predict_found(source, thresholds, self._for_each(self.certain_from_, names))
+        return self._predict_found(
+            source, thresholds, _for_each(self.certain_from_, names, len(dist))
+        )
 
     def _predict_covered(self, source: LabelsetDistribution, quantiles: Floats) -> RegionLabelsets:
         logs = SCORES[self.score].log_thresholds(source, quantiles, self.random_state)
@@ -831,27 +842,6 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             return mix_votes(dist, self.independent_share)
         return dist
 
-    def _group_names(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
-        if groups is None:
-            return np.full(len(dist), ALL)
-        return check_groups(groups, dist.index, len(dist), "the distribution")
-
-    def _known_groups(self, groups: Any, dist: LabelsetDistribution) -> NDArray[np.str_]:
-        if (groups is not None) != self.has_groups_:
-            raise InputError(
-                "`groups` must be given to `predict` just as to `fit`, got "
-                f"{'none' if groups is None else 'some'} here and "
-                f"{'some' if self.has_groups_ else 'none'} there."
-            )
-        names = self._group_names(groups, dist)
-        unknown = sorted(set(names.tolist()) - set(self.calibration_))
-        if unknown:
-            raise InputError(
-                f"`groups` must be among those that the region was fitted to, got {unknown[0]!r}. "
-                f"It knows {', '.join(repr(name) for name in list(self.calibration_)[:5])}."
-            )
-        return names
-
     def _keep(self, source: LabelsetDistribution, truth: Labelsets) -> dict[str, Any]:
         """Return what thresholds follow from, one entry for each instance."""
         if self.coverage is not None:
@@ -880,11 +870,6 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _by_group(self, values: dict[str, Any]) -> Any:
         return values if self.has_groups_ else values[ALL]
 
-    def _for_each(self, values: Any, names: NDArray[np.str_]) -> Floats:
-        if not self.has_groups_:
-            return np.full(len(names), values, dtype=np.float64)
-        return np.array([values[name] for name in names], dtype=np.float64)
-
     def _threshold(self, kept: dict[str, Any]) -> float:
         if self.coverage is not None:
             return quantile_for_coverage(kept["scores"], self.coverage)
@@ -910,3 +895,10 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if self.precision is None:
             return f"{said}."
         return f"{said}; {say_precision(self.precision, certain_from, self.level)}."
+
+
+def _for_each(values: Any, names: NDArray[np.str_] | None, n_samples: int) -> Floats:
+    """Return the value of each instance: that of its group, or the only one."""
+    if names is None:
+        return np.full(n_samples, values, dtype=np.float64)
+    return np.array([values[name] for name in names], dtype=np.float64)

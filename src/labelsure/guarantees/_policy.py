@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Mask
+from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.index import align_rows, align_values, read_groups
-from labelsure.labelsets.rows import index_of, refuse_masked
+from labelsure.labelsets.names import align_rows, align_values, read_groups
+from labelsure.labelsets.rows import OPEN, index_of, refuse_masked
 from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import check_accuracies
@@ -65,6 +64,33 @@ def check_groups(
             f"{names.shape}."
         )
     return read_groups(names, "groups")
+
+
+def check_known_groups(
+    groups: Any, known: Mapping[str, Any] | None, index: Any, n_samples: int, beside: str
+) -> NDArray[np.str_] | None:
+    """Return the group of each instance, one of those of `fit`; None where `fit` had none."""
+    if (groups is None) != (known is None):
+        raise InputError(
+            "`groups` must be given just as to `fit`, got "
+            f"{'none' if groups is None else 'some'} here and "
+            f"{'none' if known is None else 'some'} there."
+        )
+    if known is None:
+        return None
+    names = check_groups(groups, index, n_samples, beside)
+    unknown = sorted(set(names.tolist()) - set(known))
+    if unknown:
+        raise InputError(
+            f"`groups` must be among those of `fit`, got {unknown[0]!r}. It had "
+            f"{', '.join(repr(name) for name in list(known)[:5])}."
+        )
+    return names
+
+
+def fit_by_group(names: NDArray[np.str_], fit: Callable[[Indices], Any]) -> dict[str, Any]:
+    """Return what is fitted to the rows of each group, by its name."""
+    return {name: fit(np.flatnonzero(names == name)) for name in np.unique(names).tolist()}
 
 
 def check_share(name: str, value: Any, *, one: bool = False) -> None:
@@ -185,7 +211,7 @@ class Choice:
     ----------
     threshold
         Accept scores of at least this; infinite if no threshold passes.
-    coverage
+    share
         The share of the labelled instances that it accepts.
     bound
         What the mean accuracy of the accepted exceeds, but for the error; missing if no threshold
@@ -195,7 +221,7 @@ class Choice:
     """
 
     threshold: float
-    coverage: float
+    share: float
     bound: float
     message: str
 
@@ -224,8 +250,8 @@ class LabelledScores:
         return self.accuracies[self.scores >= threshold]
 
 
-def choose_for_coverage(
-    labelled: LabelledScores, coverage: float, level: float, test: MeanTest
+def choose_for_share(
+    labelled: LabelledScores, wanted: float, confidence: float, test: MeanTest
 ) -> Choice:
     """Return the highest threshold that accepts at least this share, ties apart.
 
@@ -234,21 +260,10 @@ def choose_for_coverage(
     the same score, which of them come to be accepted would depend on how many are above, and the
     sample would not be one of what is accepted: only scores strictly above are. Of scores that are
     tied at the very top all are accepted.
-
-    Parameters
-    ----------
-    labelled
-        The labelled instances.
-    coverage
-        The share to accept, in (0, 1].
-    level
-        The probability with which the bound holds.
-    test
-        Of the mean accuracy.
     """
     if len(labelled) == 0:
-        raise InputError("A coverage needs at least one labelled instance, got none.")
-    n_accepted = math.ceil(coverage * len(labelled))
+        raise InputError("A share needs at least one labelled instance, got none.")
+    n_accepted = math.ceil(wanted * len(labelled))
     last = int(np.argsort(-labelled.scores, kind="stable")[n_accepted - 1])
     threshold = float(labelled.scores[last])
     is_tied, is_above = labelled.scores == threshold, labelled.scores > threshold
@@ -262,10 +277,10 @@ def choose_for_coverage(
         is_sample = is_tied | is_above
         share = float(is_sample.mean())
         is_sample[last] = False
-    bound = test.lower_bound(labelled.accuracies[is_sample], 1 - level)
+    bound = test.lower_bound(labelled.accuracies[is_sample], 1 - confidence)
     message = (
         f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
-        f"their mean accuracy is at least {bound:.3f} with probability {level:g}.{referred}"
+        f"their mean accuracy is at least {bound:.3f} with probability {confidence:g}.{referred}"
     )
     return Choice(threshold, share, bound, message)
 
@@ -273,43 +288,27 @@ def choose_for_coverage(
 def choose_for_target(
     labelled: LabelledScores,
     target: float,
-    level: float,
+    confidence: float,
     test: MeanTest,
     family: Family,
     grid: Floats,
 ) -> Choice:
-    """Return the lowest threshold that is proved to reach the target.
-
-    Parameters
-    ----------
-    labelled
-        The labelled instances.
-    target
-        The mean accuracy to reach.
-    level
-        The probability with which it is reached.
-    test
-        Of the mean accuracy.
-    family
-        How the thresholds share the error.
-    grid
-        The thresholds, rising.
-    """
-    single = family.single_level(grid, target, 1 - level)
+    """Return the lowest threshold that is proved to reach the target."""
+    single = family.single_level(grid, target, 1 - confidence)
 
     def p_value(i: int) -> float:
         return test.p_value(labelled.accepted(grid[i]), target, single)
 
-    passed = family.passed(p_value, grid, target, 1 - level)
-    goal = f"a mean accuracy of {target:g} with probability {level:g}"
+    passed = family.passed(p_value, grid, target, 1 - confidence)
+    goal = f"a mean accuracy of {target:g} with probability {confidence:g}"
     if passed.any():
         threshold = float(grid[np.argmax(passed)])
-        coverage = len(labelled.accepted(threshold)) / len(labelled)
+        share = len(labelled.accepted(threshold)) / len(labelled)
         message = (
-            f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {coverage:.1%} "
+            f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {share:.1%} "
             "of the predictions."
         )
-        return Choice(threshold, coverage, target, message)
+        return Choice(threshold, share, target, message)
     parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
     parts = [part for part in parts if len(part) >= ENOUGH]
     return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, goal, parts))
@@ -335,7 +334,7 @@ def _say_why_not(labelled: LabelledScores, target: float, goal: str, parts: list
 
 
 USUAL_TARGETS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
-USUAL_COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+USUAL_SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 class TargetWarning(UserWarning):
@@ -345,11 +344,10 @@ class TargetWarning(UserWarning):
 class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
     """Accept predictions whose score is high enough, for a target or for a capacity.
 
-    With a `target`, as many are accepted as are proved to reach it: with probability `level` over
-    the labelled instances that the policy is fitted to, the accepted predictions have a mean
-    accuracy of at least `target`, in expectation over new instances of the same kind (not in
-    every batch). With a `coverage`, that share is accepted, the rest being what people have time
-    to check, and `bound_` is a mean accuracy that the accepted exceed with probability `level`.
+    With a `target` the policy accepts as many as are proved to reach it: with probability at least
+    `confidence` over the calibration set, accepted predictions have a mean accuracy of at least
+    `target`, in expectation over new instances of the same kind (not in every batch). With a
+    `share` it accepts that share, and `bound_` is a lower confidence bound on their mean accuracy.
 
     The labelled instances must be new to the classifier and to whatever made the scores.
     `docs/acceptance.md` says it in plain words.
@@ -358,7 +356,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     ----------
     target
         The mean accuracy that the accepted predictions shall reach.
-    level
+    confidence
         The probability with which they do.
     outcome
         "bounded" for accuracies anywhere in [0, 1]; "binary" for exact match, where an exact
@@ -370,7 +368,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         The thresholds to consider, fixed before any accuracy is seen; None means those on [0, 1]
         that suit estimated accuracies. Scores of another kind need a grid of their own and
         family="bonferroni", as sequences start from the target.
-    coverage
+    share
         Instead of a target: the share of the predictions to accept, in (0, 1].
     random_state
         Seed of the order in which the test for "bounded" sees the accuracies. They must not
@@ -380,11 +378,11 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     ----------
     threshold_
         Accept scores of at least this; infinite if no threshold passes.
-    coverage_
+    share_
         The share of the instances fitted to that it accepts.
     bound_
-        The mean accuracy that the accepted have at least, with probability `level`: the target,
-        or what a coverage allows to say; missing if no threshold passes.
+        Lower confidence bound on the mean accuracy of accepted predictions: the target, or what
+        a share allows to say; missing if no threshold passes.
     message_
         What was found, in a sentence.
     policies_
@@ -398,14 +396,14 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     >>> score = rng.uniform(size=2000)
     >>> accuracy = (rng.uniform(size=2000) < score).astype(float)
     >>> policy = AcceptPolicy(target=0.8, outcome="binary").fit(score, accuracy)
-    >>> print(f"{policy.threshold_:.2f}, accepting {policy.coverage_:.0%}")
+    >>> print(f"{policy.threshold_:.2f}, accepting {policy.share_:.0%}")
     0.63, accepting 37%
     >>> policy.accept([0.5, 0.9])
     array([False,  True])
 
     Four fifths are to be accepted, whatever their accuracy:
 
-    >>> policy = AcceptPolicy(coverage=0.8, outcome="binary").fit(score, accuracy)
+    >>> policy = AcceptPolicy(share=0.8, outcome="binary").fit(score, accuracy)
     >>> print(f"{policy.threshold_:.2f}, with a mean accuracy of at least {policy.bound_:.2f}")
     0.19, with a mean accuracy of at least 0.58
     """
@@ -413,20 +411,20 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     def __init__(
         self,
         target: float | None = None,
-        level: float = 0.95,
+        *,
+        share: float | None = None,
+        confidence: float = 0.95,
         outcome: str = "bounded",
         family: str = "sequences",
         grid: ArrayLike | None = None,
-        *,
-        coverage: float | None = None,
         random_state: int | None = 0,
     ) -> None:
         self.target = target
-        self.level = level
+        self.confidence = confidence
         self.outcome = outcome
         self.family = family
         self.grid = grid
-        self.coverage = coverage
+        self.share = share
         self.random_state = random_state
 
     def fit(self, score: ArrayLike, accuracy: ArrayLike, groups: ArrayLike | None = None) -> Self:
@@ -440,7 +438,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             (n,) accuracies that came out, in [0, 1].
         groups
             (n,) the group of each, e.g. a language. Each group gets a threshold of its own, and
-            what is proved holds with probability `level` in each group by itself.
+            what is proved holds with probability `confidence` in each group by itself.
         """
         self.check_parameters()
         scores, values = check_scored(score, accuracy)
@@ -453,7 +451,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             names = check_groups(groups, index_of(score), len(scores))
             self._fit_groups(labelled, names)
         if not self.reached_:
-            warnings.warn(self.message_, TargetWarning, stacklevel=2)
+            warn(self.message_, TargetWarning)
         return self
 
     def accept(self, score: ArrayLike, groups: ArrayLike | None = None) -> Mask:
@@ -468,21 +466,9 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         """
         check_is_fitted(self)
         scores = check_score(score)
-        if (groups is None) != (self.policies_ is None):
-            raise InputError(
-                "`groups` must be given to `accept` just as to `fit`, got "
-                f"{'none' if groups is None else 'some'} here and "
-                f"{'none' if self.policies_ is None else 'some'} there."
-            )
-        if self.policies_ is None:
+        names = check_known_groups(groups, self.policies_, index_of(score), len(scores), "`score`")
+        if names is None:
             return scores >= self.threshold_
-        names = check_groups(groups, index_of(score), len(scores))
-        unknown = sorted(set(names.tolist()) - set(self.policies_))
-        if unknown:
-            raise InputError(
-                f"`groups` must be among those that the policy was fitted to, got {unknown[0]!r}. "
-                f"It knows {', '.join(repr(name) for name in list(self.policies_)[:5])}."
-            )
         return scores >= np.array([self.threshold_[name] for name in names])
 
     def accept_labels(
@@ -505,7 +491,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         Examples
         --------
         >>> from labelsure import PartialLabelsets
-        >>> policy = AcceptPolicy(coverage=0.5).fit([0.9, 0.2] * 50, [1, 0] * 50)
+        >>> policy = AcceptPolicy(share=0.5).fit([0.9, 0.2] * 50, [1, 0] * 50)
         >>> policy.accept_labels([0.3, 0.9], PartialLabelsets([[1, -1], [0, -1]])).values
         array([[-1, -1],
                [ 0, -1]], dtype=int8)
@@ -529,21 +515,21 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         return all(policy.reached_ for policy in self.policies_.values())
 
     def table(self, values: ArrayLike | None = None) -> pd.DataFrame:
-        """Return what other targets, or other coverages, would mean: one row for each.
+        """Return what other targets, or other shares, would mean: one row for each.
 
-        Each row holds at the policy's level alone; to choose one by looking at the table is a
-        choice that the level does not cover.
+        Each row holds at the policy's confidence alone; to choose one by looking at the table is a
+        choice that the confidence does not cover.
 
         Parameters
         ----------
         values
-            Targets for a policy that has one, coverages for one that has a coverage; None means
+            Targets for a policy that has one, shares for one that has a share; None means
             the usual ones and the policy's own.
 
         Returns
         -------
         pandas.DataFrame
-            With the columns `target` (if the policy has one), `threshold`, `coverage`, `accuracy`
+            With the columns `target` (if the policy has one), `threshold`, `share`, `accuracy`
             (mean over the accepted of those fitted to; missing if there are none) and `bound`; and
             before them `group`, if there are groups.
         """
@@ -554,19 +540,19 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             parts = {name: policy.table(values) for name, policy in self.policies_.items()}
             table = pd.concat(parts, names=["group"]).reset_index(level="group")
             return table.reset_index(drop=True)
-        if values is None and self.coverage is None:
+        if values is None and self.share is None:
             values = np.unique([*USUAL_TARGETS, self.target])
         elif values is None:
-            values = np.unique([*USUAL_COVERAGES, self.coverage])
+            values = np.unique([*USUAL_SHARES, self.share])
         rows = []
         for value in np.asarray(values, dtype=np.float64):
             found = self._choose(float(value))
             accepted = self.accuracies_[self.scores_ >= found.threshold]
             rows.append(
                 {
-                    **({"target": value} if self.coverage is None else {}),
+                    **({"target": value} if self.share is None else {}),
                     "threshold": found.threshold,
-                    "coverage": found.coverage,
+                    "share": found.share,
                     "accuracy": accepted.mean() if accepted.size else np.nan,
                     "bound": found.bound,
                 }
@@ -575,17 +561,17 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
     def check_parameters(self) -> None:
         """Raise an `InputError` if the policy cannot be fitted with these parameters."""
-        if (self.target is None) == (self.coverage is None):
+        if (self.target is None) == (self.share is None):
             raise InputError(
-                "`target` or `coverage` must be given, and not both, got "
-                f"target={self.target!r} and coverage={self.coverage!r}. A target is a mean "
-                "accuracy to reach, a coverage the share to accept."
+                "`target` or `share` must be given, and not both, got "
+                f"target={self.target!r} and share={self.share!r}. A target is a mean "
+                "accuracy to reach, a share that of the predictions to accept."
             )
-        check_share("level", self.level)
+        check_share("confidence", self.confidence)
         if self.target is not None:
             check_share("target", self.target)
         else:
-            check_share("coverage", self.coverage, one=True)
+            check_share("share", self.share, one=True)
         if self.outcome not in MEAN_TESTS:
             raise unknown_name("outcome", self.outcome, MEAN_TESTS)
         if self.family not in FAMILIES:
@@ -597,42 +583,39 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
 
     def _fit_shuffled(self, labelled: LabelledScores) -> None:
         """Find the threshold of instances that are in random order."""
-        # Kept in this order: what is proved of another target or coverage rests on it.
+        # Kept in this order: what is proved of another target or share rests on it.
         self.scores_, self.accuracies_ = labelled.scores, labelled.accuracies
         self.n_samples_ = len(labelled)
-        chosen = self._choose(self.target if self.coverage is None else self.coverage)
+        chosen = self._choose(self.target if self.share is None else self.share)
         self.threshold_: Any = chosen.threshold
-        self.coverage_ = chosen.coverage
+        self.share_ = chosen.share
         self.bound_: Any = chosen.bound
         self.message_ = chosen.message
 
     def _fit_groups(self, labelled: LabelledScores, names: NDArray[np.str_]) -> None:
-        policies = {}
-        for name in np.unique(names).tolist():
-            policies[name] = clone(self)
-            policies[name].policies_ = None
-            policies[name]._fit_shuffled(self._shuffle(labelled[names == name]))
-        self._join_groups(policies)
+        def fit(rows: Indices) -> AcceptPolicy:
+            policy: AcceptPolicy = clone(self)
+            policy.policies_ = None
+            policy._fit_shuffled(self._shuffle(labelled[rows]))
+            return policy
 
-    def _join_groups(self, policies: dict[str, AcceptPolicy]) -> None:
-        """Take what is said of each group from its policy."""
-        self.policies_ = policies
+        self.policies_ = policies = fit_by_group(names, fit)
         parts = policies.items()
         self.n_samples_ = sum(policy.n_samples_ for _, policy in parts)
         self.threshold_ = {name: policy.threshold_ for name, policy in parts}
         self.bound_ = {name: policy.bound_ for name, policy in parts}
-        n_accepted = sum(policy.coverage_ * policy.n_samples_ for _, policy in parts)
-        self.coverage_ = n_accepted / max(self.n_samples_, 1)
+        n_accepted = sum(policy.share_ * policy.n_samples_ for _, policy in parts)
+        self.share_ = n_accepted / max(self.n_samples_, 1)
         self.message_ = "\n".join(f"Group {name!r}: {policy.message_}" for name, policy in parts)
 
     def _choose(self, value: Any) -> Choice:
-        """Return the threshold for a target, or for a coverage."""
+        """Return the threshold for a target, or for a share."""
         test = MEAN_TESTS[self.outcome]
         labelled = LabelledScores(self.scores_, self.accuracies_)
-        if self.coverage is not None:
-            check_share("coverage", value, one=True)
-            return choose_for_coverage(labelled, value, self.level, test)
+        if self.share is not None:
+            check_share("share", value, one=True)
+            return choose_for_share(labelled, value, self.confidence, test)
         check_share("target", value)
         family = FAMILIES[self.family]
         grid = family.grid() if self.grid is None else check_grid(self.grid)
-        return choose_for_target(labelled, value, self.level, test, family, grid)
+        return choose_for_target(labelled, value, self.confidence, test, family, grid)

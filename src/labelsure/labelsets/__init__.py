@@ -3,6 +3,6 @@
 May depend on `_kernels`, `_runtime` and `errors`. Every labelset that a user passes enters here.
 """
 
-from labelsure.labelsets.codes import from_indices, from_names, to_indices, to_names
+from labelsure.labelsets.rows import from_indices, to_indices, to_names
 
-__all__ = ["from_indices", "from_names", "to_indices", "to_names"]
+__all__ = ["from_indices", "to_indices", "to_names"]

@@ -15,38 +15,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelsure._runtime.notebook import N_ROWS, count, make_html
-from labelsure._runtime.typing import Indices, LabelNames, Labelsets
+from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets, Rows
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.codes import check_sparse_labelsets, from_indices, to_names
-from labelsure.labelsets.index import align_rows, list_some
 from labelsure.labelsets.rows import (
     as_table,
     check_label_names,
     check_labelsets,
     check_shape,
+    check_sparse_labelsets,
+    from_indices,
     index_of,
     is_sparse,
+    make_sparse,
     names_in,
+    refuse_masked,
     show_names,
 )
-from labelsure.labelsets.sparse import make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "GivenLabelsets",
-    "NamedLabelsets",
-    "align_labelsets",
-    "align_pair",
-    "check_sep",
-    "match_labels",
-    "order_columns",
-    "read_labelsets",
-    "write_names",
-]
 
 
 @dataclass(frozen=True)
@@ -412,27 +402,6 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
     return np.array([position[label] for label in wanted], dtype=np.intp)
 
 
-def write_names(rows: Any, label_names: Sequence[str] | None, sep: str | None = None) -> list[Any]:
-    """Return the names of the labels that are set, as `read_labelsets` reads them.
-
-    Parameters
-    ----------
-    rows
-        (n, L) zeros and ones, or a mask.
-    label_names
-        One for each column; None writes y0, y1, ...
-    sep
-        What stands between them in a text, see `check_sep`; None for tuples of names.
-
-    Examples
-    --------
-    >>> write_names([[1, 1], [0, 0]], ["cat", "dog"]), write_names([[1, 1]], ["cat", "dog"], ";")
-    ([('cat', 'dog'), ()], ['cat;dog'])
-    """
-    names = to_names(rows, label_names)
-    return list(names) if sep is None else [sep.join(labels) for labels in names]
-
-
 def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
     """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
     if sep is None:
@@ -449,3 +418,193 @@ def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
                 f"empty, without spaces around and without {sep!r}, got the label {name!r}. Choose "
                 "another `sep`, rename the label, or leave `sep` out for tuples of names."
             )
+
+
+N_LISTED = 5  # names that a message lists before it only counts
+
+
+def pick_rows(rows: Any, n_samples: int, index: pd.Index | None = None) -> Rows:
+    """Return an index, a slice, indices or a mask as what picks some rows of an array.
+
+    A mask that is a Series is brought into the order of the rows' `index`.
+
+    Examples
+    --------
+    >>> pick_rows(-1, 3), pick_rows([True, False, True], 3)
+    (slice(2, 3, None), array([0, 2]))
+    """
+    if isinstance(rows, (int, np.integer)):
+        if not -n_samples <= rows < n_samples:
+            raise IndexError(f"Row {rows} is out of range for {n_samples} instances.")
+        first = int(rows) % n_samples
+        return slice(first, first + 1)
+    if isinstance(rows, slice):
+        return rows
+    if getattr(getattr(rows, "dtype", None), "kind", "") == "b":
+        rows = np.asarray(align_values(rows, index, name="mask"))
+    taken = np.atleast_1d(np.arange(n_samples)[rows])
+    if taken.ndim > 1:
+        raise IndexError(
+            f"Rows must be an index, a slice, indices or a mask, got {taken.ndim} axes."
+        )
+    return taken
+
+
+def wrong_index(index: pd.Index, n_samples: int) -> InputError:
+    """Return the error for names of rows of which there are too few or too many."""
+    return InputError(
+        f"`index` must have one entry for each of the {n_samples} instances, got {len(index)}."
+    )
+
+
+def align_rows(
+    own: pd.Index | None, wanted: pd.Index | None, *, name: str, beside: str
+) -> Indices | None:
+    """Return the order that brings rows into that of another index; None where it is the same.
+
+    Parameters
+    ----------
+    own, wanted
+        Both indices. Where one is None, or counts the rows from 0 while the other has other
+        entries, rows stay as they are.
+    name, beside
+        What both sides are called, for the messages.
+    """
+    if own is None or wanted is None or own.equals(wanted):
+        return None
+    if counts_rows(own) or counts_rows(wanted):
+        if len(own) == len(wanted) and all(
+            counts_rows(index, in_order=False) for index in (own, wanted)
+        ):
+            raise InputError(
+                f"The rows of `{name}` and of {beside} must be in one order: the index of one is "
+                "0, 1, 2, ..., that of the other the same numbers in another order, so that rows "
+                "could go by index or by position. Bring one into the order of the other with "
+                "`.loc`, or reset both indices to go by position."
+            )
+        return None
+    for which, index in ((f"`{name}`", own), (beside, wanted)):
+        if not index.is_unique:
+            twice = index[index.duplicated()][0]
+            raise InputError(
+                f"The index of {which} must name each row once to be compared with another, "
+                f"{twice!r} is there twice. Reset both indices to go by position."
+            )
+    if own.nlevels != wanted.nlevels:
+        raise InputError(
+            f"The index of `{name}` must have the levels of that of {beside}, got {own.nlevels} "
+            f"and {wanted.nlevels}. Reset both indices to go by position."
+        )
+    if len(own) != len(wanted) or not wanted.isin(own).all():
+        missing = [str(entry) for entry in wanted.difference(own, sort=False)]
+        unknown = [str(entry) for entry in own.difference(wanted, sort=False)]
+        parts = [
+            f"{what} {list_some(entries)}"
+            for what, entries in (("missing are", missing), ("unknown are", unknown))
+            if entries
+        ]
+        raise InputError(
+            f"The rows of `{name}` must be those of {beside}, in any order; {'; '.join(parts)}. "
+            "Select the same rows, or reset both indices to go by position."
+        )
+    return np.asarray(own.get_indexer(wanted), dtype=np.intp)
+
+
+def align_values(
+    values: Any, index: pd.Index | None, *, name: str, beside: str = "the distribution"
+) -> Any:
+    """Return values, one for each row, in the order of an index; as they are where one has none.
+
+    Parameters
+    ----------
+    values
+        An array, a list or a Series.
+    index
+        That of the rows that the values belong to.
+    name, beside
+        What both sides are called, for the messages.
+    """
+    order = align_rows(index_of(values), index, name=name, beside=beside)
+    return values if order is None else np.asarray(values)[order]
+
+
+def counts_rows(index: pd.Index, *, in_order: bool = True) -> bool:
+    """Whether an index only counts the rows from 0, in this order or also in another."""
+    if index.nlevels > 1 or index.dtype.kind not in "iu":
+        return False
+    numbers = index.to_numpy()
+    return np.array_equal(numbers if in_order else np.sort(numbers), np.arange(len(index)))
+
+
+def list_some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are, for messages.
+
+    Examples
+    --------
+    >>> list_some(["a", "b"]), list_some("abcdefg")
+    ("'a', 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    shown = ", ".join(repr(name) for name in names[:N_LISTED])
+    more = len(names) - N_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
+    """Return groups as names, or say which instance has none.
+
+    Parameters
+    ----------
+    groups
+        One for each instance.
+    name
+        What the user calls them.
+    """
+    import pandas as pd
+
+    values = np.asarray(groups)
+    missing = np.flatnonzero(pd.isna(values))
+    if missing.size:
+        raise InputError(
+            f"`{name}` must name the group of each instance, got none in row {missing[0]}. Name "
+            "it, or leave the row out."
+        )
+    return values.astype(str)
+
+
+def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
+    """Return one weight for each instance, some of them above 0, or say what is wrong with them.
+
+    Those of a Series are brought into the order of the instances' `index`.
+
+    Examples
+    --------
+    >>> check_weights([1, 2, 0], 3)
+    array([1., 2., 0.])
+    """
+    from sklearn.utils import check_array  # here, because it takes long to load
+
+    refuse_masked(sample_weight, "sample_weight")
+    sample_weight = align_values(sample_weight, index, name="sample_weight", beside="the instances")
+    weights: Floats = check_array(
+        sample_weight,
+        ensure_2d=False,
+        dtype=float,
+        input_name="sample_weight",
+        ensure_min_samples=0,
+    )
+    if weights.shape != (n_samples,):
+        raise InputError(
+            f"`sample_weight` must be a vector of {n_samples} weights, one for each instance, got "
+            f"shape {weights.shape}."
+        )
+    if (weights < 0).any():
+        raise InputError(
+            f"`sample_weight` must not be negative, got {weights.min()} in row "
+            f"{weights.argmin()}. Drop such rows, or give them weight 0."
+        )
+    if not weights.any():
+        raise InputError(
+            "`sample_weight` must have a weight above zero, got zeros only. "
+            "Pass None to weigh all instances alike."
+        )
+    return weights

@@ -1,56 +1,29 @@
-"""Rows of labelsets, in both of their forms: checked, counted, compared; the names of their labels.
+"""Labelsets as rows: checked, counted, compared; as codes, as texts, and the names of their labels.
 
-Labelsets are an (n, L) array of zeros and ones. Where there are very many labels, of which each
-instance has few, they are a `scipy.sparse.csr_array` of ones: indices in order, none twice, no
-zeros kept (`sparse_rows`). The questions here have an answer for both, so that nobody else has to
-tell them apart.
+A labelset of L labels is a row of L zeros and ones, n of them an (n, L) array of int8. Where there
+are very many labels, of which each instance has few, they are a `scipy.sparse.csr_array` of ones:
+indices in order, none twice, no zeros kept. The questions here have an answer for both forms, so
+that nobody else has to tell them apart. The *code* of a labelset has the same bits, label 0 being
+the lowest: an integer up to 63 labels, a row of packed bytes beyond.
 """
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, vstack
 
-from labelsure._runtime.typing import Integers, LabelNames, Labelsets, Mask
+from labelsure._runtime.typing import Indices, Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.labelsets.sparse import key_sparse_rows, make_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "MAX_INTEGER_LABELS",
-    "MAX_WRITTEN_NAMES",
-    "abbreviate_names",
-    "as_table",
-    "check_label_names",
-    "check_labelsets",
-    "check_shape",
-    "code_keys",
-    "codes_of",
-    "count_axes",
-    "count_labels",
-    "count_rows",
-    "count_shared",
-    "differing_rows",
-    "from_codes",
-    "index_of",
-    "is_sparse",
-    "names_in",
-    "no_labels",
-    "read_numbers",
-    "read_zeros_and_ones",
-    "refuse_masked",
-    "refuse_other_labels",
-    "row_keys",
-    "show_names",
-    "stack_rows",
-    "take_rows",
-]
 
 MAX_INTEGER_LABELS = 63
 """Up to this many labels a code is an int64; beyond, a row of packed bytes."""
@@ -220,12 +193,12 @@ def read_numbers(Y: Any, name: str) -> NDArray[Any]:
     except ValueError as error:  # rows of different lengths
         raise InputError(
             f"`{name}` must be a rectangular array of zeros and ones, got rows of different "
-            "lengths. For sets of label names use `labelsure.labelsets.from_names`."
+            "lengths. For sets of label names use `labelsure.read_labelsets`."
         ) from error
     if array.dtype.kind not in "biuf" and not (array.dtype == object and _all_numbers(array)):
         raise InputError(
             f"`{name}` must be a numeric or boolean array, got dtype {array.dtype}. For sets of "
-            "label names use `labelsure.labelsets.from_names`."
+            "label names use `labelsure.read_labelsets`."
         )
     return array
 
@@ -380,14 +353,20 @@ def row_keys(Y: Labelsets) -> NDArray[Any]:
 
 
 def codes_of(rows: Labelsets) -> NDArray[Any]:
-    """Return the same for rows that are known to be labelsets, which are not checked again."""
+    """Return the code of each row: (n,) int64 up to 63 labels, (n, ceil(L/8)) uint8 beyond.
+
+    Examples
+    --------
+    >>> codes_of(np.array([[1, 0, 0], [0, 1, 1]], dtype=np.int8))
+    array([1, 6])
+    """
     if rows.shape[1] > MAX_INTEGER_LABELS:
         return np.packbits(rows.view(np.uint8), axis=1, bitorder="little")
     return rows.astype(np.int64) @ (np.int64(1) << np.arange(rows.shape[1], dtype=np.int64))
 
 
 def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
-    """Return the labelsets of `codes` as an (n, L) array: the inverse of `to_codes`.
+    """Return the labelsets of `codes` as an (n, L) array: the inverse of `codes_of`.
 
     Examples
     --------
@@ -395,42 +374,12 @@ def from_codes(codes: ArrayLike, n_labels: int) -> Labelsets:
     array([[1, 0, 0],
            [0, 1, 1]], dtype=int8)
     """
-    if n_labels < 1:
-        raise InputError(f"`n_labels` must be at least 1, got {n_labels}.")
     array = np.asarray(codes)
-    if array.dtype.kind not in "iu" and array.size:
-        raise InputError(f"`codes` must be integers, got dtype {array.dtype}. Use `to_codes`.")
     if n_labels > MAX_INTEGER_LABELS:
-        return _from_packed(array, n_labels)
-    if array.ndim != 1:
-        raise InputError(
-            f"`codes` of {n_labels} labels must be a vector of integers, got shape {array.shape}. "
-            f"Packed rows are for more than {MAX_INTEGER_LABELS} labels."
-        )
+        bits = np.unpackbits(array, axis=1, bitorder="little")
+        return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
     array = array.astype(np.int64)
-    out_of_range = (array < 0) | (array >= 1 << n_labels)
-    if out_of_range.any():
-        raise InputError(
-            f"`codes` of {n_labels} labels must lie in [0, {1 << n_labels}), "
-            f"got {array[out_of_range][0]}. Check the number of labels."
-        )
     return ((array[:, np.newaxis] >> np.arange(n_labels)) & 1).astype(np.int8)
-
-
-def _from_packed(array: NDArray[Any], n_labels: int) -> Labelsets:
-    width = -(-n_labels // 8)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise InputError(
-            f"`codes` of {n_labels} labels must be packed rows of {width} bytes, got shape "
-            f"{array.shape}. Make them with `to_codes`."
-        )
-    bits = np.unpackbits(array.astype(np.uint8), axis=1, bitorder="little")
-    if (array != array.astype(np.uint8)).any() or bits[:, n_labels:].any():
-        raise InputError(
-            f"`codes` of {n_labels} labels must be bytes, from 0 to 255, that set no bit beyond "
-            "the last label. Make them with `to_codes`, and check the number of labels."
-        )
-    return np.ascontiguousarray(bits[:, :n_labels]).view(np.int8)
 
 
 def code_keys(Y: Labelsets) -> NDArray[Any]:
@@ -439,3 +388,329 @@ def code_keys(Y: Labelsets) -> NDArray[Any]:
         return codes_of(Y)
     highest_first = np.ascontiguousarray(codes_of(Y)[:, ::-1])
     return highest_first.view(f"S{highest_first.shape[1]}").ravel()
+
+
+def sparse_ones(indices: NDArray[Any], starts: NDArray[Any], n_labels: int) -> Labelsets:
+    """Return sparse rows from the labels of all rows, in order, and where each row starts."""
+    ones = np.ones(len(indices), dtype=np.int8)
+    rows = csr_array((ones, indices, starts), shape=(len(starts) - 1, n_labels))
+    rows.has_canonical_format = True
+    return rows
+
+
+def make_sparse(Y: Any) -> Labelsets:
+    """Return checked labelsets as sparse rows of ones; `Y` itself where it is that.
+
+    Parameters
+    ----------
+    Y
+        Zeros and ones: an array, or sparse in any format. It is not changed.
+
+    Examples
+    --------
+    >>> make_sparse(np.array([[0, 1, 1], [0, 0, 0]], dtype=np.int8)).indices
+    array([1, 2], dtype=int32)
+    """
+    rows = csr_array(Y)
+    is_ones = rows.dtype == np.int8 and bool((rows.data == 1).all())
+    if is_ones and rows.has_canonical_format:
+        return rows
+    rows = csr_array(Y, dtype=np.int8, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return sparse_ones(rows.indices, rows.indptr, rows.shape[1])
+
+
+class StackedLabelsets:
+    """Several sparse labelsets for each instance: what an (n, g, L) array is of dense ones.
+
+    Parameters
+    ----------
+    rows
+        (n * g, L) sparse rows, those of an instance one after the other.
+    n_each
+        g, how many each instance has.
+
+    Examples
+    --------
+    >>> rows = make_sparse(np.eye(4, dtype=np.int8))
+    >>> stacked = StackedLabelsets(rows, 2)
+    >>> stacked.shape, stacked[:, 1].indices, stacked[1].indices
+    ((2, 2, 4), array([1, 3], dtype=int32), array([2, 3], dtype=int32))
+    """
+
+    ndim = 3
+
+    def __init__(self, rows: Labelsets, n_each: int) -> None:
+        self.rows = rows
+        self.n_each = n_each
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Instances, labelsets of each, labels."""
+        n_rows, n_labels = self.rows.shape
+        return n_rows // max(1, self.n_each), self.n_each, n_labels
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: int | tuple[slice, int]) -> Labelsets:
+        """Return all labelsets of an instance, `[i]`, or one of each instance, `[:, rank]`."""
+        numbers = np.arange(self.rows.shape[0]).reshape(self.shape[:2])
+        return self.rows[numbers[at]]
+
+
+def key_sparse_rows(Y: Labelsets) -> NDArray[Any]:
+    """Return one key for each row that sorts like its code: its labels, the last one first."""
+    starts: Any = Y.indptr  # type: ignore[attr-defined]
+    labels = Y.indices.astype(">i8")  # type: ignore[attr-defined]
+    keys = np.empty(Y.shape[0], dtype=object)
+    for i in range(len(keys)):
+        keys[i] = labels[starts[i] : starts[i + 1]][::-1].tobytes()
+    return keys
+
+
+OPEN = -1  # the value of a label that an answer leaves open
+
+
+def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
+    """Fill (m, k, L) rows, each from its `n_filled` on, with the lowest codes not there yet."""
+    n_rows, n_labels = rows.shape[1:]
+    n_bits = max(1, (n_rows - 1).bit_length())  # so many codes leave enough that are not there
+    bits = np.arange(n_bits)
+    for n_known in np.unique(n_filled[n_filled < n_rows]).tolist():
+        mine = np.flatnonzero(n_filled == n_known)
+        known = rows[mine, :n_known]
+        owner, place = np.nonzero(~known[:, :, n_bits:].any(axis=2))
+        is_known = np.zeros((len(mine), 2**n_bits), dtype=bool)
+        is_known[owner, known[owner, place, :n_bits] @ (1 << bits)] = True
+        codes = np.argsort(is_known, axis=1, kind="stable")[:, : n_rows - n_known]
+        missing = np.zeros((*codes.shape, n_labels), dtype=np.int8)
+        missing[:, :, :n_bits] = codes[:, :, np.newaxis] >> bits & 1
+        rows[mine, n_known:] = missing
+
+
+def check_sparse_labelsets(
+    Y: Any,
+    *,
+    name: str = "Y",
+    n_samples: int | None = None,
+    n_labels: int | None = None,
+) -> Labelsets:
+    """Return `Y` as sparse rows of ones, or say what is wrong with it.
+
+    Parameters
+    ----------
+    Y
+        As for `check_labelsets`. Where it is sparse, no array of all labels is made.
+    name, n_samples, n_labels
+        Likewise.
+
+    Examples
+    --------
+    >>> check_sparse_labelsets([[0, 1, 1], [0, 0, 0]]).indices
+    array([1, 2], dtype=int32)
+    """
+    if not is_sparse(Y):
+        return make_sparse(check_labelsets(Y, name=name, n_samples=n_samples, n_labels=n_labels))
+    check_shape(Y.shape, name, n_samples, n_labels)
+    rows = Y.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # what follows is done in place
+        rows.sum_duplicates()
+    if rows.dtype.kind not in "biuf":
+        raise InputError(
+            f"`{name}` must be a numeric or boolean sparse array, got dtype {rows.dtype}."
+        )
+    bad = np.flatnonzero(~((rows.data == 1) | (rows.data == 0)))
+    if bad.size:
+        at = int(bad[0])
+        row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+        raise not_zero_or_one(rows.data[at], name, f"row {row}, column {rows.indices[at]}")
+    return make_sparse(rows)
+
+
+def check_rows(Y: Any, *, name: str = "Y", n_samples: int | None = None) -> Labelsets:
+    """Return labelsets in the form that they have, or say what is wrong with them."""
+    check = check_sparse_labelsets if is_sparse(Y) else check_labelsets
+    return check(Y, name=name, n_samples=n_samples)
+
+
+def check_guesses(
+    guesses: Any, *, name: str, n_samples: int, n_labels: int, sparse: bool = False
+) -> Any:
+    """Return several labelsets for each instance as an (n, g, L) int8 array of zeros and ones.
+
+    With `sparse` they may also be `StackedLabelsets`, which are returned as they are.
+
+    Examples
+    --------
+    >>> check_guesses([[[1, 0], [1, 1]]], name="guesses", n_samples=1, n_labels=2).shape
+    (1, 2, 2)
+    """
+    is_stacked = sparse and isinstance(guesses, StackedLabelsets)
+    array = guesses if is_stacked else read_numbers(guesses, name)
+    if array.ndim != 3 or array.shape[1] == 0 or array.shape[::2] != (n_samples, n_labels):
+        raise InputError(
+            f"`{name}` with several labelsets for each instance must have shape ({n_samples}, "
+            f"n_guesses, {n_labels}) and at least one guess, got shape {array.shape}."
+        )
+    return array if is_stacked else read_zeros_and_ones(array, name)
+
+
+def check_label_order(
+    order: Any, n_labels: int | None = None, *, name: str, alternatives: str = ""
+) -> Indices:
+    """Return an order of the labels as an array, or say what is wrong with it.
+
+    Parameters
+    ----------
+    order
+        Every label index once.
+    n_labels
+        How many labels there are; None means as many as the order names.
+    name
+        What the caller calls it, for the messages.
+    alternatives
+        What the argument may be instead, e.g. "None, 'random'", for the messages.
+
+    Examples
+    --------
+    >>> check_label_order([2, 0, 1], name="order")
+    array([2, 0, 1])
+    """
+    try:
+        array = np.asarray(order)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
+    size = array.size if n_labels is None else n_labels
+    whole = array.ndim == 1 and array.dtype.kind in "iu" and array.size == size > 0
+    if whole and np.array_equal(np.sort(array), np.arange(size)):
+        return array.astype(np.intp)
+    if alternatives:
+        raise InputError(
+            f"`{name}` must be {alternatives} or every label index from 0 to {size - 1} once, "
+            f"got {reprlib.repr(order)}."
+        )
+    raise InputError(
+        f"`{name}` must name every label index once, a permutation of 0 to L - 1 such as "
+        f"[2, 0, 1], got {reprlib.repr(order)}. In the order of the columns it is "
+        "`range(n_labels)`."
+    )
+
+
+def to_names(
+    Y: ArrayLike, label_names: Sequence[str] | None = None, sep: str | None = None
+) -> list[Any]:
+    """Return the names of the labels that are set, as `labelsure.read_labelsets` reads them.
+
+    Parameters
+    ----------
+    Y
+        (n, L) zeros and ones, or a mask.
+    label_names
+        One for each column; None writes y0, y1, ...
+    sep
+        What stands between the names in a text; None for tuples of names.
+
+    Examples
+    --------
+    >>> to_names([[1, 0, 1], [0, 0, 0]], ["even", "prime", "round"])
+    [('even', 'round'), ()]
+    >>> to_names([[1, 1]], ["cat", "dog"], sep=";")
+    ['cat;dog']
+    """
+    rows = check_rows(Y)
+    names = check_label_names(label_names, rows.shape[1])
+    named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
+    found = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
+    return found if sep is None else [sep.join(labels) for labels in found]
+
+
+def from_indices(labelsets: Iterable[Iterable[int]], n_labels: int) -> Labelsets:
+    """Return lists of label indices as sparse rows, which cost no more than what is listed.
+
+    Parameters
+    ----------
+    labelsets
+        For each instance the indices of its labels, from 0, in any order.
+    n_labels
+        How many labels there are.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (n, n_labels)
+
+    Examples
+    --------
+    >>> rows = from_indices([[7, 2], []], n_labels=1_000_000)
+    >>> rows.shape, rows.indices
+    ((2, 1000000), array([2, 7]))
+    """
+    lists = [np.unique(np.asarray(list(labels))) for labels in labelsets]
+    for i, labels in enumerate(lists):
+        if labels.size and (
+            labels.dtype.kind not in "iu" or labels[0] < 0 or labels[-1] >= n_labels
+        ):
+            raise InputError(
+                f"`labelsets` must hold indices of labels, whole numbers from 0 to {n_labels - 1}, "
+                f"got {labels.tolist()[:5]} in row {i}. For names use "
+                "`labelsure.read_labelsets`."
+            )
+    starts = np.cumsum([0, *(len(labels) for labels in lists)])
+    indices = np.concatenate([np.empty(0, dtype=np.int64), *lists]).astype(np.int64)
+    return sparse_ones(indices, starts, n_labels)
+
+
+def to_indices(Y: ArrayLike) -> list[list[int]]:
+    """Return the indices of the labels that are set, one list for each row.
+
+    Examples
+    --------
+    >>> to_indices([[1, 0, 1], [0, 0, 0]])
+    [[0, 2], []]
+    """
+    rows = check_sparse_labelsets(Y)
+    labels = iter(rows.indices.tolist())  # type: ignore[attr-defined]
+    return [list(islice(labels, n_set)) for n_set in count_labels(rows)]
+
+
+def to_text(Y: Labelsets) -> list[str]:
+    """Return each labelset as a text: a digit for each label, or the indices of sparse rows.
+
+    Examples
+    --------
+    >>> to_text(np.array([[1, 0, 1]], dtype=np.int8)), to_text(from_indices([[7, 123], []], 1000))
+    (['101'], ['{7 123}', '{}'])
+    """
+    if not is_sparse(Y):
+        return [row.tobytes().decode("ascii") for row in (Y + ord("0")).astype(np.uint8)]
+    return ["{" + " ".join(map(str, labels)) + "}" for labels in to_indices(Y)]
+
+
+def from_text(texts: Sequence[str], n_labels: int | None = None) -> Labelsets | None:
+    """Return the labelsets that `to_text` has written; None where the texts are something else.
+
+    Parameters
+    ----------
+    texts
+        One for each instance.
+    n_labels
+        How many labels there are; digits say so themselves.
+
+    Examples
+    --------
+    >>> from_text(["101", "000"])
+    array([[1, 0, 1],
+           [0, 0, 0]], dtype=int8)
+    >>> from_text(["{7 123}", "{}"], 1000).indices
+    array([  7, 123])
+    """
+    lengths = {len(text) for text in texts}
+    if len(lengths) == 1 and not set("".join(texts)) - {"0", "1"}:
+        bits = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8) - ord("0")
+        return bits.reshape(len(texts), lengths.pop()).astype(np.int8)
+    if n_labels is None or not all(re.fullmatch(r"\{(\d+( \d+)*)?\}", text) for text in texts):
+        return None
+    lists = [[int(label) for label in text[1:-1].split()] for text in texts]
+    return from_indices(lists, n_labels) if texts else None

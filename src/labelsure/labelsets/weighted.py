@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask, Rows
-from labelsure.labelsets.codes import fill_with_lowest
-from labelsure.labelsets.rows import code_keys
-
-__all__ = ["WeightedLabelsets", "find_distinct"]
+from labelsure.labelsets.rows import code_keys, fill_with_lowest
 
 
 @dataclass(frozen=True, eq=False)

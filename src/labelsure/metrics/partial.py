@@ -11,16 +11,17 @@ import numpy as np
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets, Mask
 from labelsure.errors import InputError
-from labelsure.labelsets.codes import OPEN
-from labelsure.labelsets.index import pick_rows, wrong_index
-from labelsure.labelsets.names import align_labelsets, check_sep, write_names
-from labelsure.labelsets.rows import check_label_names, refuse_masked
+from labelsure.labelsets.names import (
+    align_labelsets,
+    check_sep,
+    pick_rows,
+    wrong_index,
+)
+from labelsure.labelsets.rows import OPEN, check_label_names, refuse_masked, to_names
 from labelsure.metrics.registry import Counts, MetricLike, check_empty, check_metrics, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["OPEN", "PartialLabelsets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +103,17 @@ class PartialLabelsets:
     @property
     def certain(self) -> list[tuple[str, ...]]:
         """The names of the labels that are certain to be there, for each instance."""
-        return write_names(self.is_certain, self.label_names)
+        return to_names(self.is_certain, self.label_names)
 
     @property
     def possible(self) -> list[tuple[str, ...]]:
         """The names of the labels that are certain or open, for each instance."""
-        return write_names(self.is_possible, self.label_names)
+        return to_names(self.is_possible, self.label_names)
 
     @property
     def open(self) -> list[tuple[str, ...]]:
         """The names of the labels that are open, for each instance."""
-        return write_names(self.is_open, self.label_names)
+        return to_names(self.is_open, self.label_names)
 
     @property
     def n_open(self) -> Integers:
@@ -246,7 +247,7 @@ class PartialLabelsets:
         check_sep(sep, self.label_names)
         shown = {"certain": self.is_certain, "possible": self.is_possible, "open": self.is_open}
         columns: dict[str, Any] = {
-            name: write_names(mask, self.label_names, sep) for name, mask in shown.items()
+            name: to_names(mask, self.label_names, sep) for name, mask in shown.items()
         }
         if self.gap is not None:
             columns["gap"] = self.gap

@@ -22,25 +22,6 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_pair
 from labelsure.labelsets.rows import count_labels, count_shared, refuse_masked
 
-__all__ = [
-    "COUNTS",
-    "EXACT",
-    "F1",
-    "HAMMING",
-    "JACCARD",
-    "METRICS",
-    "Counts",
-    "Metric",
-    "MetricLike",
-    "accuracy",
-    "check_accuracies",
-    "check_empty",
-    "check_level",
-    "check_metrics",
-    "counts",
-    "get_metric",
-]
-
 COUNTS = ("tp", "fp", "fn", "tn")
 """The names of the four counts, in the order in which every function takes them."""
 

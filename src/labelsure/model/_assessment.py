@@ -17,9 +17,10 @@ from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._inputs import keep_marginals
 from labelsure.estimation._shift_test import MIN_ROWS, ShiftTest, say_shift
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.guarantees._labelset_region import LabelsetRegion, RegionLabelsets
+from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.metrics.partial import PartialLabelsets
+from labelsure.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,10 @@ class Assessment:
     untested
         Why the batch was not compared with the calibration set; empty where it was, and where
         nobody asked.
+    judged
+        Which decisions are judged, in words.
+    metric
+        The name of the accuracy.
     """
 
     distribution: LabelsetDistribution
@@ -61,6 +66,8 @@ class Assessment:
     region: RegionLabelsets | None = None
     shift: ShiftTest | None = None
     untested: str = ""
+    judged: str = ""
+    metric: str = "accuracy"
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -130,18 +137,22 @@ class Assessment:
             known |= {"decided": answers["certain"].to_numpy(), "open": answers["open"].to_numpy()}
         if probabilities is None:
             probabilities = not self.distribution.sparse_rows
-        return make_table(
+        table = make_table(
             self.distribution, self.Y_pred, known, k=k, probabilities=probabilities, sep=sep
         )
+        table.attrs["judged"] = self.judged
+        return table
 
     def __str__(self) -> str:
         if len(self) == 0:
             return "No predictions."
         n_predictions, mean = count(len(self), "prediction"), float(self.accuracy.mean())
-        accepted = "no target or coverage was set"
+        accepted = "no target or share was set"
         if self.accepted is not None:
             accepted = f"{int(self.accepted.sum()):,} accepted"
-        said = f"{n_predictions}, mean estimated accuracy {mean:.3f}; {accepted}."
+        said = f"{n_predictions}, mean estimated {self.metric} {mean:.3f}; {accepted}."
+        if self.judged:
+            said += f" Judged: {self.judged}."
         return " ".join(filter(None, (said, say_shift(self.shift, self.untested))))
 
     def __repr__(self) -> str:
@@ -153,33 +164,28 @@ class Assessment:
 
 
 def assess_predictions(
+    model: Any,
     dist: LabelsetDistribution,
     Y_pred: Labelsets | None,
-    estimator: AccuracyEstimator,
-    policy: AcceptPolicy | None,
-    region: LabelsetRegion | None = None,
     k: int = 0,
     *,
     tests_shift: bool = True,
 ) -> Assessment:
-    """Return predictions with what a fitted estimator and a policy say of them, in one sweep.
+    """Return predictions with what a fitted model says of them, in one sweep.
 
     Parameters
     ----------
-    dist
-        A batch of distributions.
-    Y_pred
-        (n, L) what is predicted; None for the mode.
-    estimator
-        Fitted to predictions that were made in the same way.
-    policy, region
-        Fitted ones, or None.
+    model
+        A fitted `AccuracyAwareClassifier`.
+    dist, Y_pred
+        A batch of distributions, and what is predicted; None for the mode.
     k
         How many of the most probable labelsets `to_frame` will be asked for: they and the
         probability of each label are found in the same sweep. 0 leaves them for later.
     tests_shift
         Whether the batch is compared with the calibration set.
     """
+    estimator: AccuracyEstimator = model.accuracy_estimator_
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
         dist = dist.with_engine(keep_top=n_shown)
@@ -189,7 +195,7 @@ def assess_predictions(
     table = ScoreTable.from_distribution(
         dist, Y_pred=Y_pred, metrics=[estimator.metric], decision_rule=estimator.decision_
     )
-    found = assess_table(dist, table, estimator, policy, region)
+    found = assess_table(model, dist, table)
     if not tests_shift:
         return found
     view = estimator.view_table(dist, table) if compares else None
@@ -197,24 +203,10 @@ def assess_predictions(
     return replace(found, shift=test, untested=untested)
 
 
-def assess_table(
-    dist: LabelsetDistribution,
-    table: ScoreTable,
-    estimator: AccuracyEstimator,
-    policy: AcceptPolicy | None,
-    region: LabelsetRegion | None = None,
-) -> Assessment:
-    """Return what a fitted estimator and a policy say of predictions in a score table.
-
-    Parameters
-    ----------
-    dist
-        A batch of distributions.
-    table
-        Made from them.
-    estimator, policy, region
-        As for `assess_predictions`.
-    """
+def assess_table(model: Any, dist: LabelsetDistribution, table: ScoreTable) -> Assessment:
+    """Return what a fitted model says of predictions in a score table."""
+    estimator: AccuracyEstimator = model.accuracy_estimator_
+    policy: AcceptPolicy | None = model.policy_
     estimated = estimator.predict(table)
     accepted = None if policy is None else policy.accept(estimated)
     return Assessment(
@@ -224,7 +216,9 @@ def assess_table(
         table.expected(estimator.metric, estimator.empty),
         accepted,
         _give_reasons(policy, accepted, len(dist)),
-        None if region is None else region.predict(dist),
+        None if model.region is None else model.region_.predict(dist),
+        judged=model.judged_,
+        metric=get_metric(model.metric).title,
     )
 
 
@@ -233,7 +227,7 @@ def _give_reasons(
 ) -> NDArray[Any]:
     """Return one of few sentences for each prediction, so that they can be counted."""
     if policy is None or accepted is None:
-        return np.full(n_samples, "no target or coverage was set", dtype=object)
+        return np.full(n_samples, "no target or share was set", dtype=object)
     if not policy.reached_:
         sentence = f"no threshold is proved to reach the target {policy.target:g}"
         return np.full(n_samples, sentence, dtype=object)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from labelsure._runtime.notebook import join_names
-from labelsure._runtime.typing import Floats
 from labelsure.errors import MAX_NAMES_LISTED
 from labelsure.estimation._estimator import AccuracyEstimator
 from labelsure.estimation._reliability import reliability
@@ -20,11 +18,10 @@ from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.rows import MAX_WRITTEN_NAMES, abbreviate_names
 from labelsure.metrics.registry import get_metric
-from labelsure.model._calibration import Calibration, innermost
+from labelsure.model._calibration import innermost, is_settled
 
-N_FOLDS = 5
 FROM_POLICY = "the policy's instances, new to the accuracy estimator"
-FROM_FOLDS = f"{N_FOLDS} folds, each new to the accuracy estimator that judges it"
+FROM_FOLDS = "folds, each new to the accuracy estimator that judges it"
 CALIBRATION_COLUMNS = (
     "low",
     "high",
@@ -51,21 +48,20 @@ class ModelCard:
     label_names
         One for each label; of very many, the first and the last.
     metric, empty, decision
-        What accuracy means, and what is predicted.
+        What accuracy means, and which decisions are judged.
+    comparison
+        How these differ from the own `predict` of a frozen model, in words; empty without one.
     recalibration
         What recalibrates the distributions, in words; None without one.
     region
         What the sets of labelsets hold, and how often, in words; None without them.
     estimated, low, high
         The mean accuracy on the instances of the accuracy estimator, and the interval of that.
-    training_gain
-        What the mean holds because the classifier learned from more instances than those of the
-        folds; 0 without folds.
-    target, level, threshold, coverage, bound
+    target, confidence, threshold, share, bound
         Of the policy: what was asked for, and what came out; None without one, and threshold and
         bound also if the target was not reached.
     guaranteed
-        Whether the bound holds with probability `level`.
+        Whether the bound holds with that confidence.
     summary
         What is accepted and whether that is guaranteed, in words.
     calibration
@@ -90,16 +86,16 @@ class ModelCard:
     metric: str
     empty: float
     decision: str
+    comparison: str
     recalibration: str | None
     region: str | None
     estimated: float
     low: float
     high: float
-    training_gain: float
     target: float | None
-    level: float
+    confidence: float
     threshold: float | None
-    coverage: float | None
+    share: float | None
     bound: float | None
     guaranteed: bool
     summary: str
@@ -115,9 +111,6 @@ class ModelCard:
 
     def __str__(self) -> str:
         features = "unknown" if self.n_features is None else self.n_features
-        gained = ""
-        if self.training_gain:  # of cross-fitting alone
-            gained = f" ({self.training_gain:+.3f} for learning from more than the folds)"
         lines = [
             f"classifier: {self.classifier}",
             f"labels: {self.n_labels or len(self.label_names)} "
@@ -125,11 +118,12 @@ class ModelCard:
             f"features: {features}",
             f"instances: {self.n_training} for training, {self.n_for_estimator} for the accuracy "
             f"estimator, {self.n_for_policy} for the policy",
-            f"accuracy: {self.metric}, of decision {self.decision!r}, two empty labelsets being "
-            f"worth {self.empty:g}",
+            f"accuracy: {self.metric}, two empty labelsets being worth {self.empty:g}",
+            f"decisions judged: {self.decision}",
+            *([f"own predictions: {self.comparison}"] if self.comparison else []),
             *([] if self.recalibration is None else [f"recalibration: {self.recalibration}"]),
             f"estimated mean accuracy: {self.estimated:.3f}, from {self.low:.3f} to "
-            f"{self.high:.3f}{gained}",
+            f"{self.high:.3f}",
             f"policy: {self.summary}",
             *([] if self.region is None else [f"region: {self.region}"]),
             f"calibration, on {self.calibration_from}:",
@@ -144,43 +138,37 @@ class ModelCard:
         return "\n".join(lines)
 
 
-def make_card(model: Any, found: Calibration) -> ModelCard:
-    """Return the card of a classifier whose parts are fitted.
-
-    Parameters
-    ----------
-    model
-        An `AccuracyAwareClassifier` at the end of its `fit`.
-    found
-        What its parts were fitted to.
-    """
+def make_card(
+    model: Any, n_training: int, for_estimator: ScoreTable, for_policy: ScoreTable
+) -> ModelCard:
+    """Return the card of an `AccuracyAwareClassifier` at the end of its `fit`."""
     policy: AcceptPolicy | None = model.policy_
-    calibration, origin = _measure_calibration(model.accuracy_estimator_, found)
+    calibration, origin = _measure_calibration(model.accuracy_estimator_, for_estimator, for_policy)
     reference = model.reference_
     n_features = getattr(model, "n_features_in_", None)
     return ModelCard(
-        n_training=found.n_training,
-        n_for_estimator=len(found.for_estimator),
-        n_for_policy=0 if policy is None else len(found.for_policy),
+        n_training=n_training,
+        n_for_estimator=len(for_estimator),
+        n_for_policy=0 if policy is None else len(for_policy),
         n_features=None if n_features is None else int(n_features),
         label_names=abbreviate_names(model.label_names_, model.n_labels_),
         metric=get_metric(model.metric).name,
         empty=float(model.empty),
-        decision=model.decision,
-        recalibration=describe_recalibration(model),
-        region=describe_region(model),
+        decision=model.judged_,
+        comparison=model.comparison_,
+        recalibration=None if model.recalibration_ is None else str(model.recalibration_),
+        region=None if model.region_ is None else str(model.region_.message_),
         estimated=reference.mean,
         low=reference.low,
         high=reference.high,
-        training_gain=model.accuracy_estimator_.training_gain_.mean,
         target=None if model.target is None else float(model.target),
-        level=float(model.level),
+        confidence=float(model.confidence),
         threshold=None if policy is None or not policy.reached_ else float(policy.threshold_),
-        coverage=None if policy is None else float(policy.coverage_),
+        share=None if policy is None else float(policy.share_),
         bound=None if policy is None or not policy.reached_ else float(policy.bound_),
         n_labels=_count_labels(model),
         guaranteed=model.guaranteed_,
-        summary=model.summary_,
+        summary=_describe_policy(model),
         calibration=calibration,
         calibration_from=origin,
         columns=_describe_columns(model),
@@ -206,15 +194,15 @@ def _describe_columns(model: Any) -> list[dict[str, str]] | None:
 
 
 def _measure_calibration(
-    estimator: AccuracyEstimator, found: Calibration
+    estimator: AccuracyEstimator, for_estimator: ScoreTable, for_policy: ScoreTable
 ) -> tuple[dict[str, list[Any]], str]:
     """Return the columns of `reliability`, out of sample, and on which instances."""
-    table, origin = found.for_policy, FROM_POLICY
-    if table is found.for_estimator:
-        estimated, origin = _estimate_by_folds(estimator, table), FROM_FOLDS
+    if for_policy is for_estimator:
+        sample = estimator.labelled_sample()
+        estimated, accuracy, origin = sample.estimated, sample.accuracy, FROM_FOLDS
     else:
-        estimated = estimator.predict(table)
-    accuracy = table.accuracy(estimator.metric, estimator.empty)
+        estimated, origin = estimator.predict(for_policy), FROM_POLICY
+        accuracy = for_policy.accuracy(estimator.metric, estimator.empty)
     frame = reliability(estimated, accuracy).table
     columns = {name: frame[name].tolist() for name in CALIBRATION_COLUMNS}
     return {name: [_without_nan(value) for value in columns[name]] for name in columns}, origin
@@ -224,59 +212,25 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _estimate_by_folds(estimator: AccuracyEstimator, table: ScoreTable) -> Floats:
-    """Return the estimate of each instance by an estimator that was fitted to other folds."""
-    frame = table.to_frame()
-    n_folds = min(N_FOLDS, len(table))
-    fold = np.random.default_rng(0).permutation(np.arange(len(table)) % n_folds)
-    # With the penalty of the whole fit, which costs a tenth of choosing one in each fold.
-    judge = clone(estimator).set_params(penalty=estimator.penalty_)
-    estimated = np.empty(len(table))
-    for k in range(n_folds):
-        judge.fit(ScoreTable(frame[fold != k]))
-        estimated[fold == k] = judge.predict(ScoreTable(frame[fold == k]))
-    return estimated
-
-
-def describe_recalibration(model: Any) -> str | None:
-    """Return what recalibrates the distributions of a classifier, in words; None for nothing."""
-    return None if model.recalibration_ is None else str(model.recalibration_)
-
-
-def describe_region(model: Any) -> str | None:
-    """Return what the region of a classifier promises, in words; None without one."""
-    return None if model.region_ is None else str(model.region_.message_)
-
-
-def describe_policy(
-    policy: AcceptPolicy | None, guaranteed: bool, fitted_elsewhere: bool = False
-) -> str:
-    """Return what a policy accepts, and whether that is guaranteed, in words.
-
-    Parameters
-    ----------
-    policy
-        Fitted, or None.
-    guaranteed
-        Whether what it says holds with probability `level`.
-    fitted_elsewhere
-        Whether the model was fitted before, to instances that nobody here has seen.
-    """
+def _describe_policy(model: Any) -> str:
+    """Return what a policy accepts, and whether that is guaranteed, in words."""
+    policy: AcceptPolicy | None = model.policy_
     if policy is None:
-        return "There is no target and no coverage, so no prediction is accepted or refused."
+        return "There is no target and no share, so no prediction is accepted or refused."
     message: str = policy.message_
     if not policy.reached_:
         return message
-    if guaranteed:
-        given = (
-            "if the model was not trained on the policy's instances, which cannot be seen here"
-            if fitted_elsewhere
-            else "the policy had instances of its own"
+    if model.guaranteed_ and is_settled(model.estimator_):
+        return (
+            f"{message} This is guaranteed if the model was not trained on the policy's instances, "
+            "which cannot be seen here."
         )
-        return f"{message} This is guaranteed{' ' if fitted_elsewhere else ': '}{given}."
+    if model.guaranteed_:
+        return f"{message} This is guaranteed: the policy had instances of its own."
+    trained = f"{1 - 1 / int(model.cv):.0%} of the" if isinstance(model.cv, Integral) else "fewer"
     return (
-        f"{message} This is to be expected, but not guaranteed: by cross-fitting all instances "
-        "serve every purpose. Hold some out for the policy, e.g. by cv=0.4."
+        f"{message} This is not guaranteed: with folds all rows serve every purpose, and the "
+        f"estimates are those of models trained on {trained} rows. Hold rows out, e.g. by cv=0.4."
     )
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from labelsure._runtime.notebook import count
-from labelsure._runtime.pages import Page
-from labelsure._runtime.pages._html_page import encode_json
+from labelsure._runtime.pages import Page, encode_json
 from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
@@ -18,9 +17,7 @@ from labelsure.estimation._reliability import Reliability, reliability
 from labelsure.estimation._shift_test import ViewSample, say_shift
 from labelsure.estimation.label_outcomes import calibration_marginals
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.codes import to_indices
-from labelsure.labelsets.rows import show_names
-from labelsure.labelsets.sparse import make_sparse
+from labelsure.labelsets.rows import make_sparse, show_names, to_indices
 from labelsure.metrics.registry import METRICS, Metric, get_metric
 from labelsure.model._assessment import Assessment, assess_table
 
@@ -492,11 +489,11 @@ class _Batches:
         if len(dist) == 0:
             return
         model = self.model
-        estimator, policy = model.accuracy_estimator_, model.policy_
+        estimator = model.accuracy_estimator_
         table = ScoreTable.from_distribution(
             dist, Y_true, Y_pred, metrics=self.metrics, decision_rule=estimator.decision_
         )
-        found = assess_table(dist, table, estimator, policy, model.region_)
+        found = assess_table(model, dist, table)
         if self.totals is None:
             threshold = model.card_.threshold
             self.totals = BatchTotals(
@@ -522,7 +519,7 @@ class _Batches:
         assert totals is not None
         assert sums is not None
         estimator = self.model.accuracy_estimator_
-        estimate = estimator.estimate_sums(sums, level=self.model.level)
+        estimate = estimator.estimate_sums(sums, level=self.model.confidence)
         test, untested = estimator.compare_with_calibration(self.viewed.view)
         described: dict[str, Any] = {
             "batch": {

@@ -25,13 +25,16 @@ import pyarrow.parquet as pq
 import tomli_w
 
 from labelsure._kernels.threads import n_threads
-from labelsure._runtime.folder_locks import LOCK, OWNER, hold_folder, make_folder
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.storage import (
+    LOCK,
+    OWNER,
     expand_path,
     first_line,
+    hold_folder,
     is_leftover,
+    make_folder,
     remove_leftovers,
     write_text,
     write_whole,

@@ -17,6 +17,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Integers, Labelsets
 from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
 from labelsure.labelsets.names import read_labelsets
+from labelsure.tables.files import mark_missing, says_missing
 
 LabelChoice = int | str | Iterable[str]
 """A count (negative: from the end), names or patterns, or first20, last20, top20."""
@@ -183,7 +184,7 @@ def read_label_columns(columns: pd.DataFrame, where: str) -> Labelsets:
     """
     Y = np.empty(columns.shape, dtype=np.int8)
     for j, name in enumerate(columns.columns):
-        column = columns.iloc[:, j]
+        column = mark_missing(columns.iloc[:, j])
         missing = column.isna().to_numpy()
         if missing.any():
             raise DataError(
@@ -559,14 +560,14 @@ def _check_label_names(value: Any, sep: str | None, row: str, title: str) -> Non
     labels = list(value) if is_list else [value]
     if not all(pd.api.types.is_scalar(label) for label in labels):
         raise DataError(f"{title} must hold lists of label names, got {value!r} in {row}.")
-    if any(pd.isna(label) for label in labels):
+    if any(pd.isna(label) for label in labels) or (not is_list and says_missing(value)):
         raise DataError(
             f"{title} must say for every row which labels it has, one is missing in {row}. Leave "
             "it empty where there are none, or drop that row."
         )
     if not is_list and not isinstance(value, str):
         raise DataError(
-            f"{title} must hold text with label names between {sep!r}, got {value!r} in {row}. "
+            f"{title} must hold text with label names between {sep!r}, got {value} in {row}. "
             "Columns of zeros and ones are read without `sep`."
         )
 
@@ -584,7 +585,7 @@ def read_index(column: pd.Series[Any], where: str, what: str = "the `index`") ->
         What the column is to be, for the messages.
     """
     title = f"Column {str(column.name)!r} of {where}"
-    missing = [bool(pd.isna(value)) or value == "" for value in column]
+    missing = mark_missing(column).isna().tolist()
     if any(missing):
         raise DataError(
             f"{title} must name every row to be {what}, it is missing in row "

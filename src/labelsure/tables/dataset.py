@@ -14,11 +14,10 @@ from labelsure._runtime.limits import check_size
 from labelsure._runtime.notebook import list_names, make_html
 from labelsure._runtime.typing import Indices, Integers, LabelNames, RandomState
 from labelsure.errors import InputError, missing_extra
-from labelsure.labelsets.codes import check_rows
-from labelsure.labelsets.index import align_rows
-from labelsure.labelsets.names import read_labelsets
+from labelsure.labelsets.names import align_rows, read_labelsets
 from labelsure.labelsets.rows import (
     as_table,
+    check_rows,
     check_shape,
     index_of,
     names_in,

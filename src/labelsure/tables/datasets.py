@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from http.client import HTTPException
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,20 +29,16 @@ from labelsure._runtime.storage import (
     decompress,
     expand_path,
     first_line,
+    is_address,
     read_bytes,
     stem_of,
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
-from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._probabilities import make_generator
-from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
 from labelsure.tables.column_choice import (
-    AssignedColumns,
     ColumnChoice,
     LabelChoice,
-    check_column_count,
     check_dense,
     check_nominal,
     choose_features,
@@ -51,8 +47,21 @@ from labelsure.tables.column_choice import (
     read_label_columns,
     read_labels,
     read_xml_labels,
+    split_names,
 )
 from labelsure.tables.dataset import Dataset, checksum_values
+from labelsure.tables.files import (
+    KINDS,
+    checksum_table,
+    holds_containers,
+    list_columns,
+    list_index_columns,
+    mark_missing,
+    read_table,
+)
+
+if TYPE_CHECKING:
+    from labelsure.distributions._bridge import LabelsetDistribution
 
 MAX_HEADER_BYTES = 100
 """Three numbers take less."""
@@ -154,9 +163,6 @@ def read_label_file(path: AnyPath) -> list[str]:
     return names
 
 
-MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"]
-"""How a CSV file spells a missing value. In quotes they are text."""
-
 TEXT = ".txt"
 _PART = re.compile(r"(?<=.)[-_](train|test)$", re.IGNORECASE)
 
@@ -170,13 +176,14 @@ def read_dataset(
     sep: str | None = None,
     nominal: str = "onehot",
 ) -> Dataset:
-    r"""Read a data set from an ARFF, CSV, Parquet or sparse text file, as it is or as .gz or .bz2.
+    r"""Read a data set from a table, an ARFF file or a sparse text file.
 
     Parameters
     ----------
     path
-        The suffix says the format: .arff, .csv, .tsv, .parquet, or .txt for a data file of the
-        extreme-classification repository, before .gz or .bz2.
+        A table as for `labelsure.tables.files.list_units`: a file (.csv, .tsv, .jsonl, .parquet,
+        .feather, .npy or .npz), a folder, a pattern or an address. Or .arff, or .txt for a data
+        file of the extreme-classification repository. Text may be compressed: .gz, .bz2 or .zst.
     labels
         Which columns are the labels: names or patterns such as ``"tag_*"`` (a list, or one string
         with commas), or a number, negative for the last columns. Or one column that holds the
@@ -219,31 +226,30 @@ def read_dataset(
     >>> data.label_names, list(data.X.index)
     (('sunny', 'warm'), ['Mo', 'Tu'])
     """
-    path, nominal = expand_path(path), check_nominal(nominal)
+    check_nominal(nominal)
     choice = ColumnChoice.read(labels, index, drop, sep)
+    given, path = path, Path(path) if is_address(path) else expand_path(path)
     suffix = suffix_of(path)
+    if suffix not in (".arff", TEXT):
+        is_several = is_address(given) or path.is_dir() or glob.has_magic(str(path))
+        if suffix not in KINDS and not is_several:
+            raise unknown_name("format of file", path.name, [".arff", *KINDS, TEXT])
+        data = read_table_file(given, choice)
+        return replace(data, name=stem_of(path), source=path.name, checksum=checksum_table(given))
     if suffix == TEXT:
         _refuse_columns(choice, path.name)
-    elif suffix not in (".arff", *TABULAR):
-        raise unknown_name("format of file", path.name, [".arff", *TABULAR, TEXT])
     content = read_bytes(path)
-    origin: dict[str, Any] = {
-        "name": stem_of(path),
-        "source": path.name,
-        "checksum": checksum_bytes(content),
-    }
+    unpacked = decompress(content, path)
     if suffix == TEXT:
-        data = read_sparse_text(decompress(content, path), path.name)
-    elif suffix in TABULAR:
-        data = TABULAR[suffix](decompress(content, path), choice, path.name)
+        data = read_sparse_text(unpacked, path.name)
     else:
         try:
             from labelsure.tables.arff import read_arff
         except ImportError as error:
             raise missing_extra("An ARFF file", "study") from error
         choice = choice.with_labels(_resolve_labels(path, choice.labels))
-        data = read_arff(decompress(content, path), choice, nominal, path.name)
-    return replace(data, **origin)
+        data = read_arff(unpacked, choice, nominal, path.name)
+    return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))
 
 
 def _refuse_columns(choice: ColumnChoice, where: str) -> None:
@@ -268,182 +274,69 @@ def _resolve_labels(path: Path, labels: Any) -> Any:
     return labels
 
 
-def read_csv(content: bytes, choice: ColumnChoice, where: str, delimiter: str = ",") -> Dataset:
-    """Return the data set in a CSV file with a header line.
+def read_table_file(path: AnyPath, choice: ColumnChoice) -> Dataset:
+    """Return the data set in a table that `labelsure.tables.files` reads.
 
     Parameters
     ----------
-    content
-        The file, decompressed.
+    path
+        A file, folder, pattern or address.
     choice
         Which columns are what.
-    where
-        The name of the file, for the messages.
-    delimiter
-        What stands between values.
     """
-    text = decode(content).encode()
-    check_column_count(text.partition(b"\n")[0].count(delimiter.encode()) + 1, where)
-    table = _parse_csv(text, delimiter, where)
-    columns = choice.assign(_check_columns(table, choice, where))
-    # Names are text, also where they look like numbers: 007 is not 7.
-    names = list(columns.labels) if choice.sep else []
-    names += [] if columns.index is None else [columns.index]
-    if names:
-        texts = _parse_csv(text, delimiter, where, names)
-        for name in names:
-            j = table.column_names.index(name)
-            table = table.set_column(j, name, texts.column(name))
-    return _make_dataset(table, choice, where)
-
-
-def _parse_csv(
-    text: bytes, delimiter: str, where: str, names: Sequence[str] | None = None
-) -> pa.Table:
-    """Return the columns of a CSV file; some of them as text if `names` says which.
-
-    In a column of names an empty value is a name or a list without content, and is not missing.
-    """
-    from pyarrow import csv
-
-    bad_rows: list[csv.InvalidRow] = []
-
-    def stop_at(row: csv.InvalidRow) -> str:
-        bad_rows.append(row)
-        return "error"
-
-    try:
-        return csv.read_csv(
-            pa.BufferReader(text),
-            # One block, so that the type of a column is inferred from all of it.
-            read_options=csv.ReadOptions(
-                use_threads=False, block_size=min(len(text) + 1, 2**31 - 1)
-            ),
-            parse_options=csv.ParseOptions(
-                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=stop_at
-            ),
-            convert_options=csv.ConvertOptions(
-                include_columns=names,
-                column_types=dict.fromkeys(names or (), pa.string()),
-                null_values=[value for value in MISSING if value or names is None],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if bad_rows:
-            raise _make_length_error(bad_rows[0], text, where) from error
-        raise DataError(f"{where} cannot be read as CSV: {first_line(error)}.") from error
-
-
-def _make_length_error(row: Any, text: bytes, where: str) -> DataError:
-    # Arrow counts rows with the header and without blank lines.
-    filled = [number for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-    number = filled[row.number - 1] if row.number and row.number <= len(filled) else row.number
-    return DataError(
-        f"Line {number} of {where} must have {row.expected_columns} values like the header, it "
-        f"has {row.actual_columns}. Mend or drop that line."
-    )
-
-
-def read_parquet(content: bytes, choice: ColumnChoice, where: str) -> Dataset:
-    """Return the data set in a Parquet file; arguments as in `read_csv`."""
-    from pyarrow import parquet
-
-    try:
-        metadata = parquet.read_metadata(pa.BufferReader(content))
-        n_rows, n_columns = metadata.num_rows, metadata.num_columns
-        check_column_count(n_columns, where)
-        # A few bytes can stand for any number of equal values.
-        check_size(8 * n_rows * n_columns, f"The values in {where}", "Split the file.")
-        table = parquet.read_table(pa.BufferReader(content))
-    except TooLargeError:
-        raise
-    except UnicodeDecodeError as error:
-        raise DataError(f"The names of the columns of {where} must be UTF-8 text.") from error
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(
-            f"{where} cannot be read as Parquet: {first_line(error)}. Fetch it again."
-        ) from error
-    return _make_dataset(table, choice, where)
-
-
-def _check_columns(table: pa.Table, choice: ColumnChoice, where: str) -> list[str]:
-    names = [str(name) for name in table.column_names]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"The columns of {where} must have different names, {twice!r} is twice.")
-    if table.num_rows == 0:
-        raise DataError(f"{where} must have at least one row, it has none.")
+    where = repr(Path(path).name)
     if choice.labels is None:
         raise InputError(
             f"`labels` must say which columns of {where} are labels: names such as 'a,b,c', a "
             "pattern such as 'tag_*', a number (negative: the last columns), or one column of "
             "label names."
         )
-    return names
-
-
-def _make_dataset(table: pa.Table, choice: ColumnChoice, where: str) -> Dataset:
-    names = _check_columns(table, choice, where)
-    kept = {*choice.assign_features(names).features, choice.index}
-    table = table.select([name for name in names if name in kept])
-    frame = _make_frame(table, choice.index, where)
-    columns = replace(choice, drop=()).assign([str(name) for name in frame.columns])
-    _check_single_values(table, columns, where)
+    known = list_columns(path)
+    frame = read_table(path) if known is None else None
+    names = list(frame.columns) if frame is not None else known or []
+    saved = list_index_columns(path) - {choice.index, *split_names(choice.drop, [])}
+    names = [name for name in names if name not in saved]
+    assigned = choice.assign_features([str(name) for name in names])
+    kept = {*assigned.features, choice.index}
+    columns = replace(choice, drop=()).assign([str(name) for name in names if str(name) in kept])
+    if frame is None:
+        frame = read_table(path, [name for name in names if str(name) in kept])
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    for name in (*columns.features, *([] if columns.index is None else [columns.index])):
+        if holds_containers(frame[name]):
+            raise DataError(
+                f"Column {name!r} of {where} must hold one value in each row, it holds lists. Pass "
+                f"labels={name!r} if these are the names of labels, write each part as a column, "
+                f"or leave it out with drop=[{name!r}]."
+            )
     Y, label_names = read_labels(frame[columns.labels], choice.sep, where)
-    X = frame[columns.features]
+    is_text = suffix_of(Path(path)) in TEXT_TABLES
+    X = pd.DataFrame({name: _typed(frame[name], is_text) for name in columns.features}, frame.index)
     if columns.index is not None:
         X = X.set_axis(read_index(frame[columns.index], where), axis=0)
     return Dataset(X, Y, label_names)
 
 
-def _check_single_values(table: pa.Table, columns: AssignedColumns, where: str) -> None:
-    single = {*columns.features, columns.index}
-    for column in table.schema:
-        if pa.types.is_nested(column.type) and column.name in single:
-            raise DataError(
-                f"Column {column.name!r} of {where} must hold one value in each row, it holds "
-                f"{column.type}. Pass labels={column.name!r} if these are the names of labels, "
-                f"write each part as a column, or leave it out with drop=[{column.name!r}]."
-            )
+TEXT_TABLES = (".csv", ".tsv")
+"""Formats without types, which follow from all values of a column."""
 
 
-def _make_frame(table: pa.Table, index: str | None, where: str) -> pd.DataFrame:
-    try:
-        frame: pd.DataFrame = table.to_pandas()
-        if (
-            index is not None and index in frame.index.names
-        ):  # pandas keeps the index of a DataFrame apart
-            frame = frame.reset_index(level=index)
-        frame = frame.reset_index(drop=True)
-    except Exception as error:  # pandas relies on its metadata in the file, which may be wrong
-        raise _make_column_error(table, error, where) from error
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
-
-
-def _make_column_error(table: pa.Table, error: Exception, where: str) -> DataError:
-    for name in table.column_names:
-        try:
-            table.column(name).to_pandas()
-        except Exception as cause:
-            return DataError(
-                f"Column {name!r} of {where} cannot be read ({first_line(cause)}). Write it as "
-                f"numbers or text, or leave it out with drop=[{name!r}]."
-            )
-    return DataError(
-        f"The columns of {where} cannot become a DataFrame ({first_line(error)}). Write the "
-        "file again, without an index."
-    )
-
-
-TABULAR: dict[str, Callable[[bytes, ColumnChoice, str], Dataset]] = {
-    ".csv": read_csv,
-    ".tsv": partial(read_csv, delimiter="\t"),
-    ".parquet": read_parquet,
-    ".pq": read_parquet,
-}
-"""Readers of tables whose columns `ColumnChoice` names."""
+def _typed(column: pd.Series[Any], is_text: bool) -> pd.Series[Any]:
+    """Return a feature as numbers or truth values, if it holds such, or else as text."""
+    if isinstance(column.dtype, pd.StringDtype) and is_text:
+        texts = pa.array(mark_missing(column).str.strip(), pa.string(), from_pandas=True)
+        for kind in (pa.int64(), pa.float64(), pa.bool_()):
+            try:
+                values = texts.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+            return values.to_pandas().set_axis(column.index)
+    if pd.api.types.is_extension_array_dtype(column.dtype) and column.dtype.kind in "iub":
+        plain = getattr(column.dtype, "numpy_dtype", np.dtype(bool))
+        return column.astype(np.dtype(float) if column.hasnans else plain)
+    if column.dtype == object:
+        return pd.Series(column.tolist(), column.index)
+    return mark_missing(column)
 
 
 DIGIT_TRAITS = {
@@ -496,8 +389,7 @@ def load_yeast() -> Dataset:
             'or pass source="openml".'
         ) from error
     path = Path(Yeast().path)  # type: ignore[no-untyped-call]
-    content = read_bytes(path)
-    data = read_csv(decompress(content, path), ColumnChoice("Class*"), path.name)
+    data = read_table_file(path, ColumnChoice("Class*"))
     return Dataset(
         data.X,
         data.Y,
@@ -599,6 +491,8 @@ def make_labelsets(
     _check_sizes(n_samples=n_samples, n_labels=n_labels, n_features=n_features)
     cardinality = n_labels / 3 if cardinality is None else cardinality
     _check_strengths(dependence, cardinality, noise, n_labels)
+    from labelsure.distributions._probabilities import make_generator  # reading needs no kernels
+
     generator = make_generator(random_state)
     X = generator.standard_normal((n_samples, n_features))
     directions = generator.standard_normal((n_features, n_labels))
@@ -631,6 +525,8 @@ def _find_shift(logits: Floats, dependence: float, cardinality: float) -> float:
 
 def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> LabelsetDistribution:
     """Return the chain as a trellis of width one: exact for any number of labels."""
+    from labelsure.distributions._trellis import TrellisDistribution
+
     pairs = np.stack([conditionals.after_zero, conditionals.after_one], axis=2)
     n_labels = pairs.shape[1]
     return TrellisDistribution(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,14 @@ from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
 from labelsure.labelsets.rows import is_sparse
-from labelsure.tables.files import UNIT_ROWS, Unit, list_units, read_table, read_unit
+from labelsure.tables.files import (
+    UNIT_ROWS,
+    Unit,
+    list_units,
+    read_table,
+    read_unit,
+    with_absolute_path,
+)
 from labelsure.tables.scoring import ModelFile, Progress, UnitEvent, split_rows
 from labelsure.tables.truth import LabelledRows, find_labelled
 
@@ -67,7 +74,7 @@ class FileSums:
         """
         from labelsure.estimation._few_labels import few_labels_interval
 
-        chosen = self.model.level if level is None else level
+        chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
             return few_labels_interval(
@@ -215,7 +222,7 @@ def _make_tasks(
     none = np.empty(0, np.intp)
     return [
         (
-            replace(unit, path=str(Path(unit.path).absolute())),
+            with_absolute_path(unit),
             file,
             none if shift == "ignore" else chosen,
             shift,
@@ -282,8 +289,9 @@ def _sum_unit(
     try:
         model = file.load()
         id_column = None if known is None else known.id_column
-        frame = read_unit(unit)
-        X, ids = InputTable(model, id_column).read(frame, repr(Path(unit.path).name))
+        inputs = InputTable(model, id_column)
+        frame = read_unit(unit, inputs.columns)
+        X, ids = inputs.read(frame, repr(Path(unit.path).name))
         with one_thread():
             dist, decisions = model.predict_all(X)
             estimator = model.accuracy_estimator_
@@ -363,7 +371,7 @@ def _predict_units(
 
     inputs = InputTable(model, id_column)
     for unit in list_units(paths, rows=rows) if paths else []:
-        X, ids = inputs.read(read_unit(unit), repr(Path(unit.path).name))
+        X, ids = inputs.read(read_unit(unit, inputs.columns), repr(Path(unit.path).name))
         dist, Y_pred = model.predict_all(X)
         yield dist if ids is None else dist._with_index(ids), Y_pred, None
 

@@ -19,12 +19,10 @@ from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats, Mask
 from labelsure.errors import InputError, RowsError, UnseenValuesWarning, unknown_name
 from labelsure.saving import Savable
+from labelsure.tables.files import MISSING, holds_containers
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
-"""How files spell that a value is not there, in small letters."""
 
 N_NAMES_LISTED = 5
 
@@ -147,19 +145,6 @@ def meaning_of(value: Any) -> str:
     if _NUMBER.fullmatch(text):
         return repr(float(text)).removesuffix(".0")
     return text
-
-
-def holds_containers(column: pd.Series[Any]) -> bool:
-    """Whether some value is a list, an array or an object with keys.
-
-    Parameters
-    ----------
-    column
-        Of a table.
-    """
-    return column.dtype == object and any(
-        isinstance(value, (list, tuple, dict, np.ndarray)) for value in column
-    )
 
 
 def check_frame(X: Any, where: str) -> pd.DataFrame:
@@ -530,6 +515,11 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
                     "of the known ones. Check how the column is written."
                 )
         return found
+
+    @property
+    def columns_read(self) -> list[str]:
+        """The columns that features are made of."""
+        return self._names_of(*FEATURES)
 
     @property
     def id_column(self) -> str | None:

@@ -59,6 +59,14 @@ class InputTable:
         """Whether rows list some of very many labels, so that labelsets are sparse."""
         return bool(getattr(self._reader, "is_sparse", False))
 
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns that have to be read of a file; None for all of them."""
+        needed = self._reader.columns_read
+        if not needed:
+            return None
+        return [*dict.fromkeys((*needed, *([] if self.id_column is None else [self.id_column])))]
+
     def read(self, frame: pd.DataFrame, where: str = "the table") -> tuple[Any, pd.Index | None]:
         """Return what the model takes for these rows, with their index, and their names.
 
@@ -137,6 +145,7 @@ class _NumberColumns:
         self._names = [] if names is None else [str(name) for name in names]
         self._n_features = getattr(model, "n_features_in_", None)
         self._allows_missing = get_tags(model.estimator_).input_tags.allow_nan
+        self.columns_read = self._names
         roles = [ColumnRole.of(name, "number") for name in self._names]
         self._columns = TableColumns(roles)
         self._columns.roles_ = roles

@@ -12,8 +12,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labelsure._runtime.folder_locks import LOCK, OWNER, hold_folder, make_folder
-from labelsure._runtime.storage import is_stream, remove_leftovers, write_text, write_whole
+from labelsure._runtime.storage import (
+    LOCK,
+    OWNER,
+    hold_folder,
+    is_stream,
+    make_folder,
+    remove_leftovers,
+    write_text,
+    write_whole,
+)
 from labelsure.errors import DataError, InputError, unknown_name
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, UnseenValuesWarning, unknown_name
-from labelsure.labelsets.index import list_some
+from labelsure.labelsets.names import list_some
 from labelsure.labelsets.rows import check_label_names, show_names
 from labelsure.saving import Savable
 from labelsure.tables.features import (

@@ -17,9 +17,9 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
-from labelsure._runtime.finished_outputs import FinishedOutput
 from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.storage import (
+    FinishedOutput,
     check_outputs,
     checksum_bytes,
     expand_path,
@@ -35,7 +35,15 @@ from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
 from labelsure.estimation._shift_test import View, sample_rows, say_shift
 from labelsure.saving import load
-from labelsure.tables.files import UNIT_ROWS, Unit, list_units, read_unit
+from labelsure.tables.files import (
+    UNIT_ROWS,
+    Unit,
+    describe_file_state,
+    find_lines,
+    list_units,
+    read_rows,
+    with_absolute_path,
+)
 from labelsure.tables.parts import (
     FORMATS,
     NAME_SEPARATOR,
@@ -230,19 +238,20 @@ def _score(task: UnitTask) -> dict[str, Any]:
     from labelsure.tables.inputs import InputTable
 
     model = task.model.load()  # first: BLAS is found where it is loaded
-    frame = read_unit(task.unit)
-    bad: dict[Any, str] = {}
+    inputs = InputTable(model, task.settings.id_column)
+    frame, bad = read_rows(task.unit, inputs.columns)
+    if bad and not task.sets_aside:
+        raise RowsError(bad, repr(task.file))
     try:
         table, unseen, view = _score_rows(model, frame, task)
     except RowsError as error:
         if not task.sets_aside:
             raise
-        bad = error.reasons
-        table, unseen, view = _score_rows(model, frame.drop(index=list(bad)), task)
+        bad = bad | error.reasons
+        frame = frame.drop(index=list(error.reasons))
+        table, unseen, view = _score_rows(model, frame, task)
     if len(table):
         write_part(table, Path(task.part))
-    values = plain_records(frame.loc[list(bad)])
-    inputs = InputTable(model, task.settings.id_column)
     has_policy = len(table) > 0 and not table["accept"].isna().any()
     notes = {
         "n_rows": len(table),
@@ -251,15 +260,26 @@ def _score(task: UnitTask) -> dict[str, Any]:
         "total_estimated": float(table["estimated_accuracy"].sum()) if len(table) else 0.0,
         "n_bytes": Path(task.part).stat().st_size if len(table) else 0,
         "unseen": unseen,
-        "odd_answers": asdict(inputs.count_odd_answers(frame.drop(index=list(bad)))),
+        "odd_answers": asdict(inputs.count_odd_answers(frame)),
         "view": None if view is None else [list(view.names), view.values.tolist()],
-        "bad_rows": [
-            {"file": task.file, "row": int(row), "reason": reason, "values": row_values}
-            for (row, reason), row_values in zip(bad.items(), values, strict=True)
-        ],
+        "bad_rows": _describe_bad_rows(task, bad),
     }
     write_text(Path(task.notes), json.dumps(notes))
     return notes
+
+
+def _describe_bad_rows(task: UnitTask, bad: dict[int, str]) -> list[dict[str, Any]]:
+    """Return where each bad row is, why it cannot be used, and its values where they are known."""
+    if not bad:
+        return []
+    whole, _ = read_rows(task.unit)
+    rows = sorted(bad)
+    readable = whole.loc[whole.index.isin(rows)]
+    values = dict(zip(readable.index.tolist(), plain_records(readable), strict=True))
+    return [
+        {"file": task.file, "row": row, "line": line, "reason": bad[row], "values": values.get(row)}
+        for row, line in zip(rows, find_lines(task.unit, rows), strict=True)
+    ]
 
 
 def _score_rows(
@@ -435,7 +455,7 @@ class ScoreRun:
     n_bad
         Rows that were set aside.
     n_accepted
-        Predictions that the policy accepts; None without a target or a coverage.
+        Predictions that the policy accepts; None without a target or a share.
     mean_estimated
         The mean of the estimated accuracies.
     n_units, n_kept
@@ -632,9 +652,7 @@ def _check_bad_rows(path: Path) -> Path:
 
 def _describe_files(units: list[Unit]) -> list[list[Any]]:
     """Return name, size and time of each file, by which a changed one is noticed."""
-    names = list(dict.fromkeys(unit.path for unit in units))
-    states = [(name, Path(name).stat()) for name in names]
-    return [[name, state.st_size, state.st_mtime_ns] for name, state in states]
+    return [describe_file_state(name) for name in dict.fromkeys(unit.path for unit in units)]
 
 
 def _choose_rows(
@@ -692,7 +710,7 @@ class _Execution:
     ) -> UnitTask:
         folder = self.target.folder
         return UnitTask(
-            replace(unit, path=str(Path(unit.path).absolute())),
+            with_absolute_path(unit),
             unit.path,
             model,
             settings,

@@ -25,7 +25,7 @@ from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
-from labelsure.labelsets.index import list_some
+from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
 from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
 from labelsure.tables.features import TableColumns, infer_roles
@@ -152,13 +152,6 @@ def describe_file(path: AnyPath) -> DescribedFile:
     return described
 
 
-HELD_OUT = 0.4
-"""The share of the rows that is held out where there is a target: half of it for the accuracy
-estimator, half for the policy, so that what the policy says is guaranteed."""
-
-N_FOLDS = 5
-
-
 def train_model(
     data: AnyPath | Sequence[AnyPath] | pd.DataFrame,
     *,
@@ -171,10 +164,10 @@ def train_model(
     classifier: str = "ecc",
     metric: str = "jaccard",
     target: float | None = None,
-    coverage: float | None = None,
+    share: float | None = None,
     region: float | None = None,
     cv: int | float | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
     r"""Train a classifier on a table whose columns are numbers, categories and texts.
@@ -197,11 +190,10 @@ def train_model(
         Columns that are "number", "category" or "text" whatever they look like, by name.
     classifier
         "ecc", "br", "trellis", "pcc" or "forest".
-    metric, target, coverage, region, level
+    metric, target, share, region, confidence
         As of `AccuracyAwareClassifier`.
     cv
-        As there. None holds out 0.4 of the rows where there is a target, a coverage or a region, so
-        that it is guaranteed, and takes 5 folds otherwise.
+        As there; None holds out the usual share.
     random_state
         Seed of the classifier, the folds and the splits.
 
@@ -251,7 +243,6 @@ def train_model(
         left_out=[name for name in frame.columns if name not in known],
         given=roles,
     )
-    guarantees = any(wanted is not None for wanted in (target, coverage, region))
     pipeline = Pipeline(
         [("columns", TableColumns(found)), ("classifier", CLASSIFIERS[classifier](random_state))]
     )
@@ -259,9 +250,9 @@ def train_model(
         pipeline,
         metric,
         target,
-        level,
-        (HELD_OUT if guarantees else N_FOLDS) if cv is None else cv,
-        coverage=coverage,
+        share=share,
+        confidence=confidence,
+        **({} if cv is None else {"cv": cv}),
         region=region,
         random_state=random_state,
     )
@@ -288,8 +279,6 @@ def _read_label_frame(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
             "names of labels with `sep`, e.g. ';'."
         )
-    if not holds_names:
-        columns = columns.replace("", pd.NA)
     Y, names = read_labels(columns, sep, where)
     check_labels_vary(Y, names, where)
     return pd.DataFrame(Y, columns=list(names))
@@ -336,9 +325,9 @@ def calibrate_model(
     floor: float | None = None,
     metric: str = "jaccard",
     target: float | None = None,
-    coverage: float | None = None,
+    share: float | None = None,
     region: float | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     random_state: int | None = 0,
 ) -> AccuracyAwareClassifier:
     r"""Make a model of another system's predictions, from some whose truth is known.
@@ -374,7 +363,7 @@ def calibrate_model(
     floor
         How probable each label is that such a row does not list; None means 2**-24.
         `labelsure.suggest_floor` finds one from labelled instances.
-    metric, target, coverage, region, level, random_state
+    metric, target, share, region, confidence, random_state
         As of `AccuracyAwareClassifier`.
 
     Returns
@@ -429,8 +418,8 @@ def calibrate_model(
         FrozenEstimator(pipeline.fit(said, Y)),
         metric,
         target,
-        level,
-        coverage=coverage,
+        share=share,
+        confidence=confidence,
         region=region,
         random_state=random_state,
     )

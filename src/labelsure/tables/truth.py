@@ -14,13 +14,17 @@ from labelsure._runtime.storage import expand_path
 from labelsure._runtime.typing import AnyPath, Floats, Indices, LabelNames, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, RowsError, UnseenValuesWarning, unknown_name
-from labelsure.labelsets.index import list_some
-from labelsure.labelsets.names import match_labels, read_labelsets
-from labelsure.labelsets.rows import check_label_names, is_sparse, show_names
-from labelsure.labelsets.sparse import make_sparse, sparse_ones
+from labelsure.labelsets.names import list_some, match_labels, read_labelsets
+from labelsure.labelsets.rows import (
+    check_label_names,
+    is_sparse,
+    make_sparse,
+    show_names,
+    sparse_ones,
+)
 from labelsure.metrics.registry import counts, get_metric
 from labelsure.tables.column_choice import read_index, read_labels
-from labelsure.tables.files import ListedCell, read_table
+from labelsure.tables.files import ListedCell, read_table, says_missing
 from labelsure.tables.predictions import (
     ANSWERS,
     LabelPlaces,
@@ -304,9 +308,7 @@ def names_in_truth(
 
 
 def _read_bits(columns: pd.DataFrame, where: str) -> Labelsets:
-    import pandas as pd
-
-    return read_labels(columns.replace("", pd.NA), None, where)[0]
+    return read_labels(columns, None, where)[0]
 
 
 def _column_of_names(
@@ -333,7 +335,7 @@ def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
     """Return the cells as lists or texts; refuse those that are missing."""
     cells = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
     for row, value in enumerate(cells):
-        if not isinstance(value, (str, list, tuple)):
+        if not isinstance(value, (str, list, tuple)) or says_missing(value):
             raise DataError(
                 f"Column {str(column.name)!r} of {where} must name the labels of every row, got "
                 f"{value!r} in row {row} (rows count from 0). Write an empty list where there are "

@@ -1,5 +1,110 @@
-"""Pages: what was found, as one HTML file that asks for nothing else."""
+"""Pages: what was found, as one HTML file that asks for nothing else.
 
-from labelsure._runtime.pages._html_page import Page
+A page is made of a plain dict, which holds all its numbers and is tested by itself. The template
+only prints it; the charts are SVG, and a small script draws again what people change.
+"""
 
-__all__ = ["Page"]
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labelsure._runtime.storage import expand_path, write_output
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from labelsure._runtime.typing import AnyPath
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A page, as data and as HTML.
+
+    Parameters
+    ----------
+    template
+        The name of the template, "model" or "study".
+    data
+        What the page shows: numbers, texts, lists and dicts.
+
+    Examples
+    --------
+    >>> Page("model", {"title": "Tickets"}).data["title"]
+    'Tickets'
+    """
+
+    template: str
+    data: dict[str, Any]
+
+    @property
+    def html(self) -> str:
+        """The whole page, in one file."""
+        template = _templates().get_template(f"{self.template}.html")
+        return template.render(data=self.data, json=encode_json(self.data))
+
+    def save(self, path: AnyPath) -> Path:
+        """Write the page to a file, as a whole, and return its path.
+
+        Parameters
+        ----------
+        path
+            Usually ending in .html; a file that is there is replaced.
+        """
+        path = expand_path(path)
+        write_output(path, lambda place: place.write_text(self.html, encoding="utf-8"))
+        return path
+
+    def __repr__(self) -> str:
+        return f"Page({self.template!r}, {self.data.get('title', '')!r})"
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own: its styles change nothing else."""
+        frame = '<iframe srcdoc="{}" style="width: 100%; height: 48em; border: 0"></iframe>'
+        return frame.format(escape(self.html, quote=True))
+
+
+def encode_json(data: Any) -> str:
+    r"""Return data as JSON that can stand inside a script element, whatever texts it holds.
+
+    Examples
+    --------
+    >>> print(encode_json({"label": "</script>"}))
+    {"label":"\u003c/script\u003e"}
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    found = Environment(
+        loader=PackageLoader("labelsure._runtime", "pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    folder = files("labelsure._runtime.pages")
+    for name in ("page.css", "page.js"):
+        # Both are ours: they are put into the page as they are.
+        text = folder.joinpath(name).read_text(encoding="utf-8")
+        found.globals[name.replace(".", "_")] = Markup(text)
+    found.filters["share"] = _format_share
+    found.filters["number"] = "{:,}".format
+    found.filters["raw_json"] = Markup
+    return found
+
+
+def _format_share(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -1,6 +1,6 @@
 """`ChainDependence`: a joint of labels of which only marginals are known.
 
-Section 17 of `docs/algorithms.md` has the formulas.
+Section 16 of `docs/algorithms.md` has the formulas.
 """
 
 from __future__ import annotations

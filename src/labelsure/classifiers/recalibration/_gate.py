@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.errors import InputError
+from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import refuse_other_labels, stack_rows
-from labelsure.labelsets.sample_weights import check_weights
 from labelsure.saving import Savable
 
 N_FOLDS = 5

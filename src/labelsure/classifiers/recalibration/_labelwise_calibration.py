@@ -1,6 +1,6 @@
 """`LabelwiseCalibration`: the probability of each label by a curve of its own.
 
-Section 13 of `docs/algorithms.md` has the formulas.
+Section 12 of `docs/algorithms.md` has the formulas.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`TemperatureScaling`: one number that makes distributions flatter or sharper.
 
-Section 13 of `docs/algorithms.md` has the formulas.
+Section 12 of `docs/algorithms.md` has the formulas.
 """
 
 from __future__ import annotations
