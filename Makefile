@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: study browser test test-slow lint types layers unit nojit bench docs clean
 
 study: .venv/run.stamp
-	$(BIN)/labelsure study embedded --out runs/embedded
+	$(BIN)/labelsure study run embedded --out runs/embedded
 
 test: lint types layers unit nojit
 

@@ -52,21 +52,19 @@ class Case:
 
     model: str
     features: str
-    response: str = "value"
 
     @property
     def name(self) -> str:
         """What the tables call it."""
-        return "rates" if self.response == "rates" else self.model
+        return self.model
 
     def estimator(self, metric: str) -> ls.AccuracyEstimator:
         """Return it, not fitted."""
-        return ls.AccuracyEstimator(metric, self.features, self.model, response=self.response)
+        return ls.AccuracyEstimator(metric, self.features, self.model)
 
 
 CASES = (
     *(Case("ridge", name) for name in (*SINGLES, "mix", "full")),
-    *(Case("ridge", name, response="rates") for name in ("HP", "SE", "CE", "mix")),
     Case("plugin", "expected"),
 )
 
@@ -127,8 +125,7 @@ def cells() -> Iterator[tuple[str, str, str, Case]]:
         for classifier in classifiers():
             for metric in METRICS:
                 for case in CASES:
-                    if case.response == "value" or metric == "jaccard":
-                        yield name, classifier, metric, case
+                    yield name, classifier, metric, case
 
 
 def run(n_jobs: int = 2) -> pd.DataFrame:
@@ -252,7 +249,7 @@ Each figure is an expected calibration error (ten intervals of the estimate), th
 would show on so few instances, `excess` the error beyond it. An excess of more than {miss:g} is a
 miss. Two classifiers (Indep: binary relevance, ECC: ensemble of chains, both on scaled features
 with logistic regression, C = 0.1) predict the mode; Enron with its last 20 labels; two empty
-labelsets are worth 1. `rates` is the ridge with response="rates", the paper's for Jaccard.
+labelsets are worth 1.
 """
 
 

@@ -87,7 +87,7 @@ def sources() -> dict[str, object]:
         "ensemble of 10 chains": ls.EnsembleOfClassifierChains(learner, random_state=0),
         "powerset": ls.LabelPowerset(learner, random_state=0),
         "Bernoulli mixture": ls.ConditionalBernoulliMixture(random_state=0),
-        LAYER: ls.DependenceLayer(learner, random_state=0),
+        LAYER: ls.RecalibratedClassifier(learner, "dependence", random_state=0),
     }
 
 

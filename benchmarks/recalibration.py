@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 import labelsure as ls
 from benchmarks.calibration import SETS
 from benchmarks.measured_page import show_measured
-from labelsure.classifiers.recalibration._gate import Recalibration
+from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.metrics.registry import check_metrics
 

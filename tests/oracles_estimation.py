@@ -9,24 +9,23 @@ from statistics import NormalDist
 from scipy.stats import t as student
 
 
-def ridge_gradient(rows, targets, coefficients, penalty, n_free):
-    """Gradient of glmnet's ridge objective on given (standardised) rows, intercept last."""
-    n_classes = len(targets[0])
-    total = sum(sum(t) for t in targets)
-    d = len(rows[0])
-    gradient = [[0.0] * d for _ in range(n_free)]
+def ridge_objective(rows, targets, coefficients, penalty):
+    """Glmnet's ridge objective of class counts on standardised rows, intercepts last."""
+    total, loss = sum(sum(t) for t in targets), 0.0
     for x, t in zip(rows, targets, strict=True):
-        eta = [sum(a * b for a, b in zip(x, coefficients[k], strict=True)) for k in range(n_free)]
-        eta += [0.0] * (n_classes - n_free)
-        top = max(eta)
-        z = sum(math.exp(e - top) for e in eta)
-        for k in range(n_free):
-            p = math.exp(eta[k] - top) / z
-            for j in range(d):
-                gradient[k][j] += (sum(t) * p - t[k]) * x[j] / total
-    for k in range(n_free):
-        for j in range(d - 1):
-            gradient[k][j] += penalty * coefficients[k][j]
+        eta = [sum(a * b for a, b in zip(x, row, strict=True)) for row in coefficients]
+        log_z = math.log(sum(math.exp(e) for e in eta))
+        loss -= sum(count * (e - log_z) for count, e in zip(t, eta, strict=True)) / total
+    return loss + penalty / 2 * sum(b**2 for row in coefficients for b in row[:-1])
+
+
+def ridge_gradient(rows, values, coefficients, C):
+    """Gradient of a ridge-penalised logistic regression of accuracies, intercept last."""
+    gradient = [b / C for b in coefficients[:-1]] + [0.0]
+    for x, value in zip(rows, values, strict=True):
+        p = 1 / (1 + math.exp(-sum(a * b for a, b in zip(x, coefficients, strict=True))))
+        for j, a in enumerate(x):
+            gradient[j] += (p - value) * a
     return gradient
 
 
@@ -130,18 +129,6 @@ def largest_capital(outcomes, target, error, n_all=None, cap=0.98, beyond=1.01):
     return largest
 
 
-def average_capital(values, n_all, target, least, most, cap=0.98, step=3.0, n_stakes=8):
-    """The mean over stakes of what 1 grows to on `values` and on as many zeros as are missing."""
-    total = 0.0
-    for k in range(n_stakes):
-        stake = cap / (most - least) / step**k
-        capital = 1.0
-        for x in [*values, *[0.0] * (n_all - len(values))]:
-            capital *= 1 + stake * (x - target)
-        total += capital / n_stakes
-    return total
-
-
 def binomial_bound(n_ones, n, error):
     """The smallest mean that explains so many ones with probability `error`, by bisection."""
     low, high = 0.0, 1.0
@@ -169,16 +156,15 @@ def sequences(p_values, starts, level):
     return passed
 
 
-def mean_interval(estimates, ratio, n_fitted, fit_variance, gain_variance, level):
+def mean_interval(estimates, ratio, n_fitted, fit_variance, level):
     """Mean, low and high of a batch, from the estimate of every instance."""
     n = len(estimates)
     mean = sum(estimates) / n
-    single = coins = 0.0
+    single = 0.0
     for p in estimates:
         inward = p if n_fitted == math.inf else (n_fitted * p + 1) / (n_fitted + 2)
         single += ratio * inward * (1 - inward) / n
-        coins += p * (1 - p) / n
-    variance = single / n + gain_variance * coins**2
+    variance = single / n
     if fit_variance is not None:
         variance += max(fit_variance, single / n_fitted)
     quantile = NormalDist().inv_cdf((1 + level) / 2)

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 import labelsure as ls
-from labelsure.classifiers.recalibration._gate import Recalibration
+from labelsure.classifiers.recalibration import Recalibration
 from labelsure.tables.features import infer_roles
 
 X, Y = make_problem(n_samples=200, n_labels=3)
@@ -38,10 +38,9 @@ def fit_sparse(**settings):
     return model.fit(SPARSE.listed_marginals(), SPARSE.sample(1, random_state=5)[:, 0])
 
 
-def fit_estimator(model, groups=None, **settings):
-    dist = ls.IndependentLabels(P)
+def fit_estimator(model, **settings):
     estimator = ls.AccuracyEstimator("jaccard", model=model, **settings)
-    return estimator.fit(dist, TRUTH, slope_groups=groups)
+    return estimator.fit(ls.IndependentLabels(P), TRUTH)
 
 
 def fit_policy(**settings):
@@ -102,8 +101,7 @@ MAKERS = {
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
     "sparse": fit_sparse,
     "sparse, recalibrated": lambda: fit_sparse(recalibration=ls.TemperatureScaling(gate=False)),
-    "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], penalty=0.01),
-    "ridge with groups": lambda: fit_estimator("ridge", GROUPS),
+    "ridge": lambda: fit_estimator("ridge", features=["HP", "SE"], C=0.1),
     "ridge of constant features": lambda: ls.AccuracyEstimator("hamming").fit(
         ls.IndependentLabels(0.5 + P / 2), TRUTH
     ),
@@ -117,7 +115,7 @@ MAKERS = {
         ls.IndependentLabels(P), TRUTH
     ),
     "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
-    "DependenceLayer": lambda: ls.DependenceLayer(gate=False, random_state=0).fit(X, Y),
+    "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
@@ -146,9 +144,7 @@ def answers(model):
     if isinstance(model, ls.AcceptPolicy):
         return [model.accept(np.linspace(0, 1, 101)), model.table().to_numpy()]
     if isinstance(model, ls.AccuracyEstimator):
-        groups = GROUPS if model.slope_levels_.names else None
-        dist = ls.IndependentLabels(P)
-        return [model.predict(dist, slope_groups=groups), model.reference_.mean]
+        return [model.predict(ls.IndependentLabels(P)), model.reference_.mean]
     if isinstance(model, ls.LabelsetRegion):
         groups = GROUPS if model.has_groups_ else None
         return [model.predict(ls.IndependentLabels(P), groups).values, str(model)]

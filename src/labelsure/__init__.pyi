@@ -10,16 +10,18 @@ from labelsure.classifiers._chain_classifiers import (
 from labelsure.classifiers._chain_classifiers import (
     ProbabilisticClassifierChain as ProbabilisticClassifierChain,
 )
-from labelsure.classifiers._dependence_layer import DependenceLayer as DependenceLayer
 from labelsure.classifiers._powerset_classifier import LabelPowerset as LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities as PrecomputedProbabilities
 from labelsure.classifiers._probability_layouts import ProbabilityWarning as ProbabilityWarning
+from labelsure.classifiers._recalibrated_classifier import (
+    RecalibratedClassifier as RecalibratedClassifier,
+)
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis as ClassifierTrellis
-from labelsure.classifiers.recalibration._dependence import ChainDependence as ChainDependence
-from labelsure.classifiers.recalibration._labelwise_calibration import (
+from labelsure.classifiers.recalibration import ChainDependence as ChainDependence
+from labelsure.classifiers.recalibration import (
     LabelwiseCalibration as LabelwiseCalibration,
 )
-from labelsure.classifiers.recalibration._temperature_scaling import (
+from labelsure.classifiers.recalibration import (
     TemperatureScaling as TemperatureScaling,
 )
 from labelsure.decisions._label_ranking import expected_precision_at_k as expected_precision_at_k
@@ -52,11 +54,11 @@ from labelsure.errors import ShiftWarning as ShiftWarning
 from labelsure.errors import TooLargeError as TooLargeError
 from labelsure.errors import UnknownNameError as UnknownNameError
 from labelsure.estimation._batch_estimates import Estimate as Estimate
-from labelsure.estimation._compared_batches import shift_test as shift_test
 from labelsure.estimation._estimator import AccuracyEstimator as AccuracyEstimator
 from labelsure.estimation._reliability import Reliability as Reliability
 from labelsure.estimation._reliability import reliability as reliability
-from labelsure.estimation._shift_test import ShiftTest as ShiftTest
+from labelsure.estimation._shift import ShiftTest as ShiftTest
+from labelsure.estimation._shift import shift_test as shift_test
 from labelsure.estimation.monitoring import monitor as monitor
 from labelsure.estimation.score_table import ScoreTable as ScoreTable
 from labelsure.guarantees._accept_curve import AcceptCurve as AcceptCurve

@@ -24,9 +24,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.ensemble import BaseEnsemble
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure import __version__
@@ -42,33 +40,30 @@ OWN_TYPES = {
     "AccuracyAwareClassifier": "labelsure.model._aware_classifier",
     "AccuracyEstimator": "labelsure.estimation._estimator",
     "BinaryRelevance": "labelsure.classifiers._chain_classifiers",
-    "CalibrationSample": "labelsure.estimation._calibration_sample",
-    "ChainDependence": "labelsure.classifiers.recalibration._dependence",
+    "CalibrationSample": "labelsure.estimation._shift",
+    "ChainDependence": "labelsure.classifiers.recalibration",
     "ClassifierTrellis": "labelsure.classifiers._trellis_classifier",
     "ColumnRole": "labelsure.tables.features",
     "ConditionalBernoulliMixture": "labelsure.classifiers._bernoulli_mixture",
-    "DependenceLayer": "labelsure.classifiers._dependence_layer",
     "Dispersion": "labelsure.estimation._batch_estimates",
     "EnsembleOfClassifierChains": "labelsure.classifiers._chain_classifiers",
     "Estimate": "labelsure.estimation._batch_estimates",
-    "GroupLevels": "labelsure.estimation._inputs",
-    "LabelCalibration": "labelsure.estimation._label_calibration",
+    "LabelCalibration": "labelsure.estimation._label_estimates",
     "LabelPowerset": "labelsure.classifiers._powerset_classifier",
     "LabelThresholds": "labelsure.guarantees._label_thresholds",
     "LabelsetFrequencies": "labelsure.estimation._labelset_frequencies",
     "LabelsetRegion": "labelsure.guarantees._labelset_region",
-    "LabelwiseCalibration": "labelsure.classifiers.recalibration._labelwise_calibration",
-    "Layout": "labelsure.estimation._design",
+    "LabelwiseCalibration": "labelsure.classifiers.recalibration",
     "ModelCard": "labelsure.model._model_card",
     "PluginModel": "labelsure.estimation._models",
     "PrecomputedProbabilities": "labelsure.classifiers._precomputed",
     "PredictionColumns": "labelsure.tables.predictions",
     "ProbabilisticClassifierChain": "labelsure.classifiers._chain_classifiers",
+    "RecalibratedClassifier": "labelsure.classifiers._recalibrated_classifier",
     "RidgeModel": "labelsure.estimation._models",
     "TableColumns": "labelsure.tables.features",
-    "TemperatureScaling": "labelsure.classifiers.recalibration._temperature_scaling",
-    "TrainingGain": "labelsure.estimation._batch_estimates",
-    "View": "labelsure.estimation._shift_test",
+    "TemperatureScaling": "labelsure.classifiers.recalibration",
+    "View": "labelsure.estimation._shift",
 }
 """Every type of this package that a fitted model consists of, and the module that defines it. Files
 name these types as `labelsure.X`, so that a class that moves changes one line here."""
@@ -497,6 +492,8 @@ def _parts(model: Savable) -> Iterator[Any]:
 
 @cache
 def _tree_type() -> Any:
+    from sklearn.tree import DecisionTreeClassifier  # slow to import
+
     return type(DecisionTreeClassifier().fit([[0.0]], [0]).tree_)
 
 
@@ -522,6 +519,8 @@ def build_tree(arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
 
 def _check_tree_owner(part: Any) -> None:
     """Refuse estimators that would hand trees another number of features or outputs."""
+    from sklearn.ensemble import BaseEnsemble  # slow to import
+
     tree = vars(part).get("tree_")
     if tree is not None and tree.n_features != vars(part)["n_features_in_"]:
         raise ValueError("a decision tree has another number of features than its estimator")

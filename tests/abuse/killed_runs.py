@@ -39,7 +39,16 @@ class RunningStudy:
         self.out, self.log = folder / "run", folder / "stderr.txt"
         plan = folder / "plan.toml"
         plan.write_text(tomli_w.dumps(settings))
-        command = [sys.executable, "-m", "labelsure", "study", str(plan), "--out", str(self.out)]
+        command = [
+            sys.executable,
+            "-m",
+            "labelsure",
+            "study",
+            "run",
+            str(plan),
+            "--out",
+            str(self.out),
+        ]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [*command, "--jobs", str(n_jobs)],

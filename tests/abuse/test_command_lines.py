@@ -50,15 +50,23 @@ class World:
         train = str(self.data / choose(["train.csv"] * 5 + ["bad.csv"]))
         words = choose(
             [
-                ["score", model, file, "--out", out, "--rows-per-unit", choose(NUMBERS)],
+                ["score", model, file, "--out", out, "--top", choose(NUMBERS)],
                 ["score", model, file, "--out", out, "--audit", choose(NUMBERS)],
-                ["estimate", model, file, "--level", choose(NUMBERS)],
+                ["estimate", model, file, "--confidence", choose(NUMBERS)],
                 ["train", train, "--labels", "odd,big", "--classifier", "br", "--out", out],
                 ["calibrate", file, "--truth", train, "--out", out],
                 ["report", model, file, "--out", out],
                 ["info", model],
-                ["study", str(self.data / "plan.toml"), "--out", out, "--jobs", choose(NUMBERS)],
-                ["check", str(self.data)],
+                [
+                    "study",
+                    "run",
+                    str(self.data / "plan.toml"),
+                    "--out",
+                    out,
+                    "--jobs",
+                    choose(NUMBERS),
+                ],
+                ["study", "check", str(self.data)],
                 ["data", "info", file],
                 [choose(STRANGE)],
             ]

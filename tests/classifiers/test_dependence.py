@@ -80,36 +80,38 @@ def test_an_aware_classifier_takes_them():
     assert isinstance(model.predict_distribution(X[:5]), ls.ChainMixture)
 
 
-# The layer.
+# The classifier around it.
+
+ALWAYS = ls.ChainDependence(gate=False)
 
 
 def test_the_layer_finds_what_helps():
     p, Y = draw_dependent(700)
-    layer = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y)
+    layer = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(p, Y)
     alone = ls.ChainDependence().fit(ls.IndependentLabels(p), Y)
-    assert layer.dependence_.is_kept_
-    assert_array_equal(layer.dependence_.weights_, alone.weights_)
-    assert layer.dependence_.gain_low_ == alone.gain_low_
+    assert layer.recalibration_.is_kept_
+    assert_array_equal(layer.recalibration_.weights_, alone.weights_)
+    assert layer.recalibration_.gain_low_ == alone.gain_low_
     assert isinstance(layer.predict_distribution(p[:3]), ls.ChainMixture)
 
 
 def test_labels_stay_independent_without_a_gain():
     p, Y = draw_dependent(200, np.zeros(4))
-    layer = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y)
-    assert not layer.dependence_.is_kept_
+    layer = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(p, Y)
+    assert not layer.recalibration_.is_kept_
     assert isinstance(layer.predict_distribution(p), ls.IndependentLabels)
-    always = ls.DependenceLayer(ls.PrecomputedProbabilities(), gate=False).fit(p, Y)
+    always = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), ALWAYS).fit(p, Y)
     assert isinstance(always.predict_distribution(p), ls.ChainMixture)
 
 
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(8).uniform(0.1, 5, 400)])
 def test_an_unfitted_model_is_judged_by_folds(weights):
     X, Y = draw_pairs(400)
-    layer = ls.DependenceLayer(ls.BinaryRelevance(), cv=4, random_state=0)
+    layer = ls.RecalibratedClassifier(ls.BinaryRelevance(), "dependence", cv=4, random_state=0)
     layer.fit(X, Y, weights)
-    assert layer.dependence_.is_kept_
+    assert layer.recalibration_.is_kept_
     whole = ls.BinaryRelevance().fit(X, Y, weights)
-    dist = layer.dependence_.transform(whole.predict_distribution(X))
+    dist = layer.recalibration_.transform(whole.predict_distribution(X))
     assert_allclose(layer.predict_distribution(X).log_prob(Y), dist.log_prob(Y), rtol=1e-9)
     from sklearn.model_selection import KFold
 
@@ -123,16 +125,16 @@ def test_an_unfitted_model_is_judged_by_folds(weights):
         if weights is not None:
             of_parts.append(weights[test])
     by_hand = ls.ChainDependence().fit_parts(dists, truths, of_parts)
-    assert_allclose(layer.dependence_.weights_, by_hand.weights_, rtol=1e-9)
-    assert layer.dependence_.gain_ == pytest.approx(by_hand.gain_)
+    assert_allclose(layer.recalibration_.weights_, by_hand.weights_, rtol=1e-9)
+    assert layer.recalibration_.gain_ == pytest.approx(by_hand.gain_)
 
 
 def test_a_frozen_model_is_judged_by_all_instances():
     X, Y = draw_pairs(600)
     frozen = FrozenEstimator(MultiOutputClassifier(LogisticRegression()).fit(X[:300], Y[:300]))
-    layer = ls.DependenceLayer(frozen).fit(X[300:], Y[300:])
-    assert layer.dependence_.is_kept_
-    assert layer.dependence_.n_samples_ == 300
+    layer = ls.RecalibratedClassifier(frozen, "dependence").fit(X[300:], Y[300:])
+    assert layer.recalibration_.is_kept_
+    assert layer.recalibration_.n_samples_ == 300
     p = norm.cdf(X[:, 0])  # what the labels really depend on
     truth = np.where(Y[:, 0] == 1, p, 1 - p) * np.where(Y[:, 0] == Y[:, 1], 0.9, 0.1)
     truth *= np.where(Y[:, 2] == 1, 0.4, 0.6)
@@ -150,7 +152,7 @@ def test_a_frozen_model_is_judged_by_all_instances():
 )
 def test_models_of_other_libraries(model):
     X, Y = draw_pairs(200)
-    layer = ls.DependenceLayer(model, gate=False, cv=3, random_state=0).fit(X, Y)
+    layer = ls.RecalibratedClassifier(model, ALWAYS, cv=3, random_state=0).fit(X, Y)
     assert layer.predict_distribution(X[:4]).log_prob(Y[:4]).shape == (4,)
     assert layer.n_features_in_ == 3
 
@@ -161,21 +163,21 @@ def test_frames_names_and_rows():
     truth = pd.DataFrame(Y, index=frame.index, columns=["a", "b", "c"])
     columns = make_column_transformer(("passthrough", ["u", "v", "w"]))
     model = make_pipeline(columns, MultiOutputClassifier(LogisticRegression()))
-    layer = ls.DependenceLayer(model, gate=False, cv=2, random_state=0)
+    layer = ls.RecalibratedClassifier(model, ALWAYS, cv=2, random_state=0)
     layer.fit(frame, truth.iloc[::-1])  # rows go by their names
     assert layer.label_names_ == ("a", "b", "c")
     dist = layer.predict_distribution(frame.iloc[:3])
     assert list(dist.index) == ["r0", "r1", "r2"]
-    in_order = ls.DependenceLayer(model, gate=False, cv=2, random_state=0).fit(frame, truth)
+    in_order = ls.RecalibratedClassifier(model, ALWAYS, cv=2, random_state=0).fit(frame, truth)
     assert_allclose(in_order.predict_proba(frame), layer.predict_proba(frame))
     names = [[n for n, on in zip("abc", row, strict=True) if on] for row in Y]
-    by_names = ls.DependenceLayer(model, gate=False, cv=2, random_state=0).fit(frame, names)
+    by_names = ls.RecalibratedClassifier(model, ALWAYS, cv=2, random_state=0).fit(frame, names)
     assert_allclose(by_names.predict_proba(frame), layer.predict_proba(frame))
     said = pd.DataFrame(layer.predict_proba(frame), frame.index, ["a", "b", "c"])
-    swapped = ls.DependenceLayer(ls.PrecomputedProbabilities(), gate=False)
+    swapped = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), ALWAYS)
     swapped.fit(said, truth[["c", "a", "b"]])
     assert sorted(swapped.label_names_) == ["a", "b", "c"]
-    plain = ls.DependenceLayer(ls.PrecomputedProbabilities(), gate=False).fit(said, truth)
+    plain = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), ALWAYS).fit(said, truth)
     order = [plain.label_names_.index(name) for name in swapped.label_names_]
     said_by = [layer.predict_proba(said) for layer in (swapped, plain)]
     assert_allclose(said_by[0], said_by[1][:, order], atol=0.05)  # chains in other orders
@@ -184,8 +186,10 @@ def test_frames_names_and_rows():
 def test_one_label_as_a_vector():
     X, Y = draw_pairs(60)
     words = np.where(Y[:, 0] == 1, "yes", "no")
-    ours = ls.DependenceLayer(random_state=0).fit(X, words)
-    other = ls.DependenceLayer(LogisticRegression(), random_state=0).fit(X, words)
+    ours = ls.RecalibratedClassifier(method="dependence", random_state=0).fit(X, words)
+    other = ls.RecalibratedClassifier(LogisticRegression(), "dependence", random_state=0).fit(
+        X, words
+    )
     for layer in (ours, other):
         assert set(layer.predict(X)) == {"yes", "no"}
         assert layer.predict_proba(X).shape == (60, 2)
@@ -194,7 +198,8 @@ def test_one_label_as_a_vector():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gate": "yes"}, "`gate` must be True or False, got 'yes'"),
+        ({"method": "yes"}, "Unknown method 'yes'. Known: auto, temperature, labels, dep"),
+        ({"method": 3}, "`method` must be 'auto', the name of a recalibration or an object .*3"),
         ({"cv": 1}, "`cv` must be a whole number of folds >= 2, got 1"),
         ({"estimator": np.zeros((3, 2))}, r"`estimator` must be a model, fitted or not, .*are X"),
     ],
@@ -202,14 +207,18 @@ def test_one_label_as_a_vector():
 def test_settings_that_are_wrong(settings, message):
     X, Y = draw_pairs(30)
     with pytest.raises(ls.InputError, match=f"(?s){message}"):
-        ls.DependenceLayer(**settings).fit(X, Y)
+        ls.RecalibratedClassifier(**settings).fit(X, Y)
 
 
 def test_too_few_instances():
     with pytest.raises(ls.InputError, match="At least 10 instances are needed, got 4"):
-        ls.DependenceLayer(ls.PrecomputedProbabilities()).fit([[0.5]] * 4, [[1]] * 4)
+        ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(
+            [[0.5]] * 4, [[1]] * 4
+        )
     with pytest.raises(ls.InputError, match="`y` must hold the true labelsets"):
-        ls.DependenceLayer(ls.PrecomputedProbabilities()).fit([[0.5]] * 4, None)
+        ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(
+            [[0.5]] * 4, None
+        )
 
 
 # Weights.
@@ -219,23 +228,29 @@ def test_the_model_and_the_layer_are_fitted_with_the_weights():
     X, Y = draw_pairs(300)
     weights = np.random.default_rng(5).uniform(0.1, 3, 300)
     weights[::7] = 0
-    layer = ls.DependenceLayer(random_state=0).fit(X, Y, sample_weight=weights)
+    layer = ls.RecalibratedClassifier(method="dependence", random_state=0).fit(
+        X, Y, sample_weight=weights
+    )
     used = weights > 0
     alone = ls.BinaryRelevance().fit(X[used], Y[used], weights[used])
     assert_allclose(layer.estimator_.predict_proba(X), alone.predict_proba(X))
-    there = ls.DependenceLayer(random_state=0).fit(X[used], Y[used], weights[used])
+    there = ls.RecalibratedClassifier(method="dependence", random_state=0).fit(
+        X[used], Y[used], weights[used]
+    )
     assert_array_equal(layer.predict_proba(X), there.predict_proba(X))
-    assert layer.dependence_.gain_ == there.dependence_.gain_
-    equal = ls.DependenceLayer(random_state=0).fit(X[used], Y[used])
-    assert abs(layer.dependence_.gain_ - equal.dependence_.gain_) > 1e-4
+    assert layer.recalibration_.gain_ == there.recalibration_.gain_
+    equal = ls.RecalibratedClassifier(method="dependence", random_state=0).fit(X[used], Y[used])
+    assert abs(layer.recalibration_.gain_ - equal.recalibration_.gain_) > 1e-4
 
 
 def test_what_is_held_out_counts_by_its_weight():
     p, Y = draw_dependent(400)
     weights = np.where(Y[:, 0] == Y[:, 1], 5.0, 0.2)
-    settled = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y, weights)
-    even = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y)
-    assert settled.dependence_.weights_[1, 0] > even.dependence_.weights_[1, 0] + 0.5
+    settled = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(
+        p, Y, weights
+    )
+    even = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(p, Y)
+    assert settled.recalibration_.weights_[1, 0] > even.recalibration_.weights_[1, 0] + 0.5
 
 
 def test_models_that_take_no_weights_are_refused_some():
@@ -243,10 +258,14 @@ def test_models_that_take_no_weights_are_refused_some():
 
     X, Y = draw_pairs(40)
     with pytest.raises(ls.InputError, match="KNeighborsClassifier does not take weights"):
-        ls.DependenceLayer(KNeighborsClassifier()).fit(X, Y, np.ones(40))
+        ls.RecalibratedClassifier(KNeighborsClassifier(), "dependence").fit(X, Y, np.ones(40))
     with pytest.raises(ls.InputError, match="KNeighborsClassifier does not take weights"):
-        ls.DependenceLayer(ls.BinaryRelevance(KNeighborsClassifier())).fit(X, Y, np.ones(40))
-    forest = ls.DependenceLayer(RandomForestClassifier(5, random_state=0), random_state=0)
+        ls.RecalibratedClassifier(ls.BinaryRelevance(KNeighborsClassifier()), "dependence").fit(
+            X, Y, np.ones(40)
+        )
+    forest = ls.RecalibratedClassifier(
+        RandomForestClassifier(5, random_state=0), "dependence", random_state=0
+    )
     weights = np.where(Y[:, 2] == 1, 10.0, 0.1)
     weighted = forest.fit(X, Y, weights).predict_proba(X)[:, 2].mean()
     assert weighted > forest.fit(X, Y).predict_proba(X)[:, 2].mean() + 0.1
@@ -256,13 +275,51 @@ def test_models_that_take_no_weights_are_refused_some():
 
 def test_the_card_of_a_model_says_what_the_layer_chose():
     X, Y = draw_pairs(200)
-    model = ls.AccuracyAwareClassifier(ls.DependenceLayer(random_state=0), cv=0.3, random_state=0)
+    model = ls.AccuracyAwareClassifier(
+        ls.RecalibratedClassifier(method="dependence", random_state=0), cv=0.3, random_state=0
+    )
     model.fit(X, Y)
-    found = model.estimator_.dependence_
-    text = f"DependenceLayer: labels depend on each other, dependence adds {found.gain_:.3g} ("
+    found = model.estimator_.recalibration_
+    text = "RecalibratedClassifier: A chain over the labels: kept. The truth's mean log-probability"
+    text += f" gains {found.gain_:+.4f} on"
     assert model.card_.classifier.startswith(text)
     assert str(model.card_).splitlines()[0] == f"classifier: {model.card_.classifier}"
     assert dict(model.report().data["facts"])["classifier"] == model.card_.classifier
-    p, Y = draw_dependent(200, np.zeros(4))
-    alone = ls.DependenceLayer(ls.PrecomputedProbabilities()).fit(p, Y)
-    assert alone.choice_.startswith("labels stay independent, dependence adds -0.")
+
+
+# What "auto" chooses.
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [
+        (None, ls.LabelwiseCalibration),
+        (ls.ProbabilisticClassifierChain(), ls.TemperatureScaling),
+        (ls.ClassifierTrellis(random_state=0), ls.TemperatureScaling),
+    ],
+)
+def test_the_recalibration_follows_from_the_kind_of_distribution(estimator, kind):
+    X, Y = draw_pairs(200)
+    model = ls.RecalibratedClassifier(estimator, cv=2, random_state=0).fit(X, Y)
+    found = model.recalibration_
+    assert type(found) is kind
+    plain = ls.as_distribution(model.estimator_, X[:9])
+    expected = found.transform(plain).marginals()
+    assert_array_equal(model.predict_distribution(X[:9]).marginals(), expected)
+
+
+def test_every_method_by_name_and_as_an_object():
+    p, Y = draw_dependent(400)
+    dist = ls.IndependentLabels(p**3 / (p**3 + (1 - p) ** 3))  # overconfident
+    said = dist.marginals()
+    for name, method in (
+        ("labels", ls.LabelwiseCalibration()),
+        ("temperature", ls.TemperatureScaling()),
+        ("dependence", ls.ChainDependence()),
+    ):
+        alone = method.fit(dist, Y)
+        assert alone.is_kept_
+        for given in (name, type(method)()):
+            model = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), given).fit(said, Y)
+            assert type(model.recalibration_) is type(method)
+            assert_allclose(model.predict_proba(said), alone.transform(dist).marginals())

@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 from strategies import many
 
 import labelsure as ls
+from labelsure.classifiers import recalibration as gate
 from labelsure.classifiers.recalibration import RECALIBRATIONS
-from labelsure.classifiers.recalibration import _gate as gate
 
 KINDS = tuple(RECALIBRATIONS.values())
 for_each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.classifiers._linear_chains import expand_chain, read_linear_form
+from labelsure.classifiers._base_learners import expand_chain, read_linear_form
 
 CROSS_VALIDATED = LogisticRegressionCV(Cs=2, cv=2, scoring="accuracy")
 if "use_legacy_attributes" in CROSS_VALIDATED.get_params():  # scikit-learn 1.8 and later
@@ -149,7 +149,7 @@ def test_one_learner_that_is_not_linear_is_enough():
     model = fitted_chain(LogisticRegression())
     X, Y = make_problem()
     tree = DecisionTreeClassifier(max_depth=2).fit(np.hstack([X, Y[:, :4]]), Y[:, 4])
-    from labelsure.classifiers._linear_chains import read_linear_weights
+    from labelsure.classifiers._base_learners import read_linear_weights
 
     learners = [*model.estimators_[:4], tree]
     assert read_linear_weights(learners, X, Y[:, model.order_]) is None

@@ -37,4 +37,4 @@ def test_a_model_whose_messages_are_worded_differently_is_loaded(tmp_path):
     model.save(tmp_path / "model.labelsure")
     loaded = ls.load(tmp_path / "model.labelsure")
     assert loaded.card_ == model.card_
-    assert loaded.summary_.startswith("In other words.")
+    assert loaded.policy_.message_ == "In other words."

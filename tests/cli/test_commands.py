@@ -61,7 +61,7 @@ def refused(capsys, *arguments):
 
 def test_help_imports_nothing_heavy():
     code = (
-        "import sys; from labelsure.cli import main; code = main(['study', '--help']);"
+        "import sys; from labelsure.cli import main; code = main(['study', 'run', '--help']);"
         "code += main(['--help']) + main(['data', '--help']);"
         "heavy = {'sklearn', 'numba', 'pandas', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules);"
         "print(heavy, file=sys.stderr); sys.exit(code or len(heavy))"
@@ -69,7 +69,7 @@ def test_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Examples" in done.stdout
-    assert "labelsure study embedded --out runs/embedded" in done.stdout
+    assert "labelsure study run embedded --out runs/embedded" in done.stdout
 
 
 def test_version(capsys):
@@ -84,7 +84,7 @@ def test_without_arguments_there_is_help(capsys):
 
 def test_the_module_is_the_program():
     done = subprocess.run(
-        [sys.executable, "-m", "labelsure", "study", "nonsense", "--out", "x"],
+        [sys.executable, "-m", "labelsure", "study", "run", "nonsense", "--out", "x"],
         capture_output=True,
         text=True,
         check=False,
@@ -96,7 +96,7 @@ def test_the_module_is_the_program():
 
 def test_study_prints_results_and_progress(capsys, tmp_path, plan_file):
     out = tmp_path / "run"
-    assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 0
+    assert main(["study", "run", plan_file(), "--out", str(out), "--jobs", "1"]) == 0
     captured = capsys.readouterr()
     lines = captured.err.splitlines()
     assert len(lines) == 3
@@ -109,14 +109,17 @@ def test_study_prints_results_and_progress(capsys, tmp_path, plan_file):
     one = scores[scores["dataset"] == "dependent"]
     exact = ((one["fp"] + one["fn"]) == 0).mean()
     assert f"{exact:.3f} ({one['expected_exact'].mean():.3f})" in captured.out
-    assert main(["study", plan_file(), "--out", str(out)]) == 0
+    assert main(["study", "run", plan_file(), "--out", str(out)]) == 0
     lines = "2 cells kept from an earlier run\nWriting tables and figures\n"
     assert capsys.readouterr().err == lines
 
 
 def test_expected_accuracies_in_the_summary_have_the_empty_term(tmp_path, capsys, plan_file):
     out = tmp_path / "run"
-    assert main(["study", plan_file(metrics=["jaccard"]), "--out", str(out), "--jobs", "1"]) == 0
+    assert (
+        main(["study", "run", plan_file(metrics=["jaccard"]), "--out", str(out), "--jobs", "1"])
+        == 0
+    )
     scores = pd.read_parquet(out / "scores.parquet")
     one = scores[scores["dataset"] == "dependent"]
     nothing = one["tp"] + one["fp"] == 0
@@ -129,7 +132,7 @@ def test_expected_accuracies_in_the_summary_have_the_empty_term(tmp_path, capsys
 
 def test_study_as_json(capsys, tmp_path, plan_file):
     out = tmp_path / "run"
-    arguments = ["study", plan_file(), "--out", str(out), "--repeats", "2", "--json"]
+    arguments = ["study", "run", plan_file(), "--out", str(out), "--repeats", "2", "--json"]
     assert main([*arguments, "--jobs", "1"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
@@ -142,7 +145,7 @@ def test_study_as_json(capsys, tmp_path, plan_file):
 def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
     chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
     plan = plan_file(classifiers={**SMALL["classifiers"], "Broken": chains})
-    assert main(["study", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
+    assert main(["study", "run", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
     captured = capsys.readouterr()
     assert "FAILED: `n_chains` must be a whole number" in captured.err
     assert "FAILED dependent.Broken.0: `n_chains` must be" in captured.out
@@ -152,31 +155,30 @@ def test_failed_cells_are_exit_code_three(capsys, tmp_path, plan_file):
 
 def test_a_second_run_is_refused(capsys, tmp_path, plan_file):
     with RunFolder(tmp_path / "run").locked() as folder:
-        sentence = refused(capsys, "study", plan_file(), "--out", str(folder.path))
+        sentence = refused(capsys, "study", "run", plan_file(), "--out", str(folder.path))
     assert f"Another run (process {os.getpid()}) is at work" in sentence
 
 
 WRONG = [
     (["studdy"], "No such command 'studdy'"),
-    (["study"], "Missing option '--out'"),
-    (["study", "--out"], "--out"),
-    (["study", "quick", "extra", "--out", "{}"], "extra"),
-    (["study", "quick", "--out", "{}", "--jobs", "0"], "--jobs"),
-    (["study", "quick", "--out", "{}", "--jobs", "two"], "--jobs"),
-    (["study", "quick", "--out", "{}", "--repeats", "0"], "--repeats"),
-    (["study", "quick", "--out", "{}", "--nonsense"], "--nonsense"),
-    (["study", "quik", "--out", "{}"], "Unknown plan 'quik'. Did you mean 'quick'?"),
-    (["study", "{}/no.toml", "--out", "{}"], "There is no plan file"),
-    (["study", "quick", "--out", "{}/file"], "cannot be written to (Not a directory)"),
-    (["study", "paper", "--out", "{}/run", "--data", "{}/no"], "Check `--data` or"),
+    (["study", "run"], "Missing option '--out'"),
+    (["study", "run", "--out"], "--out"),
+    (["study", "run", "quick", "extra", "--out", "{}"], "extra"),
+    (["study", "run", "quick", "--out", "{}", "--jobs", "0"], "--jobs"),
+    (["study", "run", "quick", "--out", "{}", "--jobs", "two"], "--jobs"),
+    (["study", "run", "quick", "--out", "{}", "--repeats", "0"], "--repeats"),
+    (["study", "run", "quick", "--out", "{}", "--nonsense"], "--nonsense"),
+    (["study", "run", "quik", "--out", "{}"], "Unknown plan 'quik'. Did you mean 'quick'?"),
+    (["study", "run", "{}/no.toml", "--out", "{}"], "There is no plan file"),
+    (["study", "run", "quick", "--out", "{}/file"], "cannot be written to (Not a directory)"),
+    (["study", "run", "paper", "--out", "{}/run", "--data", "{}/no"], "Check `--data` or"),
     (
-        ["study", "paper", "--out", "{}/run", "--data", "{}"],
+        ["study", "run", "paper", "--out", "{}/run", "--data", "{}"],
         "'emotions' must be in the data folder",
     ),
-    (["check"], "Missing argument 'DIR"),
-    (["check", "{}/no"], "must hold scores.parquet"),
-    (["check", "{}"], "must hold scores.parquet"),
-    (["check", "{}", "--against", "papers"], "--against"),
+    (["study", "check"], "Missing argument 'DIR"),
+    (["study", "check", "{}/no"], "must hold scores.parquet"),
+    (["study", "check", "{}"], "must hold scores.parquet"),
     (["demo", "extra"], "extra"),
     (["data"], "Missing command"),
     (["data", "info"], "Missing argument 'NAME'"),
@@ -201,7 +203,7 @@ def test_errors_of_the_system_are_sentences(capsys, monkeypatch, tmp_path, plan_
         raise OSError(28, "No space left on device", "scores.parquet")
 
     monkeypatch.setattr("labelsure.study.run.write_frame", full)
-    arguments = ["study", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
+    arguments = ["study", "run", plan_file(), "--out", str(tmp_path / "r"), "--json", "-j", "1"]
     assert refused(capsys, *arguments) == "labelsure: No space left on device: 'scores.parquet'.\n"
 
 
@@ -210,7 +212,7 @@ def test_interrupts_are_one_line(capsys, monkeypatch, tmp_path, plan_file):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("labelsure.study.run.run_study", interrupted)
-    assert main(["study", plan_file(), "--out", str(tmp_path / "run")]) == 130
+    assert main(["study", "run", plan_file(), "--out", str(tmp_path / "run")]) == 130
     assert capsys.readouterr().err == "Interrupted. What is finished is kept.\n"
 
 
@@ -220,7 +222,7 @@ def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path,
     plan = plan_file(base={"class": "learner_beside_me.Learner"})
     (tmp_path / "learner_beside_me.py").write_text(text)
     # Two jobs: the processes that compute cells find the module as well.
-    arguments = ["study", plan, "--out", str(tmp_path / "run"), "--jobs", "2"]
+    arguments = ["study", "run", plan, "--out", str(tmp_path / "run"), "--jobs", "2"]
     assert "'learner_beside_me.Learner' is in a module outside" in refused(capsys, *arguments)
     assert not (tmp_path / "run").exists()
     assert main([*arguments, "--trust-imports"]) == 0
@@ -229,7 +231,7 @@ def test_imports_of_a_plan_are_trusted_on_request(capsys, monkeypatch, tmp_path,
 def test_the_report_gets_the_plan(reports, tmp_path, plan_file):
     out = tmp_path / "run"
     plan = plan_file(n_replicates=7, by_instance=True)
-    assert main(["study", plan, "--out", str(out), "--jobs", "1"]) == 0
+    assert main(["study", "run", plan, "--out", str(out), "--jobs", "1"]) == 0
     ((run, state, others),) = reports
     assert (len(run.scores), len(run.features), run.folder) == (160, 2, out)
     assert (run.plan.name, run.plan.n_replicates, run.plan.by_instance) == ("quick", 7, True)
@@ -245,7 +247,7 @@ def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp
 
     monkeypatch.setattr("labelsure.study.report.write_report", refuse)
     out = tmp_path / "run"
-    assert main(["study", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
+    assert main(["study", "run", plan_file(), "--out", str(out), "--jobs", "1"]) == 2
     captured = capsys.readouterr()
     last = captured.err.splitlines()[-1]
     assert last.startswith("labelsure: Not all tables and figures could be made: `correlations`")
@@ -256,7 +258,7 @@ def test_a_report_that_cannot_be_made_leaves_the_scores(capsys, monkeypatch, tmp
 def test_nothing_to_report(capsys, reports, tmp_path, plan_file):
     chains = {"class": "EnsembleOfClassifierChains", "n_chains": 0}
     out = ["--out", str(tmp_path / "run"), "--jobs", "1"]
-    assert main(["study", plan_file(classifiers={"Broken": chains}), *out]) == 3
+    assert main(["study", "run", plan_file(classifiers={"Broken": chains}), *out]) == 3
     assert reports == []
     assert "Cells: 0 computed, 0 kept, 2 failed" in capsys.readouterr().out
 

@@ -17,7 +17,10 @@ COMMANDS = {
     "score": ("score m.labelsure in.csv --jobs 1 --out out.csv", "--top 1"),
     "score as JSONL": ("score m.labelsure in.csv --jobs 1 --out out.jsonl", "--audit 3"),
     "train": ("train tf --labels x,y --classifier br --out model.labelsure", "--seed 1"),
-    "calibrate": ("calibrate z.npz:scores --truth truth.csv --out tagger.labelsure", "--level 0.9"),
+    "calibrate": (
+        "calibrate z.npz:scores --truth truth.csv --out tagger.labelsure",
+        "--confidence 0.9",
+    ),
     "report": ("report m.labelsure in.csv --out page.html", "--title Mine"),
 }
 """A command, and another setting of it."""
@@ -110,7 +113,7 @@ def test_a_study_of_another_plan(tmp_path, capsys, monkeypatch):
     classifiers = {"Indep": {"class": "BinaryRelevance"}}
     settings = {**load_plan("quick").to_dict(), "classifiers": classifiers, "n_repeats": 1}
     plan.write_text(tomli_w.dumps(settings))
-    words = ["study", str(plan), "--out", str(tmp_path / "run"), "--jobs", "1"]
+    words = ["study", "run", str(plan), "--out", str(tmp_path / "run"), "--jobs", "1"]
     assert main(words) == 0
     assert main(words) == 0
     assert "2 kept" in capsys.readouterr().out

@@ -46,14 +46,14 @@ def refused(capsys, *arguments, code=2):
 
 
 COMMANDS = {
-    "plan": ["study", "~no-such-user/plan.toml", "--out", "{}/run"],
-    "out": ["study", "{}/plan.toml", "--out", "~no-such-user/run"],
-    "data": ["study", "paper", "--out", "{}/run", "--data", "~no-such-user/data"],
+    "plan": ["study", "run", "~no-such-user/plan.toml", "--out", "{}/run"],
+    "out": ["study", "run", "{}/plan.toml", "--out", "~no-such-user/run"],
+    "data": ["study", "run", "paper", "--out", "{}/run", "--data", "~no-such-user/data"],
     "list": ["data", "list", "--data", "~no-such-user"],
     "info": ["data", "info", "digits", "--data", "~no-such-user"],
-    "check": ["check", "~no-such-user/run"],
-    "file": ["study", "{}/of_file.toml", "--out", "{}/run"],
-    "labels": ["study", "{}/of_labels.toml", "--out", "{}/run"],
+    "check": ["study", "check", "~no-such-user/run"],
+    "file": ["study", "run", "{}/of_file.toml", "--out", "{}/run"],
+    "labels": ["study", "run", "{}/of_labels.toml", "--out", "{}/run"],
 }
 
 
@@ -79,25 +79,27 @@ def test_a_folder_that_is_not_utf8(capsys, tmp_path):
     folder.mkdir()
     (folder / f"{NOT_UTF8}.arff").write_text(ARFF)
     plan, out = write_plan(tmp_path / "plan.toml"), str(folder / "run")
-    assert main(["study", plan, "--out", out, "--jobs", "1"]) == 0
+    assert main(["study", "run", plan, "--out", out, "--jobs", "1"]) == 0
     assert "caf\\udce9" in capsys.readouterr().out
-    assert main(["study", plan, "--out", out, "--jobs", "1", "--json"]) == 0
+    assert main(["study", "run", plan, "--out", out, "--jobs", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["folder"] == out
     assert main(["data", "list", "--data", str(folder)]) == 0
     assert "caf\\udce9" in capsys.readouterr().out
     assert main(["data", "info", NOT_UTF8, "--data", str(folder)]) == 2  # which column is a label?
     assert "caf\\udce9.arff must be named" in capsys.readouterr().err
     there = write_plan(folder / "plan.toml")
-    sentence = refused(capsys, "study", there, "--out", str(tmp_path / "other"))
+    sentence = refused(capsys, "study", "run", there, "--out", str(tmp_path / "other"))
     assert "cannot be read: 'utf-8'" in sentence
     assert not (tmp_path / "other").exists()
-    assert "Unknown plan 'caf\\udce9'" in refused(capsys, "study", NOT_UTF8, "--out", out)
+    assert "Unknown plan 'caf\\udce9'" in refused(capsys, "study", "run", NOT_UTF8, "--out", out)
 
 
 @pytest.mark.parametrize("name", ["[bold]x", "x[/bold]", "[red]x[/]", ":warning:", "x\\[y"])
 def test_markup_in_names(capsys, tmp_path, name):
     out = tmp_path / name
-    assert main(["study", write_plan(tmp_path / "p.toml"), "--out", str(out), "-j", "1"]) == 0
+    assert (
+        main(["study", "run", write_plan(tmp_path / "p.toml"), "--out", str(out), "-j", "1"]) == 0
+    )
     assert str(out / "scores.parquet") in capsys.readouterr().out
     flat = name.replace("/", "")
     (out / f"{flat}.arff").touch()
@@ -109,13 +111,13 @@ def test_markup_in_names(capsys, tmp_path, name):
 @pytest.mark.parametrize("name", ["two\nlines", "\x1b[31mred", "a\0b", "\r", "tab\t", "a" * 5000])
 def test_characters_that_break_lines(capsys, tmp_path, name):
     for words in (
-        ["study", name, "--out", str(tmp_path / "run")],
-        ["study", name],
+        ["study", "run", name, "--out", str(tmp_path / "run")],
+        ["study", "run", name],
         [name],
         ["data", "list", name],
         ["data", "info", name],
         ["data", "list", "--data", str(tmp_path / name)],
-        ["check", str(tmp_path / name)],
+        ["study", "check", str(tmp_path / name)],
     ):
         sentence = refused(capsys, *words)
         assert sentence[:-1].isprintable()
@@ -136,7 +138,7 @@ def broken(*arguments, **settings):
 @pytest.mark.parametrize("place", [0, 2, 4])
 def test_what_should_not_happen(capsys, monkeypatch, tmp_path, place):
     monkeypatch.setattr("labelsure.study.run.run_study", broken)
-    words = ["study", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
+    words = ["study", "run", write_plan(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert refused(capsys, *words, code=70) == (
         "labelsure: This should not have happened (LookupError: a value). Run it again with "
         "`--debug` to see where, and report that.\n"
@@ -160,7 +162,7 @@ def test_where_any_other_error_came_from(capsys):
 def test_a_failure_without_a_reason(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("labelsure.study.run.score_cell", lambda *a: exec("raise KeyError"))
     plan = write_plan(tmp_path / "plan.toml")
-    assert main(["study", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
+    assert main(["study", "run", plan, "--out", str(tmp_path / "run"), "--jobs", "1"]) == 3
     captured = capsys.readouterr()
     assert "FAILED: KeyError" in captured.err
     assert "FAILED small.Indep.0: KeyError" in captured.out
@@ -169,7 +171,7 @@ def test_a_failure_without_a_reason(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize("option", ["--repeats", "--jobs"])
 def test_numbers_without_bounds(capsys, tmp_path, option):
     most = {"--repeats": 10_000, "--jobs": 1024}[option]
-    words = ["study", "quick", "--out", str(tmp_path / "run"), option, "100000000"]
+    words = ["study", "run", "quick", "--out", str(tmp_path / "run"), option, "100000000"]
     sentence = refused(capsys, *words)
     assert f"'{option}'" in sentence
     assert str(most) in sentence

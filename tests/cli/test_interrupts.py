@@ -26,7 +26,7 @@ def run(monkeypatch, tmp_path, capsys):
 
     def run(function):
         monkeypatch.setattr("labelsure.study.run.run_study", lambda *_, **__: function())
-        code = main(["study", "quick", "--out", str(tmp_path / "run")])
+        code = main(["study", "run", "quick", "--out", str(tmp_path / "run")])
         return code, capsys.readouterr().err
 
     return run

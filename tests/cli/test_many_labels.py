@@ -62,7 +62,7 @@ def test_the_model_says_what_it_is(files, capsys):
 def test_predictions_name_labels(files, tmp_path):
     out = tmp_path / "out.jsonl"
     words = [str(files / "tags.labelsure"), str(files / "new.npz"), "--out", str(out)]
-    assert main(["score", *words, "--jobs", "1", "--rows-per-unit", "250", "--quiet"]) == 0
+    assert main(["score", *words, "--jobs", "1", "--quiet"]) == 0
     P, _ = draw(600, 1)
     dist = ls.as_distribution(P)
     mode = dist.mode()
@@ -85,7 +85,7 @@ def test_predictions_name_labels(files, tmp_path):
 
 def test_the_estimate_holds_the_truth(files, capsys):
     words = [str(files / "tags.labelsure"), str(files / "new.npz"), "--jobs", "1", "--json"]
-    assert main(["estimate", *words, "--rows-per-unit", "250"]) == 0
+    assert main(["estimate", *words]) == 0
     told = json.loads(capsys.readouterr().out)
     P, Y = draw(600, 1)
     actual = ls.accuracy(Y, ls.as_distribution(P).mode(), "f1").mean()

@@ -53,6 +53,20 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
     out = tmp_path / "m.labelsure"
     words = training(files, "--id", "id", "--target", 0.5, "--seed", 3, "--out", out)
     captured = run(capsys, *words)
+    first, *rest = captured.out.splitlines()
+    assert first == "1 number column: scaled; the median where it is missing."
+    assert re.fullmatch(r"1 category column: one column for each value.*\.", rest[0])
+    assert rest[1] == "2 labels, 120 training instances."
+    card = ls.load(out).card_
+    interval = f"(95% interval {card.low:.3f} to {card.high:.3f})"
+    assert rest[2] == f"Estimated mean jaccard {card.estimated:.3f} {interval}."
+    assert rest[3:] == [
+        card.summary,
+        f"Model {out}",
+        f"Next: labelsure score {out} NEW.csv --out predictions.csv",
+        f"      labelsure report {out} NEW.csv --out report.html",
+    ]
+    captured = run(capsys, *words, "--verbose", "--overwrite")
     for line in (
         r"size +│ number +│ scaled; the median where it is missing",
         r"colour +│ category +│ one column for each value",
@@ -64,7 +78,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         r"features: 2",
     ):
         assert re.search(line, captured.out), line
-    assert captured.out.endswith(f"Model {out}\n")
+    assert f"Model {out}\n" in captured.out
     assert captured.err == ""
     expected = train_model(
         files / "t.csv", labels=LABELS, id_column="id", classifier="br", target=0.5, random_state=3
@@ -97,7 +111,16 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     tags = pd.read_csv(files / "t.csv").drop(columns=LABELS)
     tags["tags"] = ["odd|large", "odd", "", "large"] * 50
     tags.to_csv(tmp_path / "tags.csv", index=False)
-    words = ["train", tmp_path / "tags.csv", "--label-column", "tags", "--sep", "|", "--drop", "id"]
+    words = [
+        "train",
+        tmp_path / "tags.csv",
+        "--label-column",
+        "tags",
+        "--label-sep",
+        "|",
+        "--drop",
+        "id",
+    ]
     run(capsys, *words, "--out", out, "--quiet", "--overwrite")
     assert ls.load(out).label_names_ == ("large", "odd")
     run(capsys, *words, "--out", out, "--quiet", "--classifier", "pcc", "--overwrite")
@@ -128,7 +151,7 @@ def test_a_forest_needs_no_trust(files, tmp_path, capsys):
 def test_calibrate(files, tmp_path, capsys):
     out = tmp_path / "m"
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", out]
-    captured = run(capsys, *words, "--target", 0.6)
+    captured = run(capsys, *words, "--target", 0.6, "--verbose")
     assert "odd    │ probability │ what the other system says of the label" in captured.out
     assert "instances: 0 for training, 100 for the accuracy estimator, 100 for" in captured.out
     assert "This is guaranteed" in captured.out
@@ -148,7 +171,7 @@ def test_calibrate(files, tmp_path, capsys):
         {"id": ["k1", "k0", "k3", "k2"], "tags": ["odd", "", "odd;large", "large"]}
     ).to_csv(names, index=False)
     words = ["calibrate", files / "p.csv", "--truth", names, "--out", out, "--quiet"]
-    run(capsys, *words, "--sep", ";", "--label-column", "tags", "--overwrite")
+    run(capsys, *words, "--label-sep", ";", "--label-column", "tags", "--overwrite")
     assert ls.load(out).card_.n_for_estimator == 4
 
 
@@ -189,13 +212,13 @@ def test_info_of_a_file_that_says_something_else(files, tmp_path, capsys):
     [
         (["--labels", "odd", "--cv", "x"], "`--cv` must be a number of folds, such as 5, or a sh"),
         (["--labels", "odd", "--cv", "1"], "`cv` as a number of folds must be at least 2, got 1"),
-        (["--labels", "odd", "--cv", "1.5"], "`cv` as a share of held-out instances must lie"),
+        (["--labels", "odd", "--cv", "1.5"], "`cv` as a share of held-out rows must lie"),
         (["--labels", "odd", "--role", "size"], "`--role` must be COLUMN=ROLE, e.g. zip=category"),
         (["--labels", "odd", "--role", "size=x"], "Unknown role of column 'size': 'x'."),
         (["--labels", "odd", "--target", "2"], "Invalid value for '--target'"),
         (
             ["--labels", "odd", "--target", "0.5", "--share", "0.5"],
-            "`target` or `coverage` must be given, and",
+            "`target` or `share` must be given, and",
         ),
         (["--labels", "od"], "Unknown column 'od'. Did you mean 'odd'?"),
         (["--labels", "odd", "--id", "colour"], "every row to be the id, "),
@@ -225,9 +248,9 @@ def test_places_where_no_model_can_be(files, tmp_path, capsys, monkeypatch):
 def test_mistakes_of_calibrate(files, tmp_path, capsys):
     words = ["calibrate", files / "p.csv", "--truth", files / "y.csv", "--out", tmp_path / "m"]
     both = [*words, "--target", "0.5", "--share", "0.5"]
-    assert "`target` or `coverage` must be given, and not both" in refused(capsys, *both)
-    no_sep = [*words, "--sep", ""]
-    assert "`--sep` must be the text between two label names" in refused(capsys, *no_sep)
+    assert "`target` or `share` must be given, and not both" in refused(capsys, *both)
+    no_sep = [*words, "--label-sep", ""]
+    assert "`--label-sep` must be the text between two label names" in refused(capsys, *no_sep)
     logits = tmp_path / "logits.csv"
     pd.read_csv(files / "p.csv").assign(odd=-3).to_csv(logits, index=False)
     said = refused(capsys, "calibrate", logits, *words[2:])
@@ -242,5 +265,5 @@ def test_hints_name_options_once(files, tmp_path, capsys):
     tags = tmp_path / "tags.csv"
     pd.DataFrame({"size": range(4), "tags": ["a", "a;b", "b", ""]}).to_csv(tags, index=False)
     said = refused(capsys, "train", tags, "--label-column", "tags", "--out", tmp_path / "m")
-    assert said.count("--sep") == 1
-    assert "`--sep`, e.g. ';'" in said
+    assert said.count("--label-sep") == 1
+    assert "`--label-sep`, e.g. ';'" in said

@@ -59,10 +59,10 @@ def contents(folder):
         "calibrate z.npz:scores --truth truth.csv --out z.npz",
         "calibrate z.npz:scores --truth truth.csv --out truth.csv",
         "calibrate z.npz:scores --truth truth.csv --labels-from names.txt --out names.txt",
-        "study quick --out tf",
+        "study run quick --out tf",
         "train tf --labels x,y --out -",
         "calibrate z.npz:scores --truth truth.csv --out -",
-        "study quick --out -",
+        "study run quick --out -",
     ],
 )
 def test_no_output_is_an_input(folder, words, capsys):
@@ -78,11 +78,11 @@ def test_a_page_may_stand_in_the_folder_of_its_run(folder, monkeypatch, capsys):
     (folder / "run" / "tables").mkdir(parents=True)
     (folder / "run" / "scores.parquet").write_text("mine")
     page = Page("model", {"title": "Study"})
-    monkeypatch.setattr("labelsure.cli._report._report_study", lambda folder, given: page)
+    monkeypatch.setattr("labelsure.study.report.make_study_page", lambda folder, n_jobs: page)
     monkeypatch.setattr(Page, "html", "<!DOCTYPE html>")
-    assert main(["report", "run", "--out", "run/scores.parquet"]) == 2
+    assert main(["study", "report", "run", "--out", "run/scores.parquet"]) == 2
     assert (folder / "run" / "scores.parquet").read_text() == "mine"
-    assert main(["report", "run", "--out", "run/report.html"]) == 0
+    assert main(["study", "report", "run", "--out", "run/report.html"]) == 0
     assert (folder / "run" / "report.html").read_text() == "<!DOCTYPE html>"
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labelsure.cli import _demo
+from labelsure.cli import _data
 from labelsure.cli._app import main
 from labelsure.study.paper import check_against_paper
 
@@ -13,7 +13,9 @@ from labelsure.study.paper import check_against_paper
 def run_folder(tmp_path_factory):
     """Run the quick plan once."""
     folder = tmp_path_factory.mktemp("runs") / "quick"
-    assert main(["study", "quick", "--out", str(folder), "--repeats", "1", "--jobs", "1"]) == 0
+    assert (
+        main(["study", "run", "quick", "--out", str(folder), "--repeats", "1", "--jobs", "1"]) == 0
+    )
     return folder
 
 
@@ -26,7 +28,7 @@ def comparison(run_folder):
 @pytest.fixture(scope="module")
 def digits():
     """Fit the demo's model once."""
-    return _demo._digits()
+    return _data._digits()
 
 
 def test_tables_and_figures_are_there(run_folder):
@@ -42,7 +44,10 @@ def test_the_summary_has_candidates_and_files(run_folder, capsys, monkeypatch):
         """Leave the tables as they are."""
 
     monkeypatch.setattr("labelsure.study.report.write_report", kept, raising=False)
-    assert main(["study", "quick", "--out", str(run_folder), "--repeats", "1", "--jobs", "1"]) == 0
+    assert (
+        main(["study", "run", "quick", "--out", str(run_folder), "--repeats", "1", "--jobs", "1"])
+        == 0
+    )
     text = capsys.readouterr().out
     assert "Mean rank correlation of candidates and accuracy" in text
     assert "│ HP        │" in text
@@ -50,16 +55,16 @@ def test_the_summary_has_candidates_and_files(run_folder, capsys, monkeypatch):
 
 
 def test_check_prints_the_comparison(run_folder, comparison, capsys):
-    assert main(["check", str(run_folder), "--against", "paper"]) == 0
+    assert main(["study", "check", str(run_folder)]) == 0
     assert capsys.readouterr().out == comparison.to_markdown() + "\n"
 
 
 def test_only_a_strict_check_fails_if_a_conclusion_does_not_hold(run_folder, comparison, capsys):
-    code = main(["check", str(run_folder), "--json", "--strict"])
+    code = main(["study", "check", str(run_folder), "--json", "--strict"])
     found = json.loads(capsys.readouterr().out)
     assert found["misses"] == [conclusion.name for conclusion in comparison.misses]
     assert code == (1 if found["misses"] else 0)
-    assert main(["check", str(run_folder), "--json"]) == 0
+    assert main(["study", "check", str(run_folder), "--json"]) == 0
 
 
 @pytest.mark.parametrize(("misses", "code"), [([], 0), (["tg_worse"], 1)])
@@ -69,12 +74,12 @@ def test_strict_follows_the_misses(monkeypatch, misses, code):
             return {}
 
     Check.misses = misses
-    monkeypatch.setattr("labelsure.study.paper.check_against_paper", lambda folder: Check())
-    assert main(["check", "anywhere", "--json", "--strict"]) == code
+    monkeypatch.setattr("labelsure.study.paper.check_against_paper", lambda folder, n_jobs: Check())
+    assert main(["study", "check", "anywhere", "--json", "--strict"]) == code
 
 
 def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
-    monkeypatch.setattr("labelsure.cli._demo._digits", lambda: digits)
+    monkeypatch.setattr("labelsure.cli._data._digits", lambda: digits)
     assert main(["demo", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == digits
@@ -87,7 +92,7 @@ def test_the_demo_estimates_what_comes_out(digits, capsys, monkeypatch):
 
 
 def test_the_demo_is_a_table(digits, capsys, monkeypatch):
-    monkeypatch.setattr("labelsure.cli._demo._digits", lambda: digits)
+    monkeypatch.setattr("labelsure.cli._data._digits", lambda: digits)
     assert main(["demo"]) == 0
     text = capsys.readouterr().out
     assert "Traits of handwritten digits" in text
@@ -95,6 +100,6 @@ def test_the_demo_is_a_table(digits, capsys, monkeypatch):
     assert "All 719 predictions, mean jaccard accuracy: estimated 0." in text
     assert "are accepted for a target of 0.95" in text
     none = {**digits, "actual_of_accepted": None, "n_accepted": 0}
-    monkeypatch.setattr("labelsure.cli._demo._digits", lambda: none)
+    monkeypatch.setattr("labelsure.cli._data._digits", lambda: none)
     assert main(["demo"]) == 0
     assert "No prediction is accepted" in capsys.readouterr().out

@@ -2,12 +2,14 @@
 
 import json
 import re
+from functools import partial
 
 import pandas as pd
 import pytest
 from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main
+from labelsure.tables.scoring import score_files
 
 N_ROWS = 50
 
@@ -66,10 +68,8 @@ def test_all_options_reach_the_table(run, tmp_path):
         "--top",
         "1",
         "--no-probabilities",
-        "--sep",
+        "--label-sep",
         "|",
-        "--rows-per-unit",
-        "9",
         "--seed",
         "3",
     ]
@@ -83,15 +83,17 @@ def test_all_options_reach_the_table(run, tmp_path):
     assert run("score", "new.csv", "--out", "out.csv", "--overwrite")[0] == 0
 
 
-def test_bad_rows_are_one_sentence_or_set_aside(run):
-    code, out, err = run("score", "bad.csv", "--out", "out.csv", "--rows-per-unit", "10")
+def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
+    in_units_of_ten = partial(score_files, rows_per_unit=10)
+    monkeypatch.setattr("labelsure.tables.scoring.score_files", in_units_of_ten)
+    code, out, err = run("score", "bad.csv", "--out", "out.csv")
     lines = err.splitlines()
     assert (code, out) == (2, "")
     assert re.match(
         r"labelsure: Row 0 of '.*bad.csv' .* Or set such rows aside with `--bad-rows`", lines[-1]
     )
     assert lines[-1].endswith("4 of 5 units are kept.")
-    words = ["--rows-per-unit", "10", "--bad-rows", "bad.jsonl"]
+    words = ["--bad-rows", "bad.jsonl"]
     code, out, err = run("score", "bad.csv", "--out", "out.csv", *words)
     assert (code, err) == (0, "40 rows kept from an earlier run\n")
     assert "1 bad rows were set aside, see bad.jsonl" in out
@@ -99,12 +101,14 @@ def test_bad_rows_are_one_sentence_or_set_aside(run):
 
 def test_an_estimate(run, files):
     expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=0.9)
-    code, out, err = run("estimate", "new.csv", "--level", "0.9")
+    code, out, err = run("estimate", "new.csv", "--confidence", "0.9")
     first, second, third = out.splitlines()
     assert (code, err) == (0, "")
     assert (first, second) == (str(expected), str(expected.shift))
     assert third.startswith("Labels of rows drawn at random give an interval that holds whatever")
-    code, out, _ = run("estimate", "new.csv", "--level", "0.9", "--json", "--metric", "jaccard")
+    code, out, _ = run(
+        "estimate", "new.csv", "--confidence", "0.9", "--json", "--metric", "jaccard"
+    )
     found = json.loads(out)
     assert (code, found["n_samples"], found["level"]) == (0, N_ROWS, 0.9)
     assert found["mean"] == pytest.approx(expected.mean)
@@ -126,7 +130,7 @@ def test_an_estimate_of_rows_that_have_changed(run, files):
     assert "Moved most: P(x) (mean" in lines[1]
     assert lines[2] == f"By labelled instances like these: {weighted}"
     assert run("estimate", "changed.csv", "--shift", "weighted")[1].startswith(f"{weighted}\n")
-    found = json.loads(run("estimate", "changed.csv", "--json", "--rows-per-unit", "37")[1])
+    found = json.loads(run("estimate", "changed.csv", "--json")[1])
     assert found["weighted"]["mean"] == pytest.approx(weighted.mean)
     assert found["weighted"]["effective_size"] == pytest.approx(weighted.effective_size)
     lines = run("estimate", "far.csv")[1].splitlines()
@@ -155,17 +159,15 @@ def test_an_estimate_with_labels_of_some_rows(run, files):
     pd.DataFrame({"row": chosen, "labels": names}).to_csv(files / "names.csv", index=False)
     for words in (
         ["by_id.csv", "--id", "id"],
-        ["by_row.csv", "--rows-per-unit", "7"],
-        ["names.csv", "--label-column", "labels", "--sep", ";"],
+        ["by_row.csv"],
+        ["names.csv", "--label-column", "labels", "--label-sep", ";"],
     ):
         code, out, _ = run("estimate", "new.csv", "--truth", str(files / words[0]), *words[1:])
         assert (code, out) == (0, f"{expected}\n")
     found = json.loads(
-        run("estimate", "new.csv", "--json", "--population", "--truth", str(files / "by_row.csv"))[
-            1
-        ]
+        run("estimate", "new.csv", "--json", "--truth", str(files / "by_row.csv"))[1]
     )
-    assert (found["n_labelled"], found["quantity"]) == (12, "mean accuracy of the population")
+    assert (found["n_labelled"], found["quantity"]) == (12, "mean Jaccard")
 
 
 def test_labels_of_rows_in_several_files(files, capsys):
@@ -219,7 +221,7 @@ def test_mistakes_in_the_labels_of_some_rows(run, files):
         (["score", "new.csv", "--out", "o.xls"], r"Unknown format of predictions '.xls'\."),
         (["score", "new.csv", "--out", "o.csv", "--top", "-1"], r"Invalid value for '--top'"),
         (["score", "new.csv", "--out", "o.csv", "--id", "z"], r"'z'"),
-        (["estimate", "new.csv", "--level", "2"], r"`level` must"),
+        (["estimate", "new.csv", "--confidence", "2"], r"`--confidence` must"),
         (["estimate", "bad.csv"], r"Row 0 of 'bad.csv'"),
     ],
 )
@@ -240,12 +242,6 @@ def test_a_scheduler_that_does_not_answer(run, monkeypatch):
 
 
 def test_an_error_is_printed_once(run):
-    code, out, err = run("score", "bad.csv", "--out", "out.csv", "--rows-per-unit", "10")
+    code, out, err = run("score", "bad.csv", "--out", "out.csv")
     assert (code, out) == (2, "")
     assert err.count("soon") == 1
-
-
-def test_more_rows_per_unit_than_a_machine_counts(run):
-    words = ["--rows-per-unit", "99999999999999999999"]
-    assert run("score", "new.csv", "--out", "out.csv", *words)[0] == 0
-    assert run("estimate", "new.csv", *words)[0] == 0

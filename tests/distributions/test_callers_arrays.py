@@ -50,7 +50,7 @@ CALLS = {
 
 
 def aware():
-    return ls.AccuracyAwareClassifier(ls.BinaryRelevance(), metric="hamming", random_state=0)
+    return ls.AccuracyAwareClassifier(ls.BinaryRelevance(), metric="hamming", cv=5, random_state=0)
 
 
 @pytest.mark.parametrize("name", CALLS)

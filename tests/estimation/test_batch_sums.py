@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from simulated_population import random_dist
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums, Dispersion, TrainingGain, mean_interval
+from labelsure.estimation._batch_estimates import BatchSums, Dispersion, mean_interval
 from labelsure.estimation._estimator import AccuracyEstimator
 
 DIST = random_dist(300)
 Y = DIST.sample(1, random_state=3)[:, 0]
 MODELS = {
     "ridge": AccuracyEstimator("jaccard"),
-    "rates": AccuracyEstimator("f1", response="rates"),
+    "given C": AccuracyEstimator("f1", C=0.1),
     "plugin": AccuracyEstimator("hamming", model="plugin"),
 }
 FITTED = {name: model.fit(DIST[:200], Y[:200]) for name, model in MODELS.items()}
@@ -29,7 +29,6 @@ NUMBERS = ("mean", "low", "high", "spread")
 @given(cuts=st.lists(st.integers(200, 300), max_size=5), level=st.floats(0.5, 0.99))
 def test_parts_say_what_the_whole_says(name, cuts, level):
     estimator = FITTED[name]
-    estimator.training_gain_ = TrainingGain(0.01, 0.1, 0.02)
     edges = [200, *sorted(cuts), 300]
     parts = [estimator.sum_up(DIST[a:b]) for a, b in pairwise(edges)]
     total = parts[0]
@@ -50,21 +49,15 @@ estimates = st.lists(st.floats(0, 1), min_size=1, max_size=8).map(np.array)
     ratio=st.floats(0.1, 3),
     n_fitted=st.sampled_from([2.0, 30.0, np.inf]),
     fit_variance=st.sampled_from([None, 0.0, 0.01]),
-    gain_variance=st.floats(0, 0.1),
     level=st.floats(0.5, 0.99),
 )
-def test_the_interval_is_that_of_the_loop(
-    parts, ratio, n_fitted, fit_variance, gain_variance, level
-):
+def test_the_interval_is_that_of_the_loop(parts, ratio, n_fitted, fit_variance, level):
     sums = BatchSums(0, 0.0, 0.0, 0.0, np.zeros(1))
     for part in parts:
         sums = sums + BatchSums.of(part, np.array([part.sum()]))
     whole = np.concatenate(parts)
-    gain = TrainingGain(variance=gain_variance)
-    found = mean_interval(sums, Dispersion(ratio, n_fitted), fit_variance, gain, level)
-    expected = oracles_estimation.mean_interval(
-        list(whole), ratio, n_fitted, fit_variance, gain_variance, level
-    )
+    found = mean_interval(sums, Dispersion(ratio, n_fitted), fit_variance, level)
+    expected = oracles_estimation.mean_interval(list(whole), ratio, n_fitted, fit_variance, level)
     assert [found.mean, found.low, found.high] == pytest.approx(expected, abs=1e-12)
     assert found.spread == pytest.approx(whole.std(), abs=1e-12)
     assert sums.slopes[0] == pytest.approx(whole.sum(), abs=1e-12)

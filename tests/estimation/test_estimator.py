@@ -91,7 +91,7 @@ def test_a_profile_is_enough_for_candidates(dist, Y):
 def test_rows_of_different_numbers_of_labels(dist, Y):
     small = random_dist(50, n_labels=3)
     pooled = pd.concat([score_frame(dist, Y), score_frame(small, small.mode())])
-    estimator = AccuracyEstimator("exact", "mix", penalty=0.01).fit(pooled)
+    estimator = AccuracyEstimator("exact", "mix").fit(pooled)
     np.testing.assert_allclose(estimator.predict(pooled)[N:], estimator.predict(small))
 
 
@@ -105,22 +105,19 @@ def test_plain_profile_columns_do(dist, Y):
 
 @pytest.mark.parametrize("model", ["ridge", "plugin"])
 def test_clone_pickle_and_skops(dist, Y, model, tmp_path):
-    groups = None if model == "plugin" else np.repeat(["a", "b"], N // 2)
-    estimator = AccuracyEstimator("jaccard", model=model).fit(dist, Y, slope_groups=groups)
-    expected = estimator.predict(dist, slope_groups=groups)
+    estimator = AccuracyEstimator("jaccard", model=model).fit(dist, Y)
+    expected = estimator.predict(dist)
     again = clone(estimator)
     assert again.get_params() == estimator.get_params()
     assert not hasattr(again, "model_")
     restored = pickle.loads(pickle.dumps(estimator))
-    np.testing.assert_array_equal(restored.predict(dist, slope_groups=groups), expected)
+    np.testing.assert_array_equal(restored.predict(dist), expected)
     skops.io.dump(estimator, tmp_path / "estimator.skops")
     types = skops.io.get_untrusted_types(file=tmp_path / "estimator.skops")
     assert all(name.startswith("labelsure.") for name in types)
     loaded = skops.io.load(tmp_path / "estimator.skops", trusted=types)
-    np.testing.assert_array_equal(loaded.predict(dist, slope_groups=groups), expected)
-    assert loaded.estimate(dist, slope_groups=groups) == estimator.estimate(
-        dist, slope_groups=groups
-    )
+    np.testing.assert_array_equal(loaded.predict(dist), expected)
+    assert loaded.estimate(dist) == estimator.estimate(dist)
 
 
 def test_the_same_seed_gives_the_same_fit(dist, Y):
@@ -259,10 +256,8 @@ def test_messages_of_what_was_asked_for(dist, Y):
         AccuracyEstimator(features=()).fit(dist, Y)
     with fails("`features` must be None or 'expected' for model='plugin'.*got SE"):
         AccuracyEstimator(features="SE", model="plugin").fit(dist, Y)
-    with fails("`penalty` must be a number greater than 0.*got -1"):
-        AccuracyEstimator(penalty=-1).fit(dist, Y)
-    with fails("`response='rates'` needs a metric that is a quotient of rates.*got 'always'"):
-        AccuracyEstimator(always, response="rates").fit(dist, Y)
+    with fails("`C` must be a number greater than 0, got -1"):
+        AccuracyEstimator(C=-1).fit(dist, Y)
     with fails(r"'always' must have values in \[0, 1\] to be estimated, got 2"):
         AccuracyEstimator(always, features="SE").fit(dist, Y)
     with fails("must be fitted first: call `fit", NotFittedError):
@@ -305,23 +300,3 @@ def test_a_feature_that_is_not_finite():
     wide = ls.IndependentLabels(np.full((5, 2000), 0.5))
     with fails("feature 'ESS' must be finite"):
         AccuracyEstimator("exact", "ESS").fit(wide, np.zeros((5, 2000)))
-
-
-def test_messages_of_groups(dist, Y):
-    groups = np.repeat(["Emotions", "Scene"], N // 2)
-    estimator = AccuracyEstimator("exact", "SE", penalty=0.1)
-    estimator.fit(dist, Y, slope_groups=groups, offset_groups=groups)
-    with fails("Unknown slope group 'scene'. Did you mean 'Scene'. Known: Emotions, Scene"):
-        estimator.predict(dist[:1], slope_groups=["scene"], offset_groups=["Scene"])
-    with fails("Unknown offset group 'Yeast'.* Known: Emotions, Scene"):
-        estimator.predict(dist[:1], slope_groups=["Scene"], offset_groups=["Yeast"])
-    with fails("`slope_groups` must be given as when fitting, which was with groups, got no"):
-        estimator.predict(dist)
-    with fails("`slope_groups` must have one group for each of the 400 instances, got shape"):
-        estimator.predict(dist, slope_groups=groups[:3])
-    with fails("`slope_groups` must be one group for each instance.*got 'dataset', which is no"):
-        estimator.predict(score_frame(dist), slope_groups="dataset")
-    with fails("`slope_groups` must be given as when fitting, which was without groups"):
-        AccuracyEstimator("exact").fit(dist, Y).predict(dist, slope_groups=groups)
-    with fails("must be None for model='plugin', which fits nothing"):
-        AccuracyEstimator(model="plugin").fit(dist, Y, slope_groups=groups)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import labelsure as ls
-from labelsure.estimation._batch_estimates import BatchSums, Dispersion, TrainingGain, mean_interval
+from labelsure.estimation._batch_estimates import BatchSums, Dispersion, mean_interval
 from labelsure.metrics.mean_tests import dispersion_ratio
 
 pytestmark = pytest.mark.jit_only
@@ -29,7 +29,7 @@ def repeats():
     found = []
     for rows in np.arange(n_samples).reshape(N_REPEATS, -1):
         fitted, batch = rows[:N_FITTED], rows[N_FITTED:]
-        estimator = ls.AccuracyEstimator("jaccard", penalty=1e-3).fit(frame.iloc[fitted])
+        estimator = ls.AccuracyEstimator("jaccard", C=25.0).fit(frame.iloc[fitted])
         estimate = estimator.estimate(frame.iloc[batch], shift="ignore")
         sums = estimator.sum_up(frame.iloc[batch])
         claimed = estimator.dispersion_.mean_variance(sums.coins / N_BATCH)
@@ -58,7 +58,7 @@ def test_few_residuals_make_the_interval_wider():
     sums = BatchSums.of(estimated, np.empty(0))
     for n_samples, quantile in ((21, student.ppf(0.95, 20)), (np.inf, norm.ppf(0.95))):
         dispersion = Dispersion(0.8, n_samples)
-        found = mean_interval(sums, dispersion, None, TrainingGain(), 0.9)
+        found = mean_interval(sums, dispersion, None, 0.9)
         single = dispersion.mean_variance(0.25)
         assert_allclose(found.high - found.low, 2 * quantile * (single / 100) ** 0.5, rtol=1e-12)
 

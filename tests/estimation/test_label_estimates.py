@@ -10,11 +10,15 @@ from scipy.special import expit, logit
 from simulated_population import random_dist, score_frame
 
 import labelsure as ls
-from labelsure.estimation import _label_calibration as calibration_module
+from labelsure.estimation import _label_estimates as calibration_module
 from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.estimation.label_metrics import LABEL_METRICS, MEASURES, LabelCounts
-from labelsure.estimation.label_outcomes import LabelOutcomes, calibration_marginals
+from labelsure.estimation._label_estimates import (
+    LABEL_METRICS,
+    MEASURES,
+    LabelCalibration,
+    LabelCounts,
+)
+from labelsure.estimation.score_table import calibration_marginals
 
 pytestmark = pytest.mark.jit_only
 
@@ -36,8 +40,8 @@ def batch(n_samples, seed, n_labels=4, shared=0.0):
     return dist, (rng.uniform(size=true.shape) < expit(true + ease)).astype(np.int8)
 
 
-def outcomes_of(dist, Y):
-    return LabelOutcomes(dist.marginals(), dist.mode(), Y, dist.label_names)
+def outcomes_of(dist, Y, Y_pred=None):
+    return ls.ScoreTable.from_distribution(dist, Y, Y_pred, metrics=[])
 
 
 class TestCoverage:
@@ -146,9 +150,7 @@ class TestModel:
         dist, Y = batch(2000, 4)
         Y_pred = dist.mode()
         Y_pred[:, 0] = 0
-        fitted = LabelCalibration.fit(
-            LabelOutcomes(dist.marginals(), Y_pred, Y, dist.label_names), 0
-        )
+        fitted = LabelCalibration.fit(outcomes_of(dist, Y, Y_pred), 0)
         scatter = fitted.offsets.std(axis=0)
         assert scatter[4] > 1.2 * scatter[5:].max()  # where labels are predicted
 
@@ -166,7 +168,7 @@ class TestModel:
         marginals[:, 2] = 0.0
         dist = ls.IndependentLabels(marginals)
         Y = (rng.uniform(size=(200, 3)) < 0.5).astype(np.int8)
-        table = AccuracyEstimator("jaccard", penalty=0.1).fit(dist, Y).estimate_labels(dist)
+        table = AccuracyEstimator("jaccard").fit(dist, Y).estimate_labels(dist)
         assert np.isfinite(table.to_numpy()).all()
         assert table["n_predicted"].iloc[2] == 0
         assert table["precision"].iloc[2] == 1.0  # 0/0 is worth `empty`
@@ -192,7 +194,7 @@ class TestModel:
 def case():
     dist = random_dist(900, seed=2)
     Y = dist.sample(1, random_state=3)[:, 0]
-    return AccuracyEstimator("jaccard", penalty=0.01).fit(dist[:600], Y[:600]), dist, Y
+    return AccuracyEstimator("jaccard").fit(dist[:600], Y[:600]), dist, Y
 
 
 class TestEstimator:
@@ -229,11 +231,11 @@ class TestEstimator:
     def test_decisions_are_those_that_were_fitted(self, case):
         _, dist, Y = case
         best = ls.decide(dist, "jaccard")
-        estimator = AccuracyEstimator("jaccard", penalty=0.1, decision="best")
+        estimator = AccuracyEstimator("jaccard", decision="best")
         estimator.fit(dist[:600], Y[:600])
         table = estimator.estimate_labels(dist[600:])
         assert table["n_predicted"].tolist() == best[600:].sum(axis=0).tolist()
-        given = AccuracyEstimator("jaccard", penalty=0.1).fit(dist[:600], Y[:600], best[:600])
+        given = AccuracyEstimator("jaccard").fit(dist[:600], Y[:600], best[:600])
         with raises("`Y_pred` must be given"):
             given.estimate_labels(dist[600:])
         assert given.estimate_labels(dist[600:], best[600:]).equals(table)
@@ -245,7 +247,7 @@ class TestEstimator:
             for rows in (slice(0, 250), slice(250, 600))
         ]
         joined = ls.ScoreTable.concatenate(parts)
-        found = AccuracyEstimator("jaccard", penalty=0.01).fit(joined)
+        found = AccuracyEstimator("jaccard").fit(joined)
         assert found.estimate_labels(dist).equals(estimator.estimate_labels(dist))
 
     def test_errors(self, case):
@@ -255,15 +257,9 @@ class TestEstimator:
             estimator.estimate(dist, metric="jaccard")
         with raises("`dist` must be a LabelsetDistribution for measures", "got DataFrame"):
             estimator.estimate(frame, metric="micro-f1")
-        from_table = AccuracyEstimator("jaccard", penalty=0.1).fit(frame)
-        with raises("must be fitted to a LabelsetDistribution, without groups", "Call `fit(dist"):
+        from_table = AccuracyEstimator("jaccard").fit(frame)
+        with raises("must be fitted to a LabelsetDistribution for measures", "Call `fit(dist"):
             from_table.estimate(dist, metric="macro-f1")
-        groups = np.arange(len(Y)) % 2
-        grouped = AccuracyEstimator("jaccard", penalty=0.1).fit(dist, Y, slope_groups=groups)
-        with raises("must be fitted to a LabelsetDistribution, without groups"):
-            grouped.estimate_labels(dist)
-        with raises("`slope_groups` and `offset_groups` must be None for 'micro-f1'"):
-            grouped.estimate(dist, metric="micro-f1", slope_groups=groups)
         with raises("A batch must hold at least one instance, got none."):
             estimator.estimate_labels(dist[:0])
         with raises("`level` must be a probability between 0 and 1"):
@@ -277,7 +273,7 @@ class TestEstimator:
         dist, Y = batch(100, 0, n_labels=2)
         named = ls.IndependentLabels(dist.marginals(), label_names=["sun", "sea"])
         swapped = ls.IndependentLabels(dist.marginals(), label_names=["sea", "sun"])
-        estimator = AccuracyEstimator("jaccard", penalty=0.1).fit(named, Y)
+        estimator = AccuracyEstimator("jaccard").fit(named, Y)
         with raises("in their order, got 'sea' instead of 'sun' in column 0. Put its columns"):
             estimator.estimate_labels(swapped)
         assert estimator.estimate_labels(dist).index.tolist() == ["y0", "y1"]  # nameless: in order
@@ -304,7 +300,7 @@ def test_an_average_prints_under_its_own_name():
     dist = ls.IndependentLabels(np.full((50, 2), 0.7))
     found = ls.AccuracyEstimator(model="plugin").estimate(dist, metric="micro-f1")
     assert found.quantity == "micro-f1"
-    assert str(found).startswith("Micro-f1 0.8")
+    assert str(found).startswith("Micro-F1 0.8")
 
 
 def test_marginals_of_many_chained_labels_are_drawn():

@@ -12,7 +12,7 @@ from strategies import probability_rows
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.estimation.label_metrics import (
+from labelsure.estimation._label_estimates import (
     LABEL_METRICS,
     MEASURES,
     LabelCounts,

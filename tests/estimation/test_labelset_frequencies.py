@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labelsure as ls
-from labelsure.estimation._inputs import FEATURE_SETS
+from labelsure.estimation._features import FEATURE_SETS
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies, read_decisions
 
 
@@ -83,7 +83,7 @@ def test_the_column_of_a_table_is_kept():
     """Of cross-fitted predictions, each fold has training labels of its own."""
     dist, Y = simulate(300)
     table = ls.ScoreTable.from_distribution(dist, Y).with_frequencies(np.linspace(-3, -1, 300))
-    assert table.label_outcomes() is not None
+    assert table.knows_labels
     estimator = ls.AccuracyEstimator("exact").fit(table, Y_train=Y)
     moved = table.with_frequencies(np.linspace(-1, -3, 300))
     assert np.abs(estimator.predict(table) - estimator.predict(moved)).max() > 1e-6

@@ -92,7 +92,7 @@ def test_the_verdict_tells_changed_inputs_from_estimates_that_cannot_be_trusted(
 
 def test_a_weighted_estimate_that_says_something_else_is_no_trust(dist, estimator):
     Y = dist.sample(1, random_state=1)[:, 0]
-    blind = ls.AccuracyEstimator("exact", "n_predicted", penalty=0.01).fit(dist[:600], Y[:600])
+    blind = ls.AccuracyEstimator("exact", "n_predicted").fit(dist[:600], Y[:600])
     harder = random_dist(300, spread=1.5)
     table = ls.monitor(blind, [harder])
     assert table["verdict"][0] == "estimate not to be trusted"
@@ -124,14 +124,6 @@ def test_references(dist, estimator):
     assert (default["band_low"][0] + default["band_high"][0]) / 2 == pytest.approx(
         estimator.reference_.mean
     )
-
-
-def test_groups_by_name_of_column(dist):
-    Y = dist.sample(1, random_state=1)[:, 0]
-    frame = score_frame(dist, Y).assign(site=np.arange(1200) % 2)
-    fitted = ls.AccuracyEstimator("exact", "SE").fit(frame, slope_groups="site")
-    table = ls.monitor(fitted, frame, chunk_size=600, slope_groups="site")
-    assert len(table) == 2
 
 
 def test_messages(dist, estimator):

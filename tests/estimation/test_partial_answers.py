@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import labelsure as ls
-from labelsure.estimation._inputs import as_score_table
+from labelsure.estimation._features import as_score_table
 
 
 def share_right(tp, fp, fn, tn):

@@ -15,7 +15,7 @@ from strategies import KINDS, batches, n_labels, predictions
 import labelsure as ls
 from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.estimation.score_columns import COLUMNS, METRIC_COLUMNS
+from labelsure.estimation.score_table import COLUMNS, METRIC_COLUMNS
 from labelsure.metrics.registry import METRICS, Metric
 
 PAGE = Path(__file__).parents[2] / "docs" / "score_table.md"

@@ -63,7 +63,7 @@ def test_a_model_that_was_trained_on_the_calibration_set():
     with pytest.warns(UserWarning, match=r"100.0% of the 100 labelsets are predicted entirely ri"):
         model.fit(X[:200], Y[:200])
     assert model.guaranteed_
-    assert model.summary_.endswith(
+    assert model.card_.summary.endswith(
         "This is guaranteed if the model was not trained on the policy's instances, which cannot "
         "be seen here."
     )

@@ -95,7 +95,7 @@ def test_a_few_labels_correct_the_estimate(estimator):
         {"features": "mix"},
         {"features": "full", "decision": "best"},
         {"model": "plugin"},
-        {"response": "rates"},
+        {"C": 0.1},
     ],
 )
 def test_sparse_and_dense_labels_have_the_same_estimates(settings):
@@ -165,7 +165,7 @@ class TestTables:
         more = table.with_best("f1", best, gap, NEW_TRUTH[:50])
         mean = more.best_accuracy("f1", 1.0).mean()
         assert mean == ls.accuracy(NEW_TRUTH[:50], best, "f1").mean()
-        assert table.label_outcomes() is None
+        assert not table.knows_labels
         joined = ls.ScoreTable.concatenate([table, table])
         assert joined.decisions.shape == (100, N_LABELS)
         truth = table.with_true_distribution(NEW[:50], ["f1"]).true_expected("f1", 1.0)
@@ -195,8 +195,6 @@ class TestRefusals:
         for ask in (estimator.estimate_labels, lambda d: estimator.estimate(d, metric="micro-f1")):
             with pytest.raises(ls.InputError, match="must not be sparse for measures of single"):
                 ask(NEW)
-        with pytest.raises(ls.InputError, match="not with a table or sparse labels"):
-            estimator.estimate(NEW, shift="labels")
 
     @pytest.mark.parametrize(
         "ask",
@@ -224,7 +222,7 @@ class TestRefusals:
 class TestAwareClassifiers:
     LISTED = DIST.listed_marginals()
 
-    @pytest.mark.parametrize("settings", [{"decision": "best"}, {"cv": 0.5, "coverage": 0.5}])
+    @pytest.mark.parametrize("settings", [{"decision": "best"}, {"cv": 0.5, "share": 0.5}])
     def test_around_sparse_scores(self, settings):
         model = ls.AccuracyAwareClassifier(
             ls.PrecomputedProbabilities(), "f1", random_state=0, **settings
@@ -276,7 +274,7 @@ class TestAwareClassifiers:
 
 def test_memory_of_an_estimate_grows_with_what_is_listed():
     def ask():
-        estimator = ls.AccuracyEstimator("f1", penalty=0.01, features="full")
+        estimator = ls.AccuracyEstimator("f1", features="full")
         estimator.fit(DIST[:200], TRUTH[:200], Y_train=NEW_TRUTH)
         estimator.estimate(NEW[:200])
 

@@ -39,9 +39,9 @@ def coverage(estimator, population, n_fit, n_batch):
     ("metric", "settings", "n_fit", "n_batch"),
     [
         ("jaccard", {}, 300, 200),
-        ("jaccard", {"features": "full", "penalty": 1e-3}, 150, 300),
-        ("exact", {"features": "mix", "penalty": 1e-3}, 200, 50),
-        ("hamming", {"features": "SE", "penalty": 1e-3}, 100, 100),
+        ("jaccard", {"features": "full", "C": 1 / 0.15}, 150, 300),
+        ("exact", {"features": "mix", "C": 5.0}, 200, 50),
+        ("hamming", {"features": "SE", "C": 10.0}, 100, 100),
         ("exact", {"model": "plugin"}, 100, 100),
     ],
 )
@@ -84,7 +84,7 @@ def failures(population, scores, target, make_policy, n_fit):
 def test_the_target_fails_no_more_often_than_the_level_allows(metric, outcome, target, family):
     population = Population(metric)
     rng = np.random.default_rng(0)
-    estimator = AccuracyEstimator(metric, "SE", penalty=1e-3).fit(population.draw(300, rng))
+    estimator = AccuracyEstimator(metric, "SE").fit(population.draw(300, rng))
     scores = estimator.predict(population.table)
     level = 0.9
     failed, reached = failures(

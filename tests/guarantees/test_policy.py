@@ -268,9 +268,6 @@ def test_a_missing_group_is_no_group(missing):
     groups = np.array(["a", missing, "b"], dtype=object)
     with pytest.raises(InputError, match="must name the group of each instance, got none in row 1"):
         AcceptPolicy(share=0.5).fit([0.1, 0.2, 0.3], [1, 1, 1], groups)
-    dist = ls.IndependentLabels([[0.2]] * 3)
-    with pytest.raises(InputError, match=r"`slope_groups` must name the group .* row 1"):
-        ls.AccuracyEstimator().fit(dist, [[0], [1], [0]], slope_groups=groups)
 
 
 def test_a_message_in_other_words_is_loaded(scored, tmp_path):

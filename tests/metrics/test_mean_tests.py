@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from labelsure.errors import InputError
-from labelsure.metrics.mean_tests import MEAN_TESTS, sparse_lower_bound
+from labelsure.metrics.mean_tests import MEAN_TESTS
 
 BETTING, BINOMIAL = MEAN_TESTS["bounded"], MEAN_TESTS["binary"]
 TARGETS = st.sampled_from([0.3, 0.5, 0.8, 0.9, 0.99])
@@ -28,17 +28,6 @@ def test_betting_without_replacement_is_that_of_the_loop(outcomes, n_more, targe
     expected = 1 / oracles.largest_capital(outcomes, target, error, n_all)
     found = BETTING.p_value(outcomes, target, error, n_all)
     assert found == pytest.approx(expected, rel=0.02, abs=1e-12)
-
-
-@given(st.lists(st.floats(-2, 4), min_size=1, max_size=12), st.integers(0, 20))
-def test_the_bound_of_weighted_outcomes_is_that_of_the_loop(values, n_more):
-    n_all = len(values) + n_more
-    bound = sparse_lower_bound(np.array(values), n_all, -2.0, 4.0, 0.05)
-    below, above = (
-        oracles.average_capital(values, n_all, bound + step, -2.0, 4.0) for step in (-1e-6, 1e-6)
-    )
-    assert bound == pytest.approx(-2.0) or below >= 20 * (1 - 1e-9)
-    assert above < 20 * (1 + 1e-6)
 
 
 @given(st.integers(1, 60), st.integers(0, 60), TARGETS)

@@ -695,7 +695,7 @@ def test_calibrated_scores():
     assert model.fit(X, Y).score(X, Y) > 0.6
 
 
-@pytest.mark.parametrize("wrap", [aware, ls.DependenceLayer])
+@pytest.mark.parametrize("wrap", [aware, ls.RecalibratedClassifier])
 def test_a_label_that_is_missing_in_a_fold_is_named(wrap):
     rare = pd.DataFrame(Y, columns=[f"label {j}" for j in range(Y.shape[1])])
     rare["label 1"] = (np.arange(len(Y)) == 7).astype(int)

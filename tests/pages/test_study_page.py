@@ -18,7 +18,9 @@ pytestmark = pytest.mark.jit_only
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "quick"
-    assert main(["study", "quick", "--out", str(folder), "--repeats", "1", "--jobs", "1"]) == 0
+    assert (
+        main(["study", "run", "quick", "--out", str(folder), "--repeats", "1", "--jobs", "1"]) == 0
+    )
     return folder
 
 

@@ -82,7 +82,7 @@ THINGS = {
     ),
     "estimate": (
         lambda: ls.Estimate(0.8615, 0.8412, 0.883, 1000, 0.95, 0.1),
-        r"Mean accuracy 0.862, between 0.841 and 0.883 with probability 0.95 \(1,000 instances\).",
+        r"Mean accuracy 0.862 \(95% interval 0.841 to 0.883, n = 1,000\).",
     ),
     "reliability": (
         lambda: ls.reliability([0.25, 0.75], [0, 1]),
@@ -96,12 +96,13 @@ THINGS = {
     "empty curve": (lambda: ls.accept_curve([], []), "An acceptance curve of no instances."),
     "assessment": (
         assessment,
-        r"200 predictions, mean estimated accuracy 0.7\d\d; no target or coverage was set. "
-        "Not tested for shift: .* predicted .*&?.*dog & co.*no target or coverage was set",
+        r"200 predictions, mean estimated Hamming 0.[78]\d\d; no target or share was set. "
+        "Judged: the labelsets that maximise expected Hamming. No sign that .* predicted "
+        ".*&?.*dog & co.*no target or share was set",
     ),
     "accepted": (
-        lambda: assessment(0.6),
-        r"mean estimated accuracy 0.7\d\d; \d+ accepted. Not tested",
+        lambda: assessment(0.4),
+        r"mean estimated Hamming 0.[78]\d\d; \d+ accepted. Judged",
     ),
     "study": (study_run, "Study 'quick' in <folder>: 30 predictions, 1 failed cell. n_labels"),
 }
@@ -130,9 +131,7 @@ def test_many_columns_are_not_all_shown():
 
 def test_an_estimate_prints_as_a_sentence():
     one = ls.Estimate(0.5, 0.0, 1.0, 1, 0.9, 0.0)
-    assert str(one) == (
-        "Mean accuracy 0.500, between 0.000 and 1.000 with probability 0.9 (1 instance)."
-    )
+    assert str(one) == ("Mean accuracy 0.500 (90% interval 0.000 to 1.000, n = 1).")
 
 
 def test_a_notebook_computes_nothing_of_a_distribution():

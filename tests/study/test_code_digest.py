@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelsure.classifiers import BinaryRelevance, DependenceLayer
+from labelsure.classifiers import BinaryRelevance, RecalibratedClassifier
 from labelsure.study import cells
 from labelsure.study.cells import digest_code
 from labelsure.study.plan import Plan, load_plan
@@ -79,7 +79,7 @@ def test_a_class_of_ones_own_is_part_of_the_code(tmp_path, monkeypatch):
     ("path", "module"),
     [
         ("labelsure.BinaryRelevance", BinaryRelevance.__module__),
-        ("labelsure.classifiers.DependenceLayer", DependenceLayer.__module__),
+        ("labelsure.classifiers.RecalibratedClassifier", RecalibratedClassifier.__module__),
         ("sklearn.ensemble.RandomForestClassifier", ""),
     ],
 )

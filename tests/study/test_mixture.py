@@ -1,13 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
+import oracles_estimation
 import oracles_study as oracles
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
 from score_tables import make_scores
 
 import labelsure as ls
 from labelsure.study.mixture import (
+    PENALTIES,
     _cut,
     _halves,
+    _Regression,
     interval_edges,
     interval_table,
     mark_intervals,
@@ -39,8 +45,8 @@ def test_estimates_lie_in_their_intervals(replicates):
     assert set(widths[replicates["metric"] != "hamming"]) == {0.1}
 
 
-def test_estimates_of_exact_match_are_near_the_accuracy(replicates):
-    part = replicates.query("metric == 'exact' and model == 'HP'")
+def test_estimates_of_exact_match_are_near_the_accuracy():
+    part = mixture_replicates(SCORES, metrics="exact", models={"HP": "HP"}, n_replicates=6)
     error = (part["estimated"] - part["accuracy"]).abs()
     assert np.average(error, weights=part["n"]) < 0.08
 
@@ -137,6 +143,47 @@ def test_jaccard_is_modelled_by_rates_or_by_its_value():
         )
 
     assert not estimates("rates").equals(estimates("value"))
+
+
+@pytest.mark.parametrize(("metric", "weights"), [("exact", None), ("jaccard", (1, 1, 1, 0))])
+def test_rates_minimise_the_ridge_objective(metric, weights):
+    """Against a general minimiser of the oracle's objective, with slopes by data set."""
+    pooled = SCORES.query("repeat == 0").iloc[::9].reset_index(drop=True)
+    regression = _Regression.read(pooled, metric, ("SE",), 0.0, by_rates=True)
+    rows, penalty = np.arange(len(pooled)), 1e-3
+    counts = regression.counts
+    w = counts.sum(axis=1)
+    X = regression.columns - np.average(regression.columns, axis=0, weights=w)
+    X = X / np.sqrt(np.average(X**2, axis=0, weights=w))
+    X = np.column_stack([X, np.ones(len(X))])
+    shape = (counts.shape[1], X.shape[1])
+
+    def objective(flat):
+        return oracles_estimation.ridge_objective(X, counts, flat.reshape(shape), penalty)
+
+    found = minimize(objective, np.zeros(shape).ravel(), method="L-BFGS-B", tol=1e-12)
+    logits = X @ found.x.reshape(shape).T
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    if metric == "exact":  # scikit-learn has one set of coefficients for two classes
+        penalty /= 2
+    rates = regression.rates(rows, rows, penalty)
+    np.testing.assert_allclose(rates, expected, atol=2e-3)
+    if weights is not None:
+        others, estimated = regression.estimate(rows % 2 == 0, 1e-3)
+        tp, fp, fn, _ = regression.rates(rows[::2], others, 1e-3).T
+        np.testing.assert_allclose(estimated, tp / (tp + fp + fn))
+
+
+def test_the_penalty_has_the_least_cross_validated_deviance():
+    regression = _Regression.read(
+        SCORES.query("repeat == 0").reset_index(drop=True), "exact", ("SE",), 0.0, by_rates=True
+    )
+    half = np.arange(len(regression.counts)) % 2 == 0
+    chosen = regression.choose_penalty(half, 0)
+    assert np.abs(np.log10(chosen / PENALTIES)).min() < 0.51
+    noise = regression.columns.copy()
+    np.random.default_rng(0).shuffle(noise)
+    assert replace(regression, columns=noise).choose_penalty(half, 0) > chosen
 
 
 def test_messages():

@@ -52,7 +52,7 @@ def study(tmp_path_factory):
         plan = register(patch)
         path = folder.with_name("plan.toml")
         path.write_text(tomli_w.dumps(plan.to_dict()))
-        assert main(["study", str(path), "--out", str(folder), "--jobs", "1"]) == 0
+        assert main(["study", "run", str(path), "--out", str(folder), "--jobs", "1"]) == 0
         yield plan, folder
 
 
@@ -85,7 +85,7 @@ def test_figures_and_the_comparison_know_new_entries(study):
 def test_the_summary_has_columns_and_rows_for_new_entries(study, capsys):
     plan, folder = study
     path = folder.with_name("plan.toml")
-    assert main(["study", str(path), "--out", str(folder), "--jobs", "1"]) == 0
+    assert main(["study", "run", str(path), "--out", str(folder), "--jobs", "1"]) == 0
     text = capsys.readouterr().out
     scores = open_run(folder).scores.query("dataset == 'dependent'")
     counts = [scores[name].to_numpy(float) for name in ("tp", "fp", "fn", "tn")]

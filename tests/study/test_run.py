@@ -90,7 +90,7 @@ def test_two_jobs_give_the_same_to_the_last_bit(undisturbed, tmp_path):
 
 
 def start(plan_path, out, jobs):
-    command = [sys.executable, "-m", "labelsure", "study", str(plan_path), "--out", str(out)]
+    command = [sys.executable, "-m", "labelsure", "study", "run", str(plan_path), "--out", str(out)]
     return subprocess.Popen(
         [*command, "--jobs", str(jobs)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

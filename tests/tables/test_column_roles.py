@@ -143,6 +143,13 @@ def test_a_column_of_lists(tmp_path, column, names):
     np.testing.assert_array_equal(data.Y[:, 1 - first], [0, 1, 0])
 
 
+def test_lists_of_numbers_and_texts(tmp_path):
+    path = write(tmp_path, '{"x": 1, "y": [10, "a"]}\n{"x": 2, "y": [9, "10"]}\n', "t.jsonl")
+    data = ls.read_dataset(path, "y")
+    assert data.label_names == ("9", "10", "a")
+    np.testing.assert_array_equal(data.Y, [[0, 1, 1], [1, 1, 0]])
+
+
 def test_names_of_labels_that_look_like_numbers(tmp_path):
     data = ls.read_dataset(write(tmp_path, "x,tags\n1,7\n2,007\n3,\n"), "tags", sep=";")
     assert data.label_names == ("007", "7")

@@ -479,7 +479,8 @@ def test_a_model_of_precomputed_probabilities():
     X, _ = InputTable(array).read(pd.DataFrame(SCORES[NAMES].to_numpy()))
     assert X.shape == (400, 3)
     votes = ls.AccuracyAwareClassifier(ls.PrecomputedProbabilities("votes"), cv=2, random_state=0)
-    votes.fit(np.repeat(TRUTH[NAMES].to_numpy()[:, None], 2, axis=1), TRUTH[NAMES].to_numpy())
+    cast = np.repeat(TRUTH[NAMES].to_numpy()[:, None], 2, axis=1)
+    votes.fit(cast, TRUTH[NAMES].to_numpy()[::-1])  # of others, so that not all are right
     with pytest.raises(ls.InputError, match="of kind 'votes' does not say how they stand in a fil"):
         InputTable(votes)
 

@@ -108,18 +108,20 @@ def test_the_command_writes_a_page(made, tmp_path, capsys):
     assert shift.startswith("No sign that the batch differs")
 
 
-def test_the_command_takes_a_folder_for_a_study(tmp_path, capsys, monkeypatch):
+def test_a_study_has_a_command_of_its_own(tmp_path, capsys, monkeypatch):
     asked = []
 
-    def make(folder):
-        asked.append(folder)
+    def make(folder, n_jobs):
+        asked.append((folder, n_jobs))
         return Page("model", {})
 
     monkeypatch.setattr("labelsure.study.report.make_study_page", make)
     monkeypatch.setattr(
         "labelsure._runtime.pages.Page.save", lambda page, path: path.write_text("a page")
     )
-    assert main(["report", str(tmp_path), "--out", str(tmp_path / "x.html")]) == 0
-    assert asked == [tmp_path]
+    words = ["study", "report", str(tmp_path), "--jobs", "2", "--out", str(tmp_path / "x.html")]
+    assert main(words) == 0
+    assert asked == [(tmp_path, 2)]
+    assert capsys.readouterr().out == f"Report {tmp_path / 'x.html'}\n"
     assert main(["report", str(tmp_path), "new.csv"]) == 2
-    assert "is taken for a study, which has no input and no truth" in capsys.readouterr().err
+    assert "A study has its own command: `labelsure study report`" in capsys.readouterr().err

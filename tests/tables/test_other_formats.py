@@ -128,8 +128,8 @@ def test_the_truth_is_that_of_the_file_it_names(table, tmp_path, monkeypatch):
 def test_the_level_reaches_the_card(table):
     widths = []
     for level in (0.5, 0.95):
-        model = train_model(table, labels="x,y", classifier="br", level=level, cv=3)
-        assert model.card_.level == model.reference_.level == level
+        model = train_model(table, labels="x,y", classifier="br", confidence=level, cv=3)
+        assert model.card_.confidence == model.reference_.level == level
         widths.append(model.card_.high - model.card_.low)
     assert widths[0] < 0.5 * widths[1]
 
@@ -137,4 +137,4 @@ def test_the_level_reaches_the_card(table):
 @pytest.mark.parametrize("level", [0, 1, -0.5])
 def test_levels_that_are_none(table, level):
     with pytest.raises(ls.InputError, match="level"):
-        train_model(table, labels="x,y", classifier="br", level=level, cv=2)
+        train_model(table, labels="x,y", classifier="br", confidence=level, cv=2)

@@ -1,5 +1,6 @@
 """`score_files`: what is in the output, and what happens when a run does not go as it should."""
 
+import gzip
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from scored_files import COLUMNS as INPUTS
 from scored_files import LABELS, make_model, make_rows
@@ -206,9 +208,13 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
-    words = ["score", str(model_file), str(rows), "--rows-per-unit", "10", "--jobs", str(n_jobs)]
     out = tmp_path / "out.csv"
-    process = subprocess.Popen([sys.executable, "-m", "labelsure", *words, "--out", str(out)])
+    code = (
+        "import sys; from labelsure.tables.scoring import score_files\n"
+        f"score_files(*sys.argv[1:], rows_per_unit=10, n_jobs={n_jobs})"
+    )
+    words = [str(model_file), str(rows), str(out)]
+    process = subprocess.Popen([sys.executable, "-c", code, *words])
     notes = tmp_path / "out.csv.parts" / "_notes"
     while len(list(notes.glob("part-*"))) < 5 and process.poll() is None:
         time.sleep(0.005)
@@ -514,18 +520,86 @@ def test_only_spreadsheets_need_that(model_file, new, tmp_path):
         score(model_file, new, tmp_path / "out.parquet", spreadsheet_safe=True)
 
 
+ROW = '{"a": 0, "b": 0, "c": 0, "d": 0}'
+
+
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "line", "reason"),
     [
-        ("t.csv", "id,a,b,c,d\n1,0,0,0,0\n2,0,0\n3,0,0,0,0\n"),
-        ("t.jsonl", '{"a": 0, "b": 0, "c": 0, "d": 0}\n{"a": 0,\n'),
+        (
+            "t.csv",
+            "id,a,b,c,d\n1,0,0,0,0\n\n2,0,0\n3,0,0,0,0\n",
+            4,
+            "line 4 must have 5 values like the header, it has 3",
+        ),
+        ("t.jsonl", f'{ROW}\n{{"a": 0,\n{ROW}\n', 2, "line 2 must be JSON, but it is not: Expec"),
+        ("t.jsonl", f'{ROW}\n{{"a": "\\ud800"}}\n{ROW}\n', 2, "surrogates not allowed"),
+        ("t.csv", "a,b,c,d,e\n0,0,0,0,x\n0,0,0,far,y\n0,0,0,0,z\n", 3, "'d' must be a finite"),
     ],
 )
-def test_rows_that_cannot_be_parsed_are_set_aside(model_file, tmp_path, name, text):
+def test_rows_that_cannot_be_read_are_set_aside(model_file, tmp_path, name, text, line, reason):
     (tmp_path / name).write_text(text)
     bad = tmp_path / "bad.jsonl"
     run = score(model_file, tmp_path / name, tmp_path / "out.csv", bad_rows=bad)
-    assert run.n_bad == 1
+    assert (run.n_rows, run.n_bad) == (2, 1)
+    assert read(tmp_path / "out.csv")["row"].tolist() == [0, 2]
+    (found,) = map(json.loads, bad.read_text().splitlines())
+    assert (found["row"], found["line"]) == (1, line)
+    assert reason in found["reason"]
+    if "far" in text:
+        assert found["values"] == {"a": "0", "b": "0", "c": "0", "d": "far", "e": "y"}
+    with pytest.raises(ls.InputError, match=r"Row 1 of .* cannot be used: "):
+        score(model_file, tmp_path / name, tmp_path / "other.csv")
+
+
+def test_only_columns_that_the_model_needs_are_read(model_file, new, tmp_path, monkeypatch):
+    frame = pd.read_csv(new).assign(**{f"unused{j}": "x" for j in range(3)})
+    frame.to_parquet(tmp_path / "new.parquet")
+    seen = []
+    read_rows = scoring.read_rows
+    monkeypatch.setattr(
+        scoring,
+        "read_rows",
+        lambda unit, columns=None: seen.append(columns) or read_rows(unit, columns),
+    )
+    score(model_file, tmp_path / "new.parquet", tmp_path / "out.csv")
+    assert seen
+    assert not any(name.startswith("unused") for columns in seen for name in columns)
+    score(model_file, new, tmp_path / "plain.csv")
+    pd.testing.assert_frame_equal(
+        read(tmp_path / "out.csv").drop(columns="file"),
+        read(tmp_path / "plain.csv").drop(columns="file"),
+        check_dtype=False,
+    )
+
+
+def test_a_compressed_file_gives_the_same_and_goes_on(model_file, new, tmp_path):
+    packed = tmp_path / "new.csv.gz"
+    packed.write_bytes(gzip.compress(new.read_bytes()))
+    score(model_file, packed, tmp_path / "parts")
+    score(model_file, new, tmp_path / "plain")
+    pd.testing.assert_frame_equal(
+        read(tmp_path / "parts").drop(columns="file"), read(tmp_path / "plain").drop(columns="file")
+    )
+    again = score(model_file, packed, tmp_path / "parts")
+    assert again.n_kept == again.n_units > 1
+
+
+def test_row_groups_hold_many_parts(model_file, new, tmp_path, monkeypatch):
+    monkeypatch.setattr("labelsure.tables.parts.GROUP_ROWS", 50)
+    out = tmp_path / "out.parquet"
+    score(model_file, new, out, rows_per_unit=30)
+    with pq.ParquetFile(out) as file:
+        groups = [file.metadata.row_group(j).num_rows for j in range(file.num_row_groups)]
+    assert sum(groups) == N_ROWS
+    assert set(groups[:-1]) == {60}
+
+
+def test_no_pattern_finds_the_output(model_file, new, tmp_path):
+    for pattern in ("*.csv", "**/*.csv"):
+        with pytest.raises(ls.InputError, match="must not be among the inputs"):
+            score(model_file, tmp_path / pattern, tmp_path / "out.csv")
+    score(model_file, tmp_path / "n*.csv", tmp_path / "out.csv")
 
 
 def test_a_table_is_the_same_for_studies_and_for_training(tmp_path):

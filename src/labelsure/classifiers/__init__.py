@@ -10,18 +10,17 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
-from labelsure.classifiers._dependence_layer import DependenceLayer
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredictor, Targets
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
+from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 
 __all__ = [
     "BinaryRelevance",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
-    "DependenceLayer",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "LabelsetClassifier",
@@ -29,6 +28,7 @@ __all__ = [
     "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
+    "RecalibratedClassifier",
     "Targets",
     "as_distribution",
 ]

@@ -14,8 +14,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._runtime.typing import Names
-from labelsure.classifiers._base_learners import is_search, read_positive_column
-from labelsure.classifiers._linear_chains import expand_chain, read_linear_weights
+from labelsure.classifiers._base_learners import (
+    expand_chain,
+    is_search,
+    read_linear_weights,
+    read_positive_column,
+)
 from labelsure.classifiers._probability_layouts import (
     fitted_on_vector,
     warn_of_constant_labels,

@@ -19,12 +19,10 @@ from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
-    find_weight_argument,
-    fit_learners,
-)
-from labelsure.classifiers._linear_chains import (
     LinearWeights,
     expand_chain,
+    find_weight_argument,
+    fit_learners,
     predict_logits,
     read_linear_weights,
 )

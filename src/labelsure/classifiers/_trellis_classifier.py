@@ -16,14 +16,12 @@ from labelsure.classifiers._base_learners import (
     MAX_SEED,
     Features,
     LabelTask,
-    append_labels,
-    fit_learners,
-    positive_probability,
-)
-from labelsure.classifiers._linear_chains import (
     LinearForm,
     LinearWeights,
+    append_labels,
     choose_probes,
+    fit_learners,
+    positive_probability,
     read_linear_form,
     read_linear_weights,
 )

@@ -14,16 +14,12 @@ from typing import Annotated, Any
 import typer
 
 from labelsure._runtime.storage import first_line
-from labelsure.cli._check import check
 from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
-from labelsure.cli._data import data_app
-from labelsure.cli._demo import demo
-from labelsure.cli._estimate import estimate
+from labelsure.cli._data import data_app, demo
 from labelsure.cli._interrupts import Interrupts
-from labelsure.cli._model_commands import calibrate, info, train
-from labelsure.cli._report import report
-from labelsure.cli._score import score
-from labelsure.cli._study import study
+from labelsure.cli._models import calibrate, info, train
+from labelsure.cli._scoring import estimate, report, score
+from labelsure.cli._study import study_app
 from labelsure.errors import LabelsureError
 
 # The base of all complaints about arguments. It has no public name that all versions share.
@@ -37,7 +33,8 @@ OPTIONS = {
     "n_jobs": "--jobs",
     "bad_rows": "--bad-rows",
     "overwrite": "--overwrite",
-    "sep": "--sep",
+    "sep": "--label-sep",
+    "level": "--confidence",
     "labels": "--labels",
     "label_column": "--label-column",
     "id_column": "--id",
@@ -45,7 +42,6 @@ OPTIONS = {
     "sparse": "--sparse",
     "logits": "--logits",
     "trust_imports": "--trust-imports",
-    "rows_per_unit": "--rows-per-unit",
     "spreadsheet_safe": "--spreadsheet-safe",
 }
 """Arguments that messages of the library name, and what they are on the command line."""
@@ -58,16 +54,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("study")(study)
-app.command("check")(check)
-app.command("train")(train)
-app.command("calibrate")(calibrate)
-app.command("info")(info)
-app.command("demo")(demo)
-app.command("score")(score)
-app.command("estimate")(estimate)
-app.command("report")(report)
-app.add_typer(data_app, name="data")
+for _command in (train, calibrate, score, estimate, report, info):
+    app.command(rich_help_panel="Models")(_command)
+app.add_typer(study_app, name="study", rich_help_panel="Research")
+app.add_typer(data_app, name="data", rich_help_panel="Research")
+app.command(rich_help_panel="Try it")(demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""``labelsure data``: which data sets there are, what they look like, and how to get them."""
+"""``labelsure data`` and ``demo``: data sets, and ten predictions on one of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelsure.cli._console import make_console
+from labelsure.cli._options import JsonOption
 
 if TYPE_CHECKING:
     from labelsure.tables.dataset import Dataset
@@ -20,11 +21,14 @@ Folder = Annotated[
     Path | None, typer.Option("--data", help="A folder with ARFF files to look into first.")
 ]
 COLUMNS = ("name", "domain", "instances", "labels", "features", "OpenML", "embedded")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+N_SHOWN = 10
+TARGET = 0.95
+METRIC = "jaccard"
 
 
 @data_app.command("list")
-def list_sets(data: Folder = None, as_json: AsJson = False) -> None:
+def list_sets(data: Folder = None, as_json: JsonOption = False) -> None:
     """List the data sets that have a name.
 
     [bold]Examples[/bold]
@@ -45,7 +49,7 @@ def list_sets(data: Folder = None, as_json: AsJson = False) -> None:
 
 
 @data_app.command("info")
-def info(name: Name, data: Folder = None, as_json: AsJson = False) -> None:
+def info(name: Name, data: Folder = None, as_json: JsonOption = False) -> None:
     """Load a data set and describe it.
 
     [bold]Example[/bold]
@@ -58,7 +62,7 @@ def info(name: Name, data: Folder = None, as_json: AsJson = False) -> None:
 
 
 @data_app.command("fetch")
-def fetch(name: Name, as_json: AsJson = False) -> None:
+def fetch(name: Name, as_json: JsonOption = False) -> None:
     """Fetch a data set from OpenML into scikit-learn's data home, where studies find it.
 
     Embedded data sets need no fetching.
@@ -105,3 +109,95 @@ def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.4f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def demo(as_json: JsonOption = False) -> None:
+    """Predict traits of handwritten digits, and say which predictions to trust.
+
+    [bold]Example[/bold]
+
+    labelsure demo
+    """
+    result = _digits()
+    if as_json:
+        print(json.dumps(result, indent=2))
+    else:
+        _print_demo(result)
+
+
+def _digits() -> dict[str, Any]:
+    """Return ten predictions, and the estimated and actual accuracy of all of them."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    import labelsure as ls
+    from labelsure.labelsets.rows import to_names
+
+    data = ls.load_dataset("digits")
+    train, test = ls.split_dataset(data, 0.4, random_state=0)
+    # Quick rather than best: scaled once for all chains, a solver for few features, five chains.
+    learner = LogisticRegression(solver="newton-cholesky")
+    chains = ls.EnsembleOfClassifierChains(learner, n_chains=5, random_state=0)
+    model = ls.AccuracyAwareClassifier(
+        make_pipeline(StandardScaler(), chains),
+        metric=METRIC,
+        target=TARGET,
+        random_state=0,
+    ).fit(train.X, train.Y)
+    assessment, estimate = model.assess(test.X), model.estimate(test.X)
+    actual = ls.accuracy(test.Y, assessment.Y_pred, METRIC)
+    accepted = np.asarray(assessment.accepted)  # there is a target, so it is not None
+    predicted = to_names(assessment.Y_pred[:N_SHOWN], data.label_names)
+    true = to_names(test.Y[:N_SHOWN], data.label_names)
+    return {
+        "metric": METRIC,
+        "target": TARGET,
+        "predictions": [
+            {
+                "labels": list(predicted[i]),
+                "estimated_accuracy": float(assessment.accuracy[i]),
+                "accepted": bool(accepted[i]),
+                "true_labels": list(true[i]),
+                "actual_accuracy": float(actual[i]),
+            }
+            for i in range(N_SHOWN)
+        ],
+        "n_predictions": len(actual),
+        "estimated": {"mean": estimate.mean, "low": estimate.low, "high": estimate.high},
+        "actual": float(actual.mean()),
+        "n_accepted": int(accepted.sum()),
+        "actual_of_accepted": float(actual[accepted].mean()) if accepted.any() else None,
+    }
+
+
+def _print_demo(result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table("labels", "estimated", "advice", "actual", title="Traits of handwritten digits")
+    for row in result["predictions"]:
+        table.add_row(
+            ", ".join(row["labels"]) or "none",
+            f"{row['estimated_accuracy']:.3f}",
+            "accept" if row["accepted"] else "refer",
+            f"{row['actual_accuracy']:.3f}",
+        )
+    console = make_console()
+    console.print(table)
+    estimated = result["estimated"]
+    console.print(
+        f"All {result['n_predictions']} predictions, mean {result['metric']} accuracy: estimated "
+        f"{estimated['mean']:.3f} ({estimated['low']:.3f} to {estimated['high']:.3f}) without "
+        f"labels, actual {result['actual']:.3f}."
+    )
+    console.print(_acceptance(result))
+
+
+def _acceptance(result: dict[str, Any]) -> str:
+    if result["actual_of_accepted"] is None:
+        return f"No prediction is accepted: the target of {result['target']} cannot be promised."
+    return (
+        f"{result['n_accepted']} are accepted for a target of {result['target']}; their actual "
+        f"accuracy is {result['actual_of_accepted']:.3f}."
+    )

@@ -37,13 +37,9 @@ SchedulerOption = Annotated[
     str | None,
     typer.Option("--scheduler", help="A Dask scheduler, tcp://HOST:PORT: its workers compute."),
 ]
-RowsOption = Annotated[
-    int | None,
-    typer.Option("--rows-per-unit", min=1, help="Rows that a task reads; 2048 by default."),
-]
 TrustOption = Annotated[
     list[str] | None,
-    typer.Option("--trust", help="A type that the model may hold, by its exact name."),
+    typer.Option("--trust", help="Fully qualified name of a type that may be loaded."),
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print what came out as JSON, and no progress.")
@@ -74,14 +70,11 @@ OpenCostOption = Annotated[
 ]
 ShiftOption = Annotated[
     str,
-    typer.Option("--shift", help="How a change is met: test, ignore, weighted, labels."),
+    typer.Option("--shift", help="How to handle distribution shift: test, ignore, weighted."),
 ]
 FewLabelsOption = Annotated[
     str | None,
     typer.Option("--truth", help="Labels of some rows, which were drawn at random."),
-]
-PopulationOption = Annotated[
-    bool, typer.Option("--population", help="With labels: of what the rows were drawn from.")
 ]
 RowNamesOption = Annotated[
     str | None, typer.Option("--id", help="The column that names rows, here and in --truth.")
@@ -90,28 +83,24 @@ LabelColumnOption = Annotated[
     str | None, typer.Option("--label-column", help="Of --truth: it holds names of labels.")
 ]
 LabelSeparatorOption = Annotated[
-    str | None, typer.Option("--sep", help="Of --truth: between names of labels.")
+    str | None,
+    typer.Option("--label-sep", help="Between names of labels in one cell, e.g. ';'."),
 ]
+ConfidenceOption = Annotated[
+    float | None,
+    typer.Option("--confidence", help="Confidence level of intervals; the model's by default."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
 NOTHING_TO_DO = "Nothing to do: the same inputs and settings have made it."
 
-PRINTING = ("out", "as_json", "quiet", "overwrite")
+PRINTING = ("out", "as_json", "quiet", "verbose", "overwrite", "jobs")
 """Options that do not change what a command writes."""
 
 
 def output_of(command: str, given: Mapping[str, Any], inputs: Iterable[AnyPath]) -> FinishedOutput:
-    """Return the file that a command writes, which knows all that it is made from.
-
-    Parameters
-    ----------
-    command
-        Its name.
-    given
-        Its arguments.
-    inputs
-        The files and folders that it reads.
-    """
+    """Return the file that a command writes, which knows all that it is made from."""
     from labelsure import __version__
     from labelsure._runtime.storage import FinishedOutput, describe_files
 

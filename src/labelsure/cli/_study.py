@@ -1,4 +1,4 @@
-"""``labelsure study``: from a plan to a score table, its tables and figures, and a summary."""
+"""``labelsure study``: run a plan, compare the run with the paper, and make a page of it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelsure._runtime.limits import MAX_JOBS, MAX_REPEATS
+from labelsure._runtime.limits import MAX_REPEATS
 from labelsure._runtime.storage import first_line
 from labelsure.cli._console import (
     CELLS_FAILED,
+    CHECK_FAILED,
     FINE,
     WRONG_INPUT,
+    CellLines,
     make_console,
     on_one_line,
     refuse_stdout,
 )
-from labelsure.cli._options import JsonOption, OverwriteOption, SchedulerOption
-from labelsure.cli._progress_bars import CellLines
+from labelsure.cli._options import (
+    JobsOption,
+    JsonOption,
+    OverwriteOption,
+    QuietOption,
+    SchedulerOption,
+    output_of,
+)
+from labelsure.cli._scoring import write_page
 from labelsure.errors import LabelsureError
 
 if TYPE_CHECKING:
@@ -30,9 +39,15 @@ if TYPE_CHECKING:
     from labelsure.study.run import StudyRun
 
 CORRELATIONS = "tables/values_kendall.csv"
+FolderArgument = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
+
+study_app = typer.Typer(
+    help="Run a study, compare it with the paper, make a page of it.", rich_markup_mode="rich"
+)
 
 
-def study(
+@study_app.command("run")
+def run(
     plan: Annotated[
         str,
         typer.Argument(
@@ -47,12 +62,7 @@ def study(
     data: Annotated[
         Path | None, typer.Option("--data", help="A folder with ARFF files of the data sets.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", min=1, max=MAX_JOBS, help="Cells at a time; all cores by default."
-        ),
-    ] = None,
+    jobs: JobsOption = None,
     scheduler: SchedulerOption = None,
     repeats: Annotated[
         int | None,
@@ -72,16 +82,17 @@ def study(
     ] = False,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a study. Killed at any moment, the same command goes on where it stopped.
 
     [bold]Examples[/bold]
 
-    labelsure study embedded --out runs/embedded
+    labelsure study run embedded --out runs/embedded
 
-    labelsure study paper --data DIR --out runs/paper --repeats 1
+    labelsure study run paper --data DIR --out runs/paper --repeats 1
 
-    labelsure study my-plan.toml --out runs/mine --jobs 4
+    labelsure study run my-plan.toml --out runs/mine --jobs 4
     """
     from labelsure.study.plan import load_plan
     from labelsure.study.run import RunFolder, run_study
@@ -92,18 +103,75 @@ def study(
     folder = RunFolder(refuse_stdout(out))
     if not overwrite:
         folder.refuse_other_plan(chosen)
-    with folder.locked(), CellLines(quiet=as_json) as lines:
-        run = run_study(
+    with folder.locked(), CellLines(quiet=quiet or as_json) as lines:
+        done = run_study(
             chosen, folder, data_dir=data, n_jobs=jobs, scheduler=scheduler, progress=lines
         )
-        problem = _write_report(run, lines, jobs)
+        problem = _write_report(done, lines, jobs)
     if as_json:
-        print(json.dumps(_as_dict(run), indent=2))
-    else:
-        _print_summary(run)
+        print(json.dumps(_as_dict(done), indent=2))
+    elif not quiet:
+        _print_summary(done)
     if problem:
         print(f"labelsure: {on_one_line(problem)}", file=sys.stderr)
-    raise typer.Exit(CELLS_FAILED if run.failures else WRONG_INPUT if problem else FINE)
+    raise typer.Exit(CELLS_FAILED if done.failures else WRONG_INPUT if problem else FINE)
+
+
+@study_app.command("check")
+def check(
+    folder: FolderArgument,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a conclusion does not hold.")
+    ] = False,
+    jobs: JobsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare a run with the paper: every published number, and a verdict for each conclusion.
+
+    [bold]Examples[/bold]
+
+    labelsure study check runs/paper
+
+    labelsure study check runs/paper --strict --json
+    """
+    from labelsure.study.paper import check_against_paper
+
+    found = check_against_paper(folder, n_jobs=jobs)
+    print(json.dumps(found.to_dict(), indent=2) if as_json else found.to_markdown())
+    raise typer.Exit(CHECK_FAILED if strict and found.misses else FINE)
+
+
+@study_app.command("report")
+def report(
+    folder: FolderArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    jobs: JobsOption = None,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write one HTML file that shows what a study found.
+
+    [bold]Example[/bold]
+
+    labelsure study report runs/paper --out study.html
+    """
+    from labelsure.study.report import make_study_page
+
+    names = ("plan.toml", "scores.parquet", "features.parquet")
+    output = output_of("study report", locals(), [folder / name for name in names])
+    read = sorted(folder.rglob("*.*"))  # a page may stand beside the files of a run
+    write_page(
+        lambda: (make_study_page(folder, n_jobs=jobs), ""),
+        output,
+        read,
+        out,
+        overwrite=overwrite,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 def _write_report(run: StudyRun, lines: CellLines, n_jobs: int | None) -> str:

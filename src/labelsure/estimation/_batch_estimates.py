@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from labelsure._runtime.notebook import count, make_html
+from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats
 from labelsure.metrics.mean_tests import dispersion_ratio
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
-    from labelsure.estimation._shift_test import ShiftTest
+    from labelsure.estimation._shift import ShiftTest
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,9 @@ class Estimate:
         The standard deviation of the estimates within the batch; NaN for a measure of the whole
         batch, such as micro-F1, to which instances have no estimates of their own.
     quantity
-        What is estimated.
+        What is estimated, such as "mean F1".
     basis
-        What the number rests on, in words, where that is not that the batch is like the labelled
-        instances.
+        What the number rests on, in words.
     effective_size
         How many labelled instances of equal weight those amount to that were weighted for this
         batch; None where they were not.
@@ -58,7 +57,7 @@ class Estimate:
     >>> dist = IndependentLabels([[0.9, 0.2]] * 100)
     >>> batch = AccuracyEstimator("hamming", model="plugin").estimate(dist, shift="ignore")
     >>> print(batch)
-    Mean accuracy 0.850, between 0.780 and 0.920 with probability 0.95 (100 instances).
+    Mean Hamming 0.850 (95% interval 0.780 to 0.920, n = 100; not calibrated).
     """
 
     mean: float
@@ -75,9 +74,13 @@ class Estimate:
     untested: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
-        interval = f"between {self.low:.3f} and {self.high:.3f} with probability {self.level:g}"
-        rests = count(self.n_samples, "instance") + (f"; {self.basis}" if self.basis else "")
-        said = f"{self.quantity.capitalize()} {self.mean:.3f}, {interval} ({rests})."
+        name = (self.quantity[:1].upper() + self.quantity[1:]).replace("-f1", "-F1")
+        interval = f"{100 * self.level:g}% interval {self.low:.3f} to {self.high:.3f}"
+        rests = [f"{interval}, n = {self.n_samples:,}", self.basis]
+        if self.shift is not None:
+            found = f"shift detected, AUC {self.shift.auc:.2f}"
+            rests.append(found if self.shift.found else "no shift detected")
+        said = f"{name} {self.mean:.3f} ({'; '.join(part for part in rests if part)})."
         return f"{said} Not tested for shift: {self.untested}." if self.untested else said
 
     def _repr_html_(self) -> str:
@@ -121,49 +124,6 @@ class Dispersion:
         if np.isfinite(n):
             coins = (n**2 * coins + n + 1) / (n + 2) ** 2
         return self.ratio * coins
-
-
-@dataclass(frozen=True)
-class TrainingGain:
-    """How much more accurate predictions are than those that an estimator was fitted to.
-
-    The classifiers of folds learn from fewer instances than the one that predicts in the end. Like
-    a dispersion, the gain of each prediction is relative to a coin's variance p(1 - p): what is
-    certain gains nothing, and the order of predictions stays as it is.
-
-    Parameters
-    ----------
-    mean
-        Of the instances that it was measured on.
-    ratio
-        Of the gain to p(1 - p); from -1 to 1, so that estimates stay in [0, 1].
-    variance
-        Of that ratio: what is not known of it.
-
-    Examples
-    --------
-    >>> from labelsure.estimation._batch_estimates import TrainingGain
-    >>> TrainingGain(ratio=0.1).add_to(np.array([0.0, 0.5, 1.0]))
-    array([0.   , 0.525, 1.   ])
-    """
-
-    mean: float = 0.0
-    ratio: float = 0.0
-    variance: float = 0.0
-
-    def add_to(self, estimated: Floats) -> Floats:
-        """Return the estimates with the gain, (n,)."""
-        return estimated + self.ratio * estimated * (1 - estimated)
-
-    def mean_variance(self, coins: float) -> float:
-        """Return the variance that not knowing the gain leaves in the mean of the estimates.
-
-        Parameters
-        ----------
-        coins
-            The mean of p(1 - p) of the estimates p.
-        """
-        return self.variance * coins**2
 
 
 @dataclass(frozen=True)
@@ -224,7 +184,6 @@ def mean_interval(
     sums: BatchSums,
     dispersion: Dispersion,
     fit_variance: float | None,
-    gain: TrainingGain,
     level: float,
 ) -> Estimate:
     """Return the mean of the estimates with an interval for the batch's mean accuracy.
@@ -237,15 +196,13 @@ def mean_interval(
         Of accuracies around estimates.
     fit_variance
         What fitting leaves in the mean; None where nothing was fitted.
-    gain
-        What the estimates hold because the classifier learned from more instances.
     level
         In (0, 1).
     """
     check_level(level)
     n_samples, coins = sums.n_samples, sums.coins / sums.n_samples
     single = dispersion.mean_variance(coins)
-    variance = single / n_samples + gain.mean_variance(coins)
+    variance = single / n_samples
     if fit_variance is not None:
         # A mean cannot be known better than from as many instances as were fitted to.
         variance += max(fit_variance, single / dispersion.n_samples)

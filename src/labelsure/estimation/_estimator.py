@@ -4,27 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
-from labelsure._runtime.typing import Indices
+from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
-from labelsure.estimation._batch_estimates import Dispersion, TrainingGain
-from labelsure.estimation._calibration_sample import CalibrationSample, estimate_by_folds
-from labelsure.estimation._design import check_penalty, check_values, choose_response
-from labelsure.estimation._fitted_estimator import FittedEstimator
-from labelsure.estimation._inputs import GroupLevels, check_groups, check_n_samples
-from labelsure.estimation._label_calibration import LabelCalibration
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._batch_estimates import BatchSums, Dispersion, Estimate, mean_interval
+from labelsure.estimation._features import (
+    FREQUENCY,
+    SHARPER,
+    check_features,
+    check_same_decisions,
+    feature_matrix,
+    read_table,
+)
+from labelsure.estimation._label_estimates import (
+    LabelBatch,
+    LabelCalibration,
+    check_label_metric,
+    check_labels_are_known,
+)
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
-from labelsure.estimation._models import FitSettings, Outcomes
+from labelsure.estimation._models import (
+    ACCURACY_MODELS,
+    C_DEFAULT,
+    EXPECTED,
+    PluginModel,
+    RidgeModel,
+)
+from labelsure.estimation._shift import (
+    MIN_ROWS,
+    CalibrationSample,
+    ShiftTest,
+    View,
+    compare_views,
+    keep_marginals,
+    warn_of_shift,
+    weigh_by_inputs,
+    weighted_interval,
+)
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
-from labelsure.metrics.registry import MetricLike, check_empty, get_metric
+from labelsure.estimation.score_table import ScoreTable
+from labelsure.metrics.registry import EXACT, MetricLike, check_empty, get_metric
+from labelsure.saving import Savable
 
-N_FOLDS = 10
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labelsure.distributions._bridge import LabelsetDistribution
+
+DECISIONS = ("mode", "best")
+SHIFTS = ("test", "ignore", "weighted")
+
+N_FOLDS = 5
+MIN_FOLDED = 20  # instances, below which folds would teach nothing
+
+TOO_FEW = f"fewer than {MIN_ROWS} instances"
+NO_SAMPLE = "the estimator was not fitted"
+CROSS_FITTED = (
+    "the model is cross-fitted, so that its calibration set was predicted by other models than the "
+    "one that predicts; hold instances out, e.g. by cv=0.4"
+)
+"""Why a batch is not compared with the calibration set."""
 
 
-class AccuracyEstimator(FittedEstimator):
+class BatchSettings(TypedDict, total=False):
+    """Arguments of `AccuracyEstimator.estimate` that others hand on as they are."""
+
+    metric: str | None
+    level: float
+    shift: str
+    Y_true: Any
+    rows: Any
+
+
+class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     """Estimate how accurate predicted labelsets are, from labelled examples of how they did.
 
     Parameters
@@ -41,17 +99,13 @@ class AccuracyEstimator(FittedEstimator):
         and else "full", also on data that did not choose them the sharpest (`docs/features.md`),
         and calibrated nearly as well as any (`docs/calibration.md`).
     model
-        "ridge" (the paper's logistic model with a ridge penalty) or "plugin" (the expected
+        "ridge" (the paper's logistic regression with a ridge penalty) or "plugin" (the expected
         accuracy under the distribution, nothing fitted).
     empty
         The Jaccard and F1 of two empty labelsets.
-    response
-        What the ridge models: "value", the realised accuracy, or "rates", those of true and false
-        positives and negatives, from which Jaccard and F1 follow, as in the paper.
-    penalty
-        Of the ridge, on standardised columns, as glmnet has it. None chooses the one with the least
-        10-fold cross-validated deviance out of 20, those below 0.0003 left out. "paper" leaves out
-        none, and estimates may then lie outside of the range of the accuracies fitted to.
+    C
+        Inverse strength of the ridge penalty on standardised features, as scikit-learn's
+        `LogisticRegression` has it.
     random_state
         Seed of the folds.
     decision
@@ -65,14 +119,10 @@ class AccuracyEstimator(FittedEstimator):
     decision_
         What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
         leaves labels open. What is estimated later must have been decided in the same way.
-    penalty_
-        The ridge's, chosen or given; None for other models.
     reference_
         The `Estimate` for the instances that it was fitted to.
     labelset_frequencies_
         The labelsets of the training data and how often each occurs, None without `Y_train`.
-    training_gain_
-        What `AccuracyAwareClassifier` adds to what was learned by cross-fitting; else none.
 
     Examples
     --------
@@ -83,10 +133,10 @@ class AccuracyEstimator(FittedEstimator):
     >>> Y = dist.sample(1, random_state=1)[:, 0]
     >>> estimator = AccuracyEstimator("exact").fit(dist[:1000], Y[:1000])
     >>> estimator.predict(dist[1000:1003]).round(2)
-    array([0.48, 0.33, 0.47])
-    >>> batch = estimator.estimate(dist[1000:])
-    >>> print(f"{batch.mean:.2f}, from {batch.low:.2f} to {batch.high:.2f}")
-    0.42, from 0.38 to 0.47
+    array([0.46, 0.33, 0.46])
+    >>> print(estimator.estimate(dist[1000:]))
+    Mean exact match 0.424 (95% interval 0.382 to 0.466, n = 1,000; calibrated on 1,000 held-out
+    rows; no shift detected).
     """
 
     def __init__(
@@ -95,8 +145,7 @@ class AccuracyEstimator(FittedEstimator):
         features: str | Sequence[str] | None = None,
         model: str = "ridge",
         empty: float = 1.0,
-        response: str = "value",
-        penalty: float | str | None = None,
+        C: float = C_DEFAULT,
         random_state: int | None = 0,
         decision: str = "mode",
     ) -> None:
@@ -104,20 +153,12 @@ class AccuracyEstimator(FittedEstimator):
         self.features = features
         self.model = model
         self.empty = empty
-        self.response = response
-        self.penalty = penalty
+        self.C = C
         self.random_state = random_state
         self.decision = decision
 
     def fit(
-        self,
-        dist: Any,
-        Y_true: Any = None,
-        Y_pred: Any = None,
-        *,
-        Y_train: Any = None,
-        slope_groups: Any = None,
-        offset_groups: Any = None,
+        self, dist: Any, Y_true: Any = None, Y_pred: Any = None, *, Y_train: Any = None
     ) -> Self:
         """Fit to predictions whose truth is known, on data that the classifier has not seen.
 
@@ -134,64 +175,346 @@ class AccuracyEstimator(FittedEstimator):
             (m, L) labelsets of the instances that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper
             (`docs/features.md`).
-        slope_groups
-            (n,) groups (e.g. data sets) with slopes and an offset of their own, or the name of a
-            column of the table.
-        offset_groups
-            (n,) groups (e.g. classifiers) with an offset of their own.
         """
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         model_class, names = self._model_class(), self._feature_names()
-        model_class.check(names, slope=slope_groups is not None, offset=offset_groups is not None)
-        response = choose_response(metric, self.response)
+        if not model_class.learns and names != (EXPECTED,):
+            raise InputError(
+                f"`features` must be None or {EXPECTED!r} for model='plugin', which is the "
+                f"expected accuracy itself, got {', '.join(names)}. Use model='ridge'."
+            )
+        if not isinstance(self.C, (int, float, np.number)) or not self.C > 0:
+            raise InputError(f"`C` must be a number greater than 0, got {self.C!r}.")
         table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
         seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
         if seen is not None and not table.knows_frequencies:
             table = seen.add_to(table, dist)
         names = self._feature_names(knows_frequencies=table.knows_frequencies)
-        self.labelset_frequencies_ = seen
-        counts = table.counts()
-        check_n_samples(len(table))
-        slope = check_groups(slope_groups, dist, len(table), "slope_groups")
-        offset = check_groups(offset_groups, dist, len(table), "offset_groups")
-        self.slope_levels_ = GroupLevels("slope_groups", slope)
-        self.offset_levels_ = GroupLevels("offset_groups", offset)
-        inputs = self._make_inputs(table, names, slope, offset)
-        values = check_values(metric.values(*counts, empty=empty), metric)
-        settings = FitSettings(
-            response,
-            len(self.slope_levels_),
-            len(self.offset_levels_),
-            check_penalty(self.penalty),
-            self._make_folds(len(values)),
-            extrapolates=isinstance(self.penalty, str),
-        )
-        targets = Outcomes(response.targets(counts, values), values)
-        self.model_ = model_class().fit(inputs, targets, settings)
-        self.features_ = names
+        values = table.accuracy(metric, empty)
+        if len(table) < 2:
+            raise InputError(
+                f"At least two instances are needed to fit, got {len(table)}. A few hundred give "
+                "estimates worth having."
+            )
+        outside = (values < 0) | (values > 1)
+        if outside.any():
+            raise InputError(
+                f"The metric {metric.name!r} must have values in [0, 1] to be estimated, got "
+                f"{values[outside][0]:g}. Rescale it."
+            )
+        features = feature_matrix(table, names, metric, empty)
+        self.labelset_frequencies_, self.features_ = seen, names
         self.decision_ = table.decision_rule or "given"
-        self.penalty_ = getattr(self.model_, "penalty", None)
-        estimated = by_others = self.model_.predict(inputs)
-        self.training_gain_ = TrainingGain()
-        has_groups = slope is not None or offset is not None
-        outcomes = None if has_groups else table.label_outcomes()
-        if outcomes is not None:
-            warn_of_suspect_truth(outcomes)
-        self.label_calibration_ = (
-            LabelCalibration.fit(outcomes, self.random_state)
-            if outcomes is not None and model_class.learns
-            else None
-        )
-        self.calibration_sample_ = None
-        if not has_groups:  # a batch of one group would differ from the mixture of all
-            chosen = replace(settings, penalty=self.penalty_)
-            by_others = estimate_by_folds(model_class, inputs, targets, chosen, estimated)
-            self.calibration_sample_ = CalibrationSample.of_fit(table, outcomes, values, by_others)
+        self.model_ = model_class().fit(features, values, self.C)
+        self.label_calibration_ = None
+        if table.knows_labels:
+            warn_of_suspect_truth(table)
+            if model_class.learns:
+                self.label_calibration_ = LabelCalibration.fit(table, self.random_state)
+        estimated = self.model_.predict(features)
+        by_others = self._estimate_by_folds(features, values, estimated)
+        self.calibration_sample_ = CalibrationSample.of_fit(table, values, by_others)
         # Around estimates that learned from them, accuracies scatter less than those to come will.
         self.dispersion_ = Dispersion.of_residuals(by_others, values)
-        self.reference_ = self.estimate_sums(self._sum_inputs(inputs, estimated))
+        sums = BatchSums.of(estimated, self.model_.sum_slopes(features))
+        self.reference_ = self.estimate_sums(sums)
         return self
 
-    def _make_folds(self, n_samples: int) -> Indices:
-        folds = np.arange(n_samples) % min(N_FOLDS, n_samples)
-        return make_generator(self.random_state).permutation(folds)
+    def _estimate_by_folds(self, features: Floats, values: Floats, estimated: Floats) -> Floats:
+        """Return the estimate of each instance by a model that was fitted to others, (n,)."""
+        n_samples, model_class = len(values), self._model_class()
+        if not model_class.learns or n_samples < MIN_FOLDED:
+            return estimated
+        folds = make_generator(self.random_state).permutation(np.arange(n_samples) % N_FOLDS)
+        by_others = np.empty(n_samples)
+        for fold in range(N_FOLDS):
+            is_own = folds == fold
+            model = model_class().fit(features[~is_own], values[~is_own], self.C)
+            by_others[is_own] = model.predict(features[is_own])
+        return by_others
+
+    def predict(self, dist: Any, Y_pred: Any = None) -> Floats:
+        """Return the estimated accuracy of each prediction, (n,) in [0, 1].
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`, a table, or, where no expected accuracies are needed, a
+            `Profile`.
+        Y_pred
+            What was predicted; None means the mode, or what the table was made for.
+        """
+        return self._fitted_model().predict(self._read_batch(dist, Y_pred)[1])
+
+    def estimate(
+        self,
+        dist: Any,
+        Y_pred: Any = None,
+        *,
+        metric: str | None = None,
+        level: float = 0.95,
+        shift: str = "test",
+        Y_true: Any = None,
+        rows: Any = None,
+    ) -> Estimate:
+        """Return the mean accuracy of a batch and an interval for the mean that will come out.
+
+        With the truth of some instances, drawn at random, the interval holds whatever the batch is
+        like (prediction-powered inference); otherwise it is about batches like the calibration set.
+
+        Parameters
+        ----------
+        dist, Y_pred
+            As for `predict`.
+        metric
+            None for the fitted metric, or a measure of the whole batch: "micro-f1", "macro-f1",
+            and likewise precision and recall, for a distribution (`docs/label_metrics.md`).
+        level
+            Confidence level of the interval.
+        shift
+            How to handle distribution shift (`docs/shift.md`):
+
+            - "test": compare the batch with the calibration set, and warn (`ShiftWarning`) if it
+              differs; `untested` of the estimate says why where they cannot be compared, as after
+              cross-fitting;
+            - "ignore": nothing;
+            - "weighted": importance weights on the calibration set. Assumes covariate shift only,
+              and raises a `NotEstimableError` where too few labelled instances are like the batch.
+        Y_true, rows
+            The truth of some instances, and their positions in the batch. The index of a DataFrame
+            names the rows by itself, if `dist` has one.
+        """
+        if shift not in SHIFTS:
+            raise unknown_name("shift", shift, SHIFTS)
+        if metric is not None:
+            check_label_metric(metric)
+            if Y_true is not None or shift == "weighted":
+                raise InputError(
+                    f"`metric` must be None with `Y_true` and with shift={shift!r}, which are "
+                    f"about the mean of the fitted metric, got {metric!r}."
+                )
+            found = self._read_labels(dist, Y_pred).estimate_average(metric, level)
+            found = replace(found, basis=self._basis)
+            if shift == "ignore":
+                return found
+            return self._with_shift(found, self.view(dist, Y_pred) if self.can_compare else None)
+        by_label = Y_true is None and self._compares_labels(shift)
+        dist = keep_marginals(dist) if by_label else dist
+        table, features = self._read_batch(dist, Y_pred)
+        estimated = self._fitted_model().predict(features)
+        sums = BatchSums.of(estimated, self._fitted_model().sum_slopes(features))
+        if Y_true is None and rows is None:
+            view = None if shift == "ignore" else View.of_batch(dist, table, by_label=by_label)
+            return self.estimate_sums(sums, level=level, shift=shift, view=view)
+        from labelsure.estimation._few_labels import read_few_labels
+
+        places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
+        accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
+        return self.estimate_labelled(sums, accuracy, estimated[places], level)
+
+    def estimate_labelled(
+        self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float
+    ) -> Estimate:
+        """Return the estimate of a batch of which some rows, drawn at random, are labelled."""
+        from labelsure.estimation._few_labels import few_labels_interval
+
+        found = few_labels_interval(
+            sums, accuracy, estimated, share=self.share_of_estimates, level=level
+        )
+        return replace(found, quantity=self._quantity)
+
+    @property
+    def _quantity(self) -> str:
+        metric = get_metric(self.metric)
+        return f"mean {metric.title.lower() if metric.name == EXACT.name else metric.title}"
+
+    @property
+    def _basis(self) -> str:
+        """What an estimate without weights and labels rests on."""
+        if not hasattr(self, "model_") or not self._model_class().learns:
+            return "not calibrated"
+        rows = "held-out" if self.can_compare else "out-of-fold"
+        return f"calibrated on {self.dispersion_.n_samples:,.0f} {rows} rows"
+
+    @property
+    def share_of_estimates(self) -> float:
+        """How far estimates count beside labels of a batch, by the instances of `fit`."""
+        sample = getattr(self, "calibration_sample_", None)
+        return 0.5 if sample is None else float(sample.share)
+
+    def sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
+        """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
+        model, features = self._fitted_model(), self._read_batch(dist, Y_pred)[1]
+        return BatchSums.of(model.predict(features), model.sum_slopes(features))
+
+    def view(self, dist: Any, Y_pred: Any = None, *, shift: str = "test") -> View:
+        """Return what is compared of a batch with the calibration set."""
+        by_label = self._compares_labels(shift)
+        dist = keep_marginals(dist) if by_label else dist
+        return View.of_batch(dist, self._read_batch(dist, Y_pred)[0], by_label=by_label)
+
+    def view_table(self, dist: Any, table: ScoreTable, rows: Indices | None = None) -> View:
+        """Return the same of a batch whose score table is made; None draws at most 2,000 rows."""
+        return View.of_batch(dist, table, by_label=self._compares_labels("test"), rows=rows)
+
+    def estimate_sums(
+        self,
+        sums: BatchSums,
+        *,
+        level: float = 0.95,
+        shift: str = "ignore",
+        view: View | None = None,
+    ) -> Estimate:
+        """Return the estimate of a batch of which `sum_up` has seen every part.
+
+        Parameters
+        ----------
+        sums
+            Of all instances.
+        level, shift
+            As for `estimate`.
+        view
+            Of some instances, drawn at random; needed unless `shift` is "ignore".
+        """
+        if sums.n_samples == 0:
+            raise InputError("A batch must hold at least one instance, got none.")
+        if shift == "weighted":
+            sample = self.labelled_sample()
+            if view is None:
+                raise InputError(f"`view` must be given for shift={shift!r}, got None.")
+            found = weighted_interval(sums, sample, weigh_by_inputs(sample, view), level)
+            return replace(found, quantity=self._quantity)
+        model = self._fitted_model()
+        dispersion = getattr(self, "dispersion_", Dispersion())
+        slopes = sums.slopes / sums.n_samples
+        fit_variance = model.mean_variance(slopes) if model.learns else None
+        found = mean_interval(sums, dispersion, fit_variance, level)
+        found = replace(found, quantity=self._quantity, basis=self._basis)
+        return self._with_shift(found, view) if shift == "test" else found
+
+    def estimate_labels(
+        self, dist: LabelsetDistribution, Y_pred: Any = None, *, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return precision, recall and F1 of each label in a batch that nobody has labelled.
+
+        Parameters
+        ----------
+        dist
+            A `LabelsetDistribution`.
+        Y_pred
+            What was predicted; None means what the estimator was fitted to: mode or best.
+        level
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
+            `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
+        """
+        return self._read_labels(dist, Y_pred).estimate_labels(level)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_") or not self._model_class().learns
+
+    def _model_class(self) -> type[RidgeModel] | type[PluginModel]:
+        if self.model not in ACCURACY_MODELS:
+            raise unknown_name("model", self.model, ACCURACY_MODELS)
+        return ACCURACY_MODELS[self.model]
+
+    def _feature_names(self, *, knows_frequencies: bool = False) -> tuple[str, ...]:
+        if self.features is not None:
+            return check_features(self.features)
+        default = self._model_class().default
+        return check_features(SHARPER.get(default, default) if knows_frequencies else default)
+
+    def _fitted_model(self) -> RidgeModel | PluginModel:
+        if hasattr(self, "model_"):
+            model: RidgeModel | PluginModel = self.model_
+            return model
+        if self._model_class().learns:
+            raise NotFittedError(
+                "This AccuracyEstimator must be fitted first: call `fit(dist, Y_true)` with "
+                "labelled instances that the classifier has not seen."
+            )
+        return self._model_class()()
+
+    def _read_batch(self, dist: Any, Y_pred: Any) -> tuple[ScoreTable, Floats]:
+        """Return the score table of a batch, and its features."""
+        self._fitted_model()  # before anything is computed
+        names = getattr(self, "features_", None) or self._feature_names()
+        rule = getattr(self, "decision_", None)
+        if rule is not None:
+            Y_pred = check_same_decisions(rule, dist, Y_pred)
+        table = self._read_table(dist, None, Y_pred, names, rule or self._check_decision())
+        seen = getattr(self, "labelset_frequencies_", None)
+        if FREQUENCY in names and seen is not None and not table.knows_frequencies:
+            table = seen.add_to(table, dist)
+        metric, empty = get_metric(self.metric), check_empty(self.empty)
+        return table, feature_matrix(table, names, metric, empty)
+
+    def labelled_sample(self) -> CalibrationSample:
+        """Return what is kept of the calibration set, or say that nothing is."""
+        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
+        if sample is None:
+            raise InputError(
+                "shift='weighted' needs an estimator that was fitted to labelled instances. Fit "
+                "one, or use shift='ignore'."
+            )
+        return sample
+
+    def _compares_labels(self, shift: str) -> bool:
+        """Whether the labels' probabilities of a batch are wanted, which may take a while."""
+        return shift != "ignore" and self.can_compare
+
+    def _read_labels(self, dist: Any, Y_pred: Any) -> LabelBatch:
+        """Return the labels of a batch, with what was learned about them."""
+        self._fitted_model()  # before anything is computed
+        calibration = getattr(self, "label_calibration_", None)
+        rule = getattr(self, "decision_", None)
+        check_labels_are_known(dist, calibration, learns=self._model_class().learns)
+        if rule is not None:
+            Y_pred = check_same_decisions(rule, dist, Y_pred)
+        if Y_pred is None and (rule or self._check_decision()) == "best":
+            Y_pred = self._read_table(dist, None, None, (), "best").decisions
+        empty = check_empty(self.empty)
+        return LabelBatch.read(dist, Y_pred, calibration, empty, self.random_state)
+
+    def _read_table(
+        self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str
+    ) -> ScoreTable:
+        metric, empty = self.metric, self.empty
+        return read_table(dist, Y_true, Y_pred, rule=rule, metric=metric, empty=empty, names=names)
+
+    def _check_decision(self) -> str:
+        if self.decision not in DECISIONS:
+            raise unknown_name("decision", self.decision, DECISIONS)
+        return self.decision
+
+    def _with_shift(self, found: Estimate, view: View | None) -> Estimate:
+        """Return the estimate with the test of its batch, or why there is none."""
+        test, untested = self.compare_with_calibration(view)
+        return replace(found, shift=test, untested=untested)
+
+    def compare_with_calibration(self, view: View | None) -> tuple[ShiftTest | None, str]:
+        """Test whether a batch is like the instances of `fit`; warn if not, say why if it cannot.
+
+        Predictions of several models, as of cross-fitting, are no reference: the model that
+        predicts in the end differs from each of them, and trees do so by much.
+        """
+        if not self.can_compare:
+            sample = getattr(self, "calibration_sample_", None)
+            return None, NO_SAMPLE if sample is None else CROSS_FITTED
+        sample = self.labelled_sample()
+        test = None if view is None else compare_views(sample.view, view)
+        if test is None:
+            return None, TOO_FEW
+        if test.found:
+            warn_of_shift(test, float(sample.accuracy.mean()))
+        return test, ""
+
+    @property
+    def can_compare(self) -> bool:
+        """Whether one model made the predictions that it was fitted to, and they are kept."""
+        sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
+        return sample is not None and sample.of_one_model

@@ -7,27 +7,20 @@ instances are labelled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
-from labelsure._runtime.notebook import count
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.labelsets.names import align_values, counts_rows
 from labelsure.labelsets.rows import index_of
-from labelsure.metrics.mean_tests import Betting, sparse_lower_bound
+from labelsure.metrics.mean_tests import Betting
 from labelsure.metrics.registry import Counts, check_level, counts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from labelsure.estimation._batch_estimates import BatchSums
 
 MIN_LABELLED = 10
 """Instances: with fewer, an interval says next to nothing."""
@@ -40,220 +33,49 @@ of 1/n Student's interval covers in two thirds of the cases at any n. Chosen by 
 (`docs/shift.md`)."""
 
 
-@dataclass(frozen=True)
-class LabelledMean:
-    """A mean accuracy by a few labels, and what its interval rests on.
-
-    Parameters
-    ----------
-    mean
-        Of the batch or of the population.
-    error
-        Its standard error.
-    failures
-        Sum of squared deviations of what estimates leave, of which a failure among predictions
-        that are right adds about 1.
-    """
-
-    mean: float
-    error: float
-    failures: float
-
-
-def batch_mean(accuracy: Floats, estimated: Floats, total: Estimated, share: float) -> LabelledMean:
-    """Return the mean accuracy of the batch itself, rows having been drawn at random.
-
-    Parameters
-    ----------
-    accuracy, estimated
-        (n,) of the labelled instances.
-    total
-        Of the estimates of all N instances.
-    share
-        What estimates are multiplied by, chosen without these labels.
-    """
-    n_labelled = len(accuracy)
-    rest = accuracy - share * estimated
-    variance = (1 / n_labelled - 1 / total.n_samples) * rest.var(ddof=1)
-    mean = share * total.mean + float(rest.mean())
-    return LabelledMean(mean, float(variance) ** 0.5, _sum_squares(rest))
-
-
-def population_mean(
-    accuracy: Floats, estimated: Floats, total: Estimated, share: float
-) -> LabelledMean:
-    """Return the mean accuracy of what the batch was drawn from (prediction-powered inference).
-
-    Estimates of the labelled instances have errors of their own there, so that the share is
-    divided by 1 + n / (N - n), as PPI++ does.
-
-    Parameters
-    ----------
-    accuracy, estimated, total, share
-        As for `batch_mean`.
-    """
-    n_labelled, n_rest = len(accuracy), total.n_samples - len(accuracy)
-    if n_rest == 0:
-        error = float(accuracy.var(ddof=1)) / n_labelled
-        return LabelledMean(float(accuracy.mean()), error**0.5, _sum_squares(accuracy))
-    share /= 1 + n_labelled / n_rest
-    mean, variance = total.without(estimated)
-    rest = accuracy - share * estimated
-    error = float(rest.var(ddof=1)) / n_labelled + share**2 * variance / n_rest
-    return LabelledMean(share * mean + float(rest.mean()), error**0.5, _sum_squares(rest))
-
-
-def included_mean(
-    accuracy: Floats,
-    estimated: Floats,
-    inclusion: Floats,
-    total: Estimated,
-    share: float,
-    *,
-    population: bool,
-) -> LabelledMean:
-    """Return the mean where each row had a probability of its own to be drawn (Hajek's).
-
-    Parameters
-    ----------
-    accuracy, estimated, total, share
-        As for `batch_mean`.
-    inclusion
-        (n,) with which probability each labelled row was drawn, independently of the others.
-    population
-        Whether the mean of what the batch was drawn from is wanted.
-    """
-    weights = 1 / inclusion
-    n_labelled = len(accuracy)
-    rest = accuracy - share * estimated
-    mean = float(weights @ rest / weights.sum())
-    spread = ((1 - inclusion) * weights**2 * (rest - mean) ** 2).sum() / weights.sum() ** 2
-    variance = float(spread) * n_labelled / (n_labelled - 1)
-    if population:
-        gaps = accuracy - weights @ accuracy / weights.sum()
-        variance += float(weights @ gaps**2 / weights.sum()) / total.n_samples
-    failures = float(((weights / weights.max() * (rest - mean)) ** 2).sum())
-    return LabelledMean(share * total.mean + mean, variance**0.5, failures)
-
-
-def _sum_squares(rest: Floats) -> float:
-    return float(((rest - rest.mean()) ** 2).sum())
-
-
-@dataclass(frozen=True)
-class Estimated:
-    """The estimates of all instances of a batch, of which the mean and the variance count.
-
-    Parameters
-    ----------
-    n_samples
-        How many.
-    mean, variance
-        Of the estimates; the variance with n - 1 in the denominator.
-    """
-
-    n_samples: int
-    mean: float
-    variance: float
-
-    @classmethod
-    def of_sums(cls, sums: BatchSums) -> Estimated:
-        """Take them from the sums of a batch."""
-        n_samples = sums.n_samples
-        return cls(n_samples, sums.total / n_samples, sums.deviations / max(n_samples - 1, 1))
-
-    def without(self, estimated: Floats) -> tuple[float, float]:
-        """Return mean and variance of the other instances, those of some being known."""
-        n_rest = self.n_samples - len(estimated)
-        mean = (self.n_samples * self.mean - estimated.sum()) / n_rest
-        squares = (self.n_samples - 1) * self.variance + self.n_samples * self.mean**2
-        deviations = squares - (estimated**2).sum() - n_rest * mean**2
-        return float(mean), float(max(deviations, 0.0) / n_rest)
-
-
-@dataclass(frozen=True)
-class Inclusion:
-    """With which probabilities rows were drawn to be labelled.
-
-    Parameters
-    ----------
-    chances
-        (n,) of the labelled rows.
-    least
-        The least of all rows of the batch; None where only those of the labelled ones are known.
-    """
-
-    chances: Floats
-    least: float | None
-
-
 def few_labels_interval(
-    sums: BatchSums,
-    accuracy: Floats,
-    estimated: Floats,
-    inclusion: Inclusion | None,
-    *,
-    share: float,
-    population: bool,
-    level: float,
+    sums: BatchSums, accuracy: Floats, estimated: Floats, *, share: float, level: float
 ) -> Estimate:
-    """Return the mean accuracy of a batch of which some instances are labelled.
+    """Return the mean accuracy of a batch of which some instances, drawn at random, are labelled.
 
     Parameters
     ----------
     sums
-        Of all instances of the batch.
+        Of all N instances of the batch.
     accuracy, estimated
         (n,) of the labelled ones.
-    inclusion
-        None if all rows had the same probability to be labelled.
     share
         What estimates are multiplied by, from 0 to 1, chosen without these labels.
-    population
-        Whether the mean of what the batch was drawn from is wanted.
     level
         In (0, 1).
     """
     check_level(level)
-    n_labelled = len(accuracy)
+    n_labelled, n_samples = len(accuracy), sums.n_samples
     if n_labelled < MIN_LABELLED:
         raise InputError(
             f"At least {MIN_LABELLED} instances must be labelled for an interval, got "
             f"{n_labelled}. Label more rows drawn at random."
         )
-    total = Estimated.of_sums(sums)
-    if inclusion is not None:
-        found = included_mean(
-            accuracy, estimated, inclusion.chances, total, share, population=population
-        )
+    rest, known = accuracy - share * estimated, share * sums.total / n_samples
+    mean = known + float(rest.mean())
+    basis = f"{n_labelled:,} rows labelled, drawn at random"
+    failures = float(((rest - rest.mean()) ** 2).sum())
+    if failures >= MIN_FAILURES or n_labelled == n_samples:
+        variance = (1 / n_labelled - 1 / n_samples) * float(rest.var(ddof=1))
+        margin = float(stdtrit(n_labelled - 1, (1 + level) / 2)) * variance**0.5
+        low, high = mean - margin, mean + margin
     else:
-        by = population_mean if population else batch_mean
-        found = by(accuracy, estimated, total, share)
-    basis = f"{count(n_labelled, 'instance')} of it labelled, drawn at random"
-    is_known = n_labelled == total.n_samples and inclusion is None and not population
-    if found.failures >= MIN_FAILURES or is_known:
-        margin = float(stdtrit(n_labelled - 1, (1 + level) / 2)) * found.error
-        low, high = found.mean - margin, found.mean + margin
-    else:
-        if population:
-            share = 0.0  # the estimates of the population are not known
-        rest, known, error = accuracy - share * estimated, share * total.mean, (1 - level) / 2
-        if inclusion is None:
-            n_all = 0 if population else total.n_samples
-            ends = _betting_bounds(rest, share, n_all, error)
-        else:
-            ends = _included_bounds(rest, share, inclusion, total.n_samples, error)
+        ends = _betting_bounds(rest, share, n_samples, (1 - level) / 2)
         low, high = known + ends[0], known + ends[1]
-        basis += "; the interval assumes no distribution of accuracies"
-    low, high = max(0.0, float(low)), min(1.0, float(high))
+        basis += "; interval by betting"
+    low, high = max(0.0, low), min(1.0, high)
     return Estimate(
-        float(np.clip(found.mean, low, high)),
+        float(np.clip(mean, low, high)),
         low,
         high,
-        sums.n_samples,
+        n_samples,
         level,
-        (sums.deviations / sums.n_samples) ** 0.5,
-        "mean accuracy of the population" if population else "mean accuracy",
+        (sums.deviations / n_samples) ** 0.5,
         n_labelled=n_labelled,
         basis=basis,
     )
@@ -270,43 +92,8 @@ def _betting_bounds(rest: Floats, share: float, n_all: int, error: float) -> tup
     return low, 1 - (1 + share) * test.lower_bound(1 - outcomes, error, n_all)
 
 
-def _included_bounds(
-    rest: Floats, share: float, inclusion: Inclusion, n_all: int, error: float
-) -> tuple[float, float]:
-    """Likewise where each row had a probability of its own to be drawn."""
-    if inclusion.least is None:
-        raise InputError(
-            "`inclusion` must have a probability for each row of the batch, not only for the "
-            "labelled ones, where accuracies scatter this little: the interval needs the largest "
-            f"weight that a row could have had. Pass {n_all} probabilities, or label more rows."
-        )
-    values = rest / inclusion.chances
-    least, most = -share / inclusion.least, 1 / inclusion.least
-    low = sparse_lower_bound(values, n_all, least, most, error)
-    return low, -sparse_lower_bound(-values, n_all, -most, -least, error)
-
-
-@dataclass(frozen=True)
-class FewLabels:
-    """Which instances of a batch are labelled, and how their predictions compare with the truth.
-
-    Parameters
-    ----------
-    rows
-        (n,) their positions.
-    counts
-        tp, fp, fn and tn of each.
-    index
-        Their names; None where they have none.
-    """
-
-    rows: Indices
-    counts: Counts
-    index: pd.Index | None = None
-
-
-def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> FewLabels:
-    """Return which instances of a batch are labelled, aligned by name where names are there.
+def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> tuple[Indices, Counts]:
+    """Return which instances of a batch are labelled, and tp, fp, fn and tn of each.
 
     Parameters
     ----------
@@ -329,10 +116,8 @@ def read_few_labels(dist: Any, decisions: Any, Y_true: Any, rows: Any) -> FewLab
     if getattr(getattr(rows, "dtype", None), "kind", "") == "b":
         rows = align_values(rows, dist.index, name="rows")
     places = check_rows(rows, len(dist))
-    labelled = dist[places]
-    truth = labelled.align(Y_true, "Y_true")
-    index = index_of(Y_true) if labelled.index is None else labelled.index
-    return FewLabels(places, counts(truth, decisions[places]), index)
+    truth = dist[places].align(Y_true, "Y_true")
+    return places, counts(truth, decisions[places])
 
 
 def _find_rows(index: Any, Y_true: Any) -> Indices:
@@ -352,37 +137,6 @@ def _find_rows(index: Any, Y_true: Any) -> Indices:
             f"Each row of `Y_true` must be in the batch, {own[places < 0][0]!r} is not."
         )
     return np.asarray(places, dtype=np.intp)
-
-
-def check_inclusion(inclusion: Any, rows: Indices, n_samples: int) -> Inclusion | None:
-    """Return the probabilities with which rows were drawn, None if all are alike, or refuse.
-
-    Parameters
-    ----------
-    inclusion
-        None, one number, one for each labelled row, or one for each row of the batch.
-    rows
-        (n,) which are labelled.
-    n_samples
-        The size of the batch.
-    """
-    if inclusion is None:
-        return None
-    chances = np.asarray(inclusion, dtype=np.float64)
-    shapes = ((), (len(rows),), (n_samples,))
-    if chances.shape not in shapes or not ((chances > 0) & (chances <= 1)).all():
-        raise InputError(
-            "`inclusion` must have the probability with which each labelled row was drawn, or each "
-            f"row of the batch: {len(rows)} or {n_samples} numbers above 0 and up to 1, got shape "
-            f"{chances.shape} with values from {chances.min(initial=np.inf):g} to "
-            f"{chances.max(initial=-np.inf):g}. Rows that could not be drawn must have been drawn "
-            "by nobody."
-        )
-    if np.ptp(chances) == 0 and chances.shape != (len(rows),):
-        return None  # as many rows, drawn at random
-    if chances.shape == (n_samples,):
-        return Inclusion(chances[rows], float(chances.min()))
-    return Inclusion(chances, None)
 
 
 def check_rows(rows: Any, n_samples: int) -> Indices:

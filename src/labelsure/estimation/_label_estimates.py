@@ -1,4 +1,26 @@
-"""Estimates of a batch's labels: from a calibration where there is one, else from its model."""
+"""Precision, recall and F1 of each label in a batch, their micro and macro averages, and intervals.
+
+All of them are quotients of three counts of a label: how often it is predicted, how often it is
+true, how often both. What is predicted is known; the truth is drawn.
+
+- Without a calibration, labels are drawn from the distributions (`draw_counts`), and the counts of
+  one label are sums of independent coins, whose distribution is computed exactly
+  (`expect_measures`). Macro averages are means of these; micro averages depend on how labels of one
+  instance go together and are taken from the draws.
+- With a calibration set, a logistic regression recalibrates the labels (`LabelCalibration`): the
+  logit of a label's probability is a line in the logit of what the classifier says, plus a term if
+  the label is predicted, plus a term for how frequent the classifier takes the label to be, plus an
+  offset of this label where it is predicted and another where it is not. The four shared
+  coefficients are nearly free; offsets are normal with a common variance, which is estimated (so
+  that a rare label, of which little is known, goes by the others).
+
+Logits are rounded to a tenth. Then all that matters of a batch is how many instances each label
+has at each of them, predicted or not: a table whose size does not depend on the batch. The rounding
+changes a probability by at most 0.0125. What is uncertain, and drawn: the coefficients, by a
+bootstrap over the labelled instances (one Newton step for each replicate, with offsets' prior means
+drawn as well), and the truth. Labels of one instance are not independent; how much that widens an
+average over labels is measured on the residuals of the labelled instances.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +28,541 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.special import expit, logit
 
-from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.errors import InputError
-from labelsure.estimation._batch_estimates import Estimate
-from labelsure.estimation._label_calibration import LabelCalibration
-from labelsure.estimation.label_metrics import (
-    LabelCounts,
-    draw_counts,
-    expect_measures,
-    label_table,
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.limits import cut_rows
+from labelsure._runtime.typing import (
+    Floats,
+    Indices,
+    Integers,
+    LabelNames,
+    Labelsets,
+    Mask,
+    RandomState,
 )
-from labelsure.estimation.label_outcomes import calibration_marginals
-from labelsure.labelsets.rows import refuse_other_labels
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._probabilities import make_generator
+from labelsure.errors import InputError, unknown_name
+from labelsure.estimation._batch_estimates import Estimate
+from labelsure.estimation.score_table import ScoreTable, calibration_marginals
+from labelsure.labelsets.rows import refuse_other_labels, show_names
 from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NEGLIGIBLE = 1e-12
+"""Counts less probable than this are left out of an expectation: beyond lies rounding."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quotient of the counts of a label, or of all labels together.
+
+    Its value is `tp_weight` * tp / (n_predicted, if it counts, + n_true, if it counts), where tp
+    is how often the label is predicted and true.
+
+    Parameters
+    ----------
+    tp_weight
+        Of the true positives, above the line.
+    counts_predicted, counts_true
+        Whether what is predicted, and what is true, is counted below the line.
+    """
+
+    tp_weight: float
+    counts_predicted: bool
+    counts_true: bool
+
+    def denominator(self, n_predicted: Any, n_true: Any) -> Floats:
+        """Return what stands below the line."""
+        total: Floats = self.counts_predicted * n_predicted + self.counts_true * n_true
+        return total
+
+    def values(self, tp: Any, n_predicted: Any, n_true: Any, empty: float) -> Floats:
+        """Return the quotient of each entry, 0/0 being worth `empty`."""
+        below = self.denominator(n_predicted, n_true) + np.zeros_like(tp, dtype=np.float64)
+        is_known = below > 0
+        quotient = self.tp_weight * np.asarray(tp) / np.where(is_known, below, 1.0)
+        return np.where(is_known, quotient, empty)
+
+
+MEASURES: dict[str, Measure] = {
+    "precision": Measure(1.0, counts_predicted=True, counts_true=False),
+    "recall": Measure(1.0, counts_predicted=False, counts_true=True),
+    "f1": Measure(2.0, counts_predicted=True, counts_true=True),
+}
+"""The measures of one label."""
+
+LABEL_METRICS: tuple[str, ...] = tuple(
+    f"{average}-{measure}" for average in ("micro", "macro") for measure in MEASURES
+)
+"""Measures of a batch: micro, of the counts of all labels together; macro, the mean over labels."""
+
+
+def check_label_metric(metric: Any) -> tuple[str, Measure]:
+    """Return the kind of average, micro or macro, and the measure that a name stands for."""
+    if metric not in LABEL_METRICS:
+        raise unknown_name("label metric", str(metric), LABEL_METRICS)
+    average, _, measure = metric.partition("-")
+    return average, MEASURES[measure]
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """How often each label is predicted, true, and both.
+
+    Parameters
+    ----------
+    tp, n_true
+        (..., L) how often a label is predicted and true, and true; before the last axis there may
+        be one for draws.
+    n_predicted
+        (L,) how often it is predicted.
+
+    Examples
+    --------
+    >>> counts = LabelCounts.compare([[1, 0], [1, 1]], [[1, 0], [0, 0]])
+    >>> counts.of_labels(MEASURES["recall"], empty=1.0)
+    array([0.5, 0. ])
+    >>> counts.of_batch("micro-recall", empty=1.0)
+    array(0.333...)
+    """
+
+    tp: Floats
+    n_true: Floats
+    n_predicted: Floats
+
+    @classmethod
+    def compare(cls, Y_true: Any, Y_pred: Any) -> LabelCounts:
+        """Count a known truth."""
+        true, predicted = np.asarray(Y_true), np.asarray(Y_pred)
+        tp = (true * predicted).sum(axis=0).astype(np.float64)
+        return cls(tp, true.sum(axis=0).astype(np.float64), _count_predicted(predicted))
+
+    def of_labels(self, measure: Measure, empty: float) -> Floats:
+        """Return a measure of each label, (..., L)."""
+        return measure.values(self.tp, self.n_predicted, self.n_true, empty)
+
+    def of_batch(self, metric: str, empty: float) -> Floats:
+        """Return the micro or macro average of a measure, (...)."""
+        average, measure = check_label_metric(metric)
+        if average == "macro":
+            return self.of_labels(measure, empty).mean(axis=-1)
+        tp, n_true = self.tp.sum(axis=-1), self.n_true.sum(axis=-1)
+        return measure.values(tp, self.n_predicted.sum(), n_true, empty)
+
+
+def draw_counts(
+    dist: LabelsetDistribution, Y_pred: Labelsets, n_draws: int, random_state: RandomState
+) -> LabelCounts:
+    """Count the labels of truths that are drawn from the distributions, (draws, L).
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    Y_pred
+        (n, L) what is predicted.
+    n_draws
+        How many truths of the whole batch are drawn.
+    random_state
+        Seed or generator.
+    """
+    generator = make_generator(random_state)
+    tp = np.zeros((n_draws, dist.n_labels))
+    n_true = np.zeros_like(tp)
+    for rows in cut_rows(len(dist), 2 * n_draws * dist.n_labels, _limits.DECISION_BYTES):
+        drawn = dist[rows].sample(n_draws, generator)
+        n_true += drawn.sum(axis=0, dtype=np.int64)
+        tp += (drawn & Y_pred[rows, np.newaxis]).sum(axis=0, dtype=np.int64)
+    return LabelCounts(tp, n_true, _count_predicted(Y_pred))
+
+
+def expect_measures(marginals: Floats, Y_pred: Labelsets, empty: float) -> dict[str, Floats]:
+    """Return the exact expectation of each measure of each label, (L,), by name.
+
+    Parameters
+    ----------
+    marginals
+        (n, L) how probable each label is.
+    Y_pred
+        (n, L) what is predicted.
+    empty
+        What 0/0 is worth.
+    """
+    n_labels = marginals.shape[1]
+    expected = {name: np.empty(n_labels) for name in MEASURES}
+    for j in range(n_labels):
+        is_predicted = Y_pred[:, j] == 1
+        first_tp, p_tp = _sum_of_coins(marginals[is_predicted, j])
+        first_fn, p_fn = _sum_of_coins(marginals[~is_predicted, j])
+        tp = first_tp + np.arange(len(p_tp))[:, np.newaxis]
+        n_true = tp + first_fn + np.arange(len(p_fn))
+        for name, measure in MEASURES.items():
+            values = measure.values(tp + 0 * n_true, is_predicted.sum(), n_true, empty)
+            expected[name][j] = p_tp @ values @ p_fn
+    return expected
+
+
+def _sum_of_coins(probabilities: Floats) -> tuple[int, Floats]:
+    """Return the distribution of how many coins show heads: the least number, and probabilities.
+
+    Coins are put together two by two, then pairs, and so on. Numbers at both ends that are too
+    improbable to matter are left out.
+    """
+    from scipy.signal import fftconvolve  # slow to import
+
+    n_sums = 1 << max(len(probabilities) - 1, 0).bit_length()
+    sums = np.zeros((n_sums, 2))
+    sums[:, 0] = 1.0
+    sums[: len(probabilities), 1] = probabilities
+    sums[: len(probabilities), 0] -= probabilities
+    while len(sums) > 1:
+        sums = fftconvolve(sums[::2], sums[1::2], axes=1)
+    matters = np.flatnonzero(sums[0] > NEGLIGIBLE)
+    kept = sums[0, matters[0] : matters[-1] + 1]
+    return int(matters[0]), np.maximum(kept, 0.0) / np.maximum(kept, 0.0).sum()
+
+
+def _count_predicted(Y_pred: Any) -> Floats:
+    counted: Floats = Y_pred.sum(axis=0, dtype=np.int64).astype(np.float64)
+    return counted
+
+
+def _interval_columns(name: str, values: Floats, draws: Floats, level: float) -> dict[str, Floats]:
+    """Return the columns of a quantity: its value, and the percentiles of the draws around it."""
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return {name: values, f"{name}_low": low, f"{name}_high": high}
+
+
+def label_table(
+    drawn: LabelCounts,
+    values: dict[str, Floats],
+    label_names: LabelNames,
+    *,
+    empty: float,
+    level: float,
+) -> pd.DataFrame:
+    """Return the table of the labels: numbers and measures, each with an interval.
+
+    Parameters
+    ----------
+    drawn
+        Counts of draws, from which the intervals come.
+    values
+        By name (n_true and those of `MEASURES`), (L,) the numbers to show; what is not there is
+        the mean of the draws.
+    label_names
+        The index; y0, y1, ... where labels have no names.
+    empty, level
+        What 0/0 is worth; how often an interval covers.
+    """
+    import pandas as pd
+
+    draws = {"n_true": drawn.n_true}
+    draws |= {name: drawn.of_labels(measure, empty) for name, measure in MEASURES.items()}
+    columns: dict[str, Any] = {"n_predicted": drawn.n_predicted.astype(np.int64)}
+    for name, of_draws in draws.items():
+        shown = values.get(name, of_draws.mean(axis=0))
+        columns |= _interval_columns(name, shown, of_draws, level)
+    names = show_names(label_names, len(columns["n_predicted"]))
+    return pd.DataFrame(columns, index=pd.Index(names, name="label"))
+
+
+STEP = 0.1  # to which logits are rounded
+N_STEPS = 90  # on either side of 0: beyond 9, a probability of 0.0001, nothing is distinguished
+LOGITS: Floats = np.arange(-N_STEPS, N_STEPS + 1, dtype=np.float64) * STEP
+
+START = np.array([0.0, 1.0, 0.0, 0.0])  # the classifier is right
+CERTAINTY = np.array([0.01, 1.0, 1.0, 1.0])
+"""Of the start: as if one such label had been seen, of the intercept a hundredth of one, without
+which labels that are all true would have no maximum."""
+OFFSET_VARIANCE = 0.25  # believed of the offsets before any is seen, with the weight of one
+
+N_REPLICATES = 200
+N_TRUTHS = 2  # drawn for each replicate
+MAX_STEPS = 200
+TOLERANCE = 1e-3  # of coefficients and of the relative change of the offsets' variance
+LARGEST_STEP = 2.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Entries of a batch that are alike: one label, predicted or not, at one logit.
+
+    Parameters
+    ----------
+    logits
+        (m,) of each cell.
+    groups
+        (m,) which offset it has, rising: the number of its label, plus L where it is predicted.
+    counts
+        (m,) how many entries it has, at least one.
+    places
+        (n, L) in which cell each entry is.
+    """
+
+    logits: Floats
+    groups: Indices
+    counts: Floats
+    places: Indices
+
+    @classmethod
+    def of_batch(cls, marginals: Floats, Y_pred: Labelsets) -> Cells:
+        """Round the logits of a batch and count."""
+        n_labels = marginals.shape[1]
+        groups = np.arange(n_labels) + n_labels * Y_pred.astype(np.intp)
+        at = groups * len(LOGITS) + _round_logits(marginals)
+        counts = np.bincount(at.ravel(), minlength=2 * n_labels * len(LOGITS))
+        used = np.flatnonzero(counts)
+        numbers = np.empty(len(counts), dtype=np.intp)
+        numbers[used] = np.arange(len(used))
+        logits = LOGITS[used % len(LOGITS)]
+        return cls(logits, used // len(LOGITS), counts[used].astype(np.float64), numbers[at])
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return int(self.places.shape[1])
+
+    def is_predicted(self) -> Mask:
+        """Return whether the label is predicted in each cell, (m,)."""
+        return self.groups >= self.n_labels
+
+    def sum_by_group(self, values: Floats | Integers) -> Floats:
+        """Return the sum of (m,) values over the cells of each offset, (2 L,)."""
+        return np.bincount(self.groups, values, 2 * self.n_labels).astype(np.float64, copy=False)
+
+    def make_columns(self, frequencies: Floats) -> Floats:
+        """Return what the shared coefficients are multiplied by in each cell, (4, m)."""
+        of_label = frequencies[self.groups % self.n_labels]
+        return np.stack([np.ones(len(self.logits)), self.logits, self.is_predicted(), of_label])
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Second derivatives of the log-posterior, in which offsets meet nothing but shared ones.
+
+    Parameters
+    ----------
+    shared
+        (4, 4).
+    mixed
+        (4, 2 L).
+    offsets
+        (2 L,) the diagonal.
+    """
+
+    shared: Floats
+    mixed: Floats
+    offsets: Floats
+
+    def solve(self, of_shared: Floats, of_offsets: Floats) -> tuple[Floats, Floats]:
+        """Return the Newton steps for gradients (4, ...) and (2 L, ...)."""
+        scaled = self.mixed / self.offsets
+        left = self.shared - scaled @ self.mixed.T
+        shared = np.asarray(np.linalg.solve(left, of_shared - scaled @ of_offsets), np.float64)
+        return shared, ((of_offsets - self.mixed.T @ shared).T / self.offsets).T
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Coefficients at the maximum of the posterior.
+
+    Parameters
+    ----------
+    shared
+        (4,) intercept, slope, predicted, frequency.
+    offsets
+        (2 L,) of each label where it is not predicted, then where it is.
+    curvature
+        There.
+    variance
+        Of the offsets.
+    """
+
+    shared: Floats
+    offsets: Floats
+    curvature: Curvature
+    variance: float
+
+
+@dataclass(frozen=True)
+class LabelCalibration:
+    """A fitted model of the labels, with replicates that say how far it can be trusted.
+
+    Parameters
+    ----------
+    label_names
+        One for each label, or None.
+    frequencies
+        (L,) logits of the mean probability that the classifier gave each label.
+    shared, offsets
+        Replicates of the coefficients, (replicates, 4) and (replicates, 2 L): offsets of each label
+        where it is not predicted, then where it is.
+    dispersions
+        By name of the average: how much the labels of one instance, which are not independent,
+        widen its variance.
+    """
+
+    label_names: LabelNames
+    frequencies: Floats
+    shared: Floats
+    offsets: Floats
+    dispersions: dict[str, float]
+
+    @classmethod
+    def fit(cls, table: ScoreTable, random_state: int | None) -> LabelCalibration:
+        """Fit to a table that knows its labels; the seed is of the bootstrap."""
+        generator = np.random.default_rng(random_state)
+        marginals, Y_pred, Y_true = table.marginals, np.asarray(table.decisions), table.truth
+        n_samples, n_labels = Y_true.shape
+        cells = Cells.of_batch(marginals, Y_pred)
+        frequencies = LOGITS[_round_logits(marginals.mean(axis=0))]
+        columns = cells.make_columns(frequencies)
+        is_true = Y_true.ravel() == 1
+        n_true = np.bincount(cells.places.ravel()[is_true], minlength=len(cells.counts))
+        found = _maximise(cells, columns, n_true)
+        probabilities = _cell_probabilities(found.shared, found.offsets, columns, cells.groups)
+        weights = _weigh_labels(cells, probabilities)
+        # Replicates: how often each instance is chosen beyond once moves the gradient from 0.
+        each = np.full(n_samples, 1 / n_samples)
+        extra = generator.multinomial(n_samples, each, N_REPLICATES) - 1.0
+        of_offsets = generator.normal(0, found.variance**-0.5, (N_REPLICATES, 2 * n_labels))
+        of_shared = np.zeros((N_REPLICATES, len(START)))
+        squares = np.zeros(len(LABEL_METRICS))
+        for rows in cut_rows(n_samples, 64 * n_labels, _limits.DECISION_BYTES):
+            places = cells.places[rows]
+            residuals = Y_true[rows] - probabilities[places]
+            where_predicted = residuals * (Y_pred[rows] == 1)
+            scores = [  # the residuals times each of the columns
+                residuals.sum(axis=1),
+                (residuals * cells.logits[places]).sum(axis=1),
+                where_predicted.sum(axis=1),
+                residuals @ frequencies,
+            ]
+            of_shared += extra[:, rows] @ np.stack(scores, axis=1)
+            by_group = np.hstack([residuals - where_predicted, where_predicted])
+            of_offsets += extra[:, rows] @ by_group
+            squares += ((by_group @ weights.T) ** 2).sum(axis=0)
+        shared, offsets = found.curvature.solve(of_shared.T, of_offsets.T)
+        alone = weights**2 @ cells.sum_by_group(cells.counts * probabilities * (1 - probabilities))
+        # At least 1: residuals of the instances that were fitted to are a little too small.
+        ratios = np.maximum(np.divide(squares, alone, out=np.ones(len(alone)), where=alone > 0), 1)
+        return cls(
+            table.label_names,
+            frequencies,
+            found.shared + shared.T,
+            found.offsets + offsets.T,
+            dict(zip(LABEL_METRICS, map(float, ratios), strict=True)),
+        )
+
+    def draw(
+        self, marginals: Floats, Y_pred: Labelsets, random_state: int | None
+    ) -> tuple[LabelCounts, LabelCounts]:
+        """Draw coefficients and truths of a batch; return its counts, and those expected.
+
+        Parameters
+        ----------
+        marginals, Y_pred
+            (n, L) how probable each label is, and what is predicted.
+        random_state
+            Seed of the draws.
+        """
+        generator = np.random.default_rng(random_state)
+        cells = Cells.of_batch(marginals, Y_pred)
+        columns, counts = cells.make_columns(self.frequencies), cells.counts.astype(np.int64)
+        drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
+        expected = np.empty_like(drawn)
+        for k in range(len(drawn)):
+            shared, offsets = self.shared[k // N_TRUTHS], self.offsets[k // N_TRUTHS]
+            probabilities = _cell_probabilities(shared, offsets, columns, cells.groups)
+            drawn[k] = cells.sum_by_group(generator.binomial(counts, probabilities))
+            expected[k] = cells.sum_by_group(counts * probabilities)
+        n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
+        return _split_counts(drawn, n_predicted), _split_counts(expected, n_predicted)
+
+    def widen(self, metric: str, drawn: Floats, expected: Floats) -> Floats:
+        """Return draws of an average whose chance in the truth is as wide as it was measured."""
+        chance = drawn - expected
+        factor = self.dispersions[metric] ** 0.5
+        return np.clip(drawn + (factor - 1) * (chance - chance.mean()), 0.0, 1.0)
+
+
+def _round_logits(probabilities: Floats) -> Indices:
+    """Return the number of the logit in `LOGITS` that is nearest."""
+    rounded = np.rint(logit(probabilities) / STEP)  # infinite for 0 and 1
+    return np.clip(rounded, -N_STEPS, N_STEPS).astype(np.intp) + N_STEPS
+
+
+def _cell_probabilities(
+    shared: Floats, offsets: Floats, columns: Floats, groups: Indices
+) -> Floats:
+    """Return how probable a label is in each cell, (m,)."""
+    probabilities: Floats = expit(shared @ columns + offsets[groups])
+    return probabilities
+
+
+def _split_counts(by_group: Floats, n_predicted: Floats) -> LabelCounts:
+    """Return the counts of labels from those where they are not predicted, then where they are."""
+    n_labels = len(n_predicted)
+    tp = by_group[..., n_labels:]
+    return LabelCounts(tp, by_group[..., :n_labels] + tp, n_predicted)
+
+
+def _maximise(cells: Cells, columns: Floats, n_true: Indices) -> Maximum:
+    """Find coefficients by Newton's method, and the variance of the offsets on the way.
+
+    The variance becomes the mean square of the offsets, with what is uncertain of each: a step of
+    expectation-maximisation.
+    """
+    shared, offsets, variance = START, np.zeros(2 * cells.n_labels), OFFSET_VARIANCE
+    for _ in range(MAX_STEPS):
+        probabilities = _cell_probabilities(shared, offsets, columns, cells.groups)
+        residuals = n_true - cells.counts * probabilities
+        weights = cells.counts * probabilities * (1 - probabilities)
+        curvature = Curvature(
+            (columns * weights) @ columns.T + np.diag(CERTAINTY),
+            np.stack([cells.sum_by_group(column) for column in columns * weights]),
+            cells.sum_by_group(weights) + 1 / variance,
+        )
+        step, offset_step = curvature.solve(
+            columns @ residuals - CERTAINTY * (shared - START),
+            cells.sum_by_group(residuals) - offsets / variance,
+        )
+        largest = max(np.abs(step).max(), np.abs(offset_step).max(), TOLERANCE / 2)
+        shortened = min(1.0, LARGEST_STEP / largest)
+        shared, offsets = shared + shortened * step, offsets + shortened * offset_step
+        squares = (offsets**2 + 1 / curvature.offsets).sum()
+        before, variance = variance, float((OFFSET_VARIANCE + squares) / (1 + len(offsets)))
+        if largest < TOLERANCE and abs(variance / before - 1) < TOLERANCE:
+            break
+    return Maximum(shared, offsets, curvature, variance)
+
+
+def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
+    """Return how much each average gains by one more true label, (averages, 2 L).
+
+    Those of labels that are not predicted come first, then those of labels that are.
+    """
+    n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
+    expected = _split_counts(cells.sum_by_group(cells.counts * probabilities), n_predicted)
+    is_predicted = np.array([[0.0], [1.0]])
+    weights = []
+    for metric in LABEL_METRICS:
+        average, measure = check_label_metric(metric)
+        tp, n_true, n_predicted = expected.tp, expected.n_true, expected.n_predicted
+        if average == "micro":
+            tp, n_true, n_predicted = (x.sum(keepdims=True) for x in (tp, n_true, n_predicted))
+        below = measure.denominator(n_predicted, n_true)
+        value = measure.values(tp, n_predicted, n_true, empty=0.0)
+        gains = measure.tp_weight * is_predicted - measure.counts_true * value
+        slopes = np.divide(gains, len(tp) * below, out=np.zeros_like(gains), where=below > 0)
+        weights.append(np.broadcast_to(slopes, (2, cells.n_labels)).ravel())
+    return np.stack(weights)
+
 
 N_DRAWS = 400
 """Truths drawn for an interval: the end points of 95% are then the tenth from either side."""
@@ -112,17 +651,7 @@ class LabelBatch:
 def check_labels_are_known(
     dist: Any, calibration: LabelCalibration | None, *, learns: bool
 ) -> None:
-    """Refuse a batch, or an estimator, that says nothing of single labels.
-
-    Parameters
-    ----------
-    dist
-        The batch.
-    calibration
-        Of the estimator.
-    learns
-        Whether the estimator should have one.
-    """
+    """Refuse a batch, or an estimator, that says nothing of single labels."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(
             "`dist` must be a LabelsetDistribution for measures of single labels, which nothing "
@@ -136,6 +665,6 @@ def check_labels_are_known(
         )
     if calibration is None and learns:
         raise InputError(
-            "The estimator must be fitted to a LabelsetDistribution, without groups, for measures "
-            "of single labels, got a table or groups when fitting. Call `fit(dist, Y_true)`."
+            "The estimator must be fitted to a LabelsetDistribution for measures of single "
+            "labels, got a table when fitting. Call `fit(dist, Y_true)`."
         )

@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure._runtime.warnings import warn
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
-from labelsure.estimation.label_outcomes import LabelOutcomes
+from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import show_names
 
 MIN_ROWS, MAX_ROWS = 60, 2000
@@ -37,21 +37,22 @@ N_ERRORS = 2.5
 N_NAMED = 5
 
 
-def warn_of_suspect_truth(outcomes: LabelOutcomes) -> None:
+def warn_of_suspect_truth(table: ScoreTable) -> None:
     """Warn of columns of the truth that are not those of the probabilities."""
-    if len(outcomes.Y_true) < MIN_ROWS or outcomes.n_batches > 1:  # the folds of one training set
+    if len(table) < MIN_ROWS or len(table.compared) > 1:  # the folds of one training set
         return
-    names = show_names(outcomes.label_names, outcomes.Y_true.shape[1])
-    never = find_never_true(outcomes.marginals, outcomes.Y_true)
+    marginals, truth = table.marginals, table.truth
+    names = show_names(table.label_names, truth.shape[1])
+    never = find_never_true(marginals, truth)
     if never.size:
-        expected = outcomes.marginals.sum(axis=0)[never[0]]
+        expected = marginals.sum(axis=0)[never[0]]
         warn(
-            f"{_list(names, never)} is never true in these {len(outcomes.Y_true)} instances, "
+            f"{_list(names, never)} is never true in these {len(truth)} instances, "
             f"although the probabilities of {names[never[0]]!r} expect about {expected:.0f} of "
             "them. Check that these labels were annotated, or drop them.",
             ProbabilityWarning,
         )
-    moved, fits = find_better_order(outcomes.marginals, outcomes.Y_true)
+    moved, fits = find_better_order(marginals, truth)
     if moved.size:
         warn(
             f"The truth fits the probabilities far better in another order of columns: that of "

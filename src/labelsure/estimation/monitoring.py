@@ -62,7 +62,6 @@ def monitor(
     reference: Any = None,
     level: float = 0.95,
     band_level: float = 0.997,
-    **groups: Any,
 ) -> pd.DataFrame:
     """Estimate the accuracy of each chunk of an unlabelled stream and say when it is unusual.
 
@@ -90,8 +89,6 @@ def monitor(
         Of the interval for each chunk's mean accuracy.
     band_level
         How often a chunk like the reference stays within the band; the rest are false alarms.
-    **groups
-        `slope_groups` and `offset_groups`, as names of columns, where the estimator has groups.
 
     Returns
     -------
@@ -116,16 +113,16 @@ def monitor(
     >>> table = monitor(estimator, dist[600:], chunk_size=300)
     >>> table[["estimated", "band_low", "band_high", "alert", "verdict"]].round(2)
        estimated  band_low  band_high  alert              verdict
-    0       0.57      0.53        0.6   none            as before
-    1       0.31      0.53        0.6  below  inputs have changed
+    0       0.57      0.52       0.61   none            as before
+    1       0.29      0.52       0.61  below  inputs have changed
     """
     import pandas as pd
 
-    normal = _read_reference(reference, estimator, groups)
+    normal = _read_reference(reference, estimator)
     rows = []
     for name, chunk in _name_chunks(chunks, chunk_size, times, every):
         with hold_warnings(ShiftWarning):  # the table says it
-            batch: Estimate = estimator.estimate(chunk, level=level, **groups)
+            batch: Estimate = estimator.estimate(chunk, level=level)
         low, high = _make_band(normal, batch.n_samples, band_level)
         alert = "below" if batch.mean < low else "above" if batch.mean > high else "none"
         row = (name, batch.n_samples, batch.mean, batch.low, batch.high, low, high, alert)
@@ -168,9 +165,7 @@ def _name_chunks(
     return enumerate(chunks)
 
 
-def _read_reference(
-    reference: Any, estimator: Any, groups: dict[str, Any]
-) -> Estimate | tuple[float, float]:
+def _read_reference(reference: Any, estimator: Any) -> Estimate | tuple[float, float]:
     if reference is None:
         normal: Estimate | None = getattr(estimator, "reference_", None)
         if normal is None:
@@ -196,7 +191,7 @@ def _read_reference(
                 f"`reference` must be limits (low, high) with low <= high, got {reference!r}."
             )
         return low, high
-    estimate: Estimate = estimator.estimate(reference, shift="ignore", **groups)
+    estimate: Estimate = estimator.estimate(reference, shift="ignore")
     return estimate
 
 

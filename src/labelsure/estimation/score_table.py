@@ -1,7 +1,8 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-This module makes the table from a distribution, with the columns of `score_columns`, and answers
-what is asked of it: candidates, and the accuracy and the expected accuracy of the decisions.
+The table is made from a distribution, with the columns of `COLUMNS`, which `docs/score_table.md`
+lists too. It answers what is asked of it: candidates, the accuracy and the expected accuracy of the
+decisions, the probability and the truth of each label.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision
@@ -16,19 +17,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Rows
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.estimation.score_columns import (
-    CELL,
-    COLUMNS,
-    DECISION_RULE,
-    LOG_FREQUENCY,
-    METRIC_COLUMNS,
-    TRUE_P_EMPTY,
-)
 from labelsure.labelsets.names import align_labelsets, align_pair, align_rows, align_values
 from labelsure.labelsets.rows import (
     check_rows,
@@ -53,9 +48,58 @@ from labelsure.metrics.registry import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.estimation.label_outcomes import LabelOutcomes
+CELL = ["dataset", "classifier", "repeat"]
+"""What names a cell of a study: one classifier on one split of one data set. A list, by which
+pandas groups rows."""
 
-__all__ = ["CELL", "COLUMNS", "DECISION_RULE", "METRIC_COLUMNS", "TRUE_P_EMPTY", "ScoreTable"]
+COLUMNS: dict[str, str] = {
+    "dataset": "name of the data set, in studies",
+    "classifier": "name of the classifier, in studies",
+    "repeat": "number of the split, from 0, in studies",
+    "instance": "row of the data set that the instance is, in studies",
+    "n_labels": "number of labels; rows may differ",
+    "decision": "the labelset predicted, a digit for each label; of sparse labels {their indices}",
+    "n_predicted": "labels in the decision; tp + fp where the column is missing",
+    "log_frequency": "logarithm of how often the decision occurred in the training data, if known",
+    "method": "the engine that gave the profile",
+    "top": "probability of the most probable labelset",
+    "runner_up": "probability of the second most probable labelset",
+    "entropy": "Shannon entropy in nats",
+    "collision": "sum of the squared probabilities",
+    "log_top": "logarithm of top, read instead of it where both are there",
+    "log_runner_up": "logarithm of runner_up, likewise",
+    "log_collision": "logarithm of collision, likewise",
+    "tp": "labels predicted and true",
+    "fp": "labels predicted but not true",
+    "fn": "labels true but not predicted",
+    "tn": "labels neither predicted nor true",
+    "p_empty": "probability of the empty labelset",
+}
+"""Columns and what they hold, in the order in which they are written."""
+
+METRIC_COLUMNS: dict[str, str] = {
+    "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
+    "best_{}_decision": "the labelset with the highest expected accuracy",
+    "best_{}_gap": "how far its expected accuracy may be below the highest",
+    "best_{}_tp": "labels of it that are true; likewise fp, fn and tn",
+    "true_expected_{}": "the first of these under the true distribution, where data is simulated",
+}
+"""Columns of each metric, whose name takes the place of the braces."""
+
+LOG_FREQUENCY = "log_frequency"
+
+DECISION_RULE = "decision_rule"
+"""Where a frame says how its decisions were made: an entry of its `attrs`."""
+
+PARTIAL = "partial"
+"""How decisions were made that leave labels open."""
+
+TRUE_P_EMPTY = "true_p_empty"
+"""p_empty under the true distribution; it comes after the columns of the metrics."""
+
+N_LARGEST = 8  # probabilities of each instance that are compared where labels are too many
+
+N_MARGINAL_DRAWS = 1000  # of chains with many labels: a standard error of at most 0.016
 
 
 class ScoreTable:
@@ -85,6 +129,7 @@ class ScoreTable:
     label_names: LabelNames = None
     _profiles: list[tuple[Rows, Profile]]
     _compared: list[tuple[LabelsetDistribution, Labelsets]]
+    _marginals: Floats | None = None
 
     def __init__(self, frame: pd.DataFrame) -> None:
         if not hasattr(frame, "columns"):
@@ -330,13 +375,23 @@ class ScoreTable:
         """The distributions that the table was made from, with the truth; none of a DataFrame."""
         return list(self._compared)
 
-    def label_outcomes(self) -> LabelOutcomes | None:
-        """Return what is known of each label; None if made of a DataFrame or of sparse labels."""
-        from labelsure.estimation.label_outcomes import LabelOutcomes
+    @property
+    def knows_labels(self) -> bool:
+        """Whether `marginals` and `truth` are known: not of a DataFrame nor of sparse labels."""
+        return bool(self._compared) and self.decisions is not None and not is_sparse(self.decisions)
 
-        if self.decisions is None or not self._compared or is_sparse(self.decisions):
-            return None
-        return LabelOutcomes.join(self._compared, self.decisions)
+    @property
+    def marginals(self) -> Floats:
+        """P(y_j = 1) of each row, (n, L), as `calibration_marginals` has it."""
+        if self._marginals is None:
+            found = [calibration_marginals(dist) for dist, _ in self._compared]
+            self._marginals = np.concatenate(found)
+        return self._marginals
+
+    @property
+    def truth(self) -> Labelsets:
+        """The true labelset of each row, (n, L)."""
+        return np.concatenate([Y_true for _, Y_true in self._compared])
 
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of each decision, (n,)."""
@@ -437,3 +492,50 @@ def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
     if Y_true is None:
         return {"n_predicted": count_labels(decisions)}
     return dict(zip(COUNTS, counts(Y_true, decisions), strict=True))
+
+
+def calibration_marginals(dist: LabelsetDistribution) -> Floats:
+    """Return P(y_j = 1), (n, L), to be calibrated: by draws where exact ones would take long.
+
+    A calibration corrects what it is fitted to, the noise of draws as well, so fitting must not
+    wait for all 2**L labelsets of chains. Of sparse labels, the listed ones as a sparse array.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions.
+    """
+    if isinstance(dist, SparseIndependentLabels):
+        return dist.listed_marginals()
+    if dist.n_labels > _limits.CHEAP_DENSE_LABELS:
+        dist = dist.with_engine(engine="sampled", budget=N_MARGINAL_DRAWS)
+    return dist.marginals()
+
+
+def largest_marginals(dist: LabelsetDistribution) -> tuple[tuple[str, ...], Floats]:
+    """Return what is compared of very many labels: the largest probabilities of each instance.
+
+    And their sum, the expected number of true labels. Each label by itself is too rare to say
+    anything of a batch.
+
+    Parameters
+    ----------
+    dist
+        A batch of n distributions of sparse labels.
+
+    Returns
+    -------
+    The names of the columns, and (n, number of columns)
+    """
+    assert isinstance(dist, SparseIndependentLabels)
+    listed = dist.listed_marginals()
+    n_listed = count_labels(listed)
+    instance = np.repeat(np.arange(len(dist)), n_listed)
+    order = np.lexsort((-listed.data, instance))
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(n_listed) - n_listed, n_listed)
+    values = np.zeros((len(dist), N_LARGEST + 1))
+    is_large = rank < N_LARGEST
+    values[instance[is_large], rank[is_large]] = listed.data[order][is_large]
+    values[:, -1] = np.bincount(instance, listed.data, len(dist))
+    names = tuple(f"largest probability {r + 1}" for r in range(N_LARGEST))
+    return (*names, "sum of probabilities"), values

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, betaincinv, logsumexp, ndtri, ndtri_exp
+from scipy.special import bdtr, betaincinv, ndtri, ndtri_exp
 
 from labelsure._kernels.statistics import count_shown, largest_log_capital
 from labelsure._runtime.typing import Floats
@@ -23,7 +23,7 @@ large one; for those that are 0 or 1, where less would be better, there is an ex
 BEYOND = 1.01  # times what is needed: to aim at just enough is to end just below it
 STAKE_STEP, N_STAKES = 0.01, 6001  # of the table of stakes, up to a capital of exp(-60)
 N_TARGETS = 1000  # of a lower bound: it is a multiple of 0.001
-SPARSE_STEP, N_SPARSE_STAKES = 3.0, 8  # stakes from the largest down to its 2,187th part
+
 PSEUDO_VARIANCE = 0.25  # of one fair coin: what is believed before any residual is seen
 
 
@@ -122,43 +122,6 @@ class Betting(MeanTest):
             outcomes, n_all, N_TARGETS, log_needed, CAP, log_goal, stakes, STAKE_STEP
         )
         return float(n_shown / N_TARGETS)
-
-
-def sparse_lower_bound(
-    values: Floats, n_all: int, least: float, most: float, error: float
-) -> float:
-    """Return what the mean of n_all independent variables exceeds, but for a chance of `error`.
-
-    They may differ in distribution, and all but `values` are 0: outcomes divided by the
-    probabilities with which each was seen, 0 where it was not. A capital with a stake s that does
-    not depend on the outcomes, the product of 1 + s (x - target), has an expectation of at most
-    that with the mean in place of each x (inequality of arithmetic and geometric means), so of at
-    most 1 if the mean is at most the target. Capitals with several stakes are averaged.
-
-    Parameters
-    ----------
-    values
-        (n,) those that are not 0.
-    n_all
-        How many there are with those that are 0.
-    least, most
-        The range of all of them, with 0 in it.
-    error
-        In (0, 1).
-    """
-    stakes = CAP / (most - least) / SPARSE_STEP ** np.arange(N_SPARSE_STAKES)
-
-    def log_capital(target: float) -> float:
-        growth = np.log1p(np.outer(stakes, values - target)).sum(axis=1)
-        growth += (n_all - len(values)) * np.log1p(-stakes * target)
-        return float(logsumexp(growth) - np.log(len(stakes)))
-
-    # It falls as the target rises.
-    low, high = least, most
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if log_capital(middle) >= -np.log(error) else (low, middle)
-    return low
 
 
 @cache

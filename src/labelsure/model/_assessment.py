@@ -14,8 +14,7 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._instance_table import check_shown, make_table
 from labelsure.estimation._estimator import AccuracyEstimator
-from labelsure.estimation._inputs import keep_marginals
-from labelsure.estimation._shift_test import MIN_ROWS, ShiftTest, say_shift
+from labelsure.estimation._shift import MIN_ROWS, ShiftTest, keep_marginals, say_shift
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy

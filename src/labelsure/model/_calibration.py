@@ -21,16 +21,18 @@ from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_classes, read_truth
-from labelsure.classifiers.recalibration._gate import Recalibration
-from labelsure.classifiers.recalibration._labelwise_calibration import LabelwiseCalibration
-from labelsure.classifiers.recalibration._temperature_scaling import TemperatureScaling
+from labelsure.classifiers.recalibration import (
+    LabelwiseCalibration,
+    Recalibration,
+    TemperatureScaling,
+)
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._fitted_estimator import BatchSettings
+from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.labelsets.rows import count_rows, index_of, is_sparse, take_rows

@@ -177,9 +177,10 @@ def make_card(
 
 
 def _describe_classifier(fitted: Any) -> str:
-    """Return the name of the model that predicts, and what it says it has chosen."""
+    """Return the name of the model that predicts, and how it recalibrates itself."""
     inner = innermost(fitted)
-    chosen = f": {inner.choice_}" if hasattr(inner, "choice_") else ""
+    found = getattr(inner, "recalibration_", None)
+    chosen = "" if found is None else f": {str(found).rstrip('.')}"
     before = ", fitted beforehand" if isinstance(fitted, FrozenEstimator) else ""
     return f"{type(inner).__name__}{chosen}{before}"
 

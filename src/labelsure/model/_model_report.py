@@ -14,9 +14,8 @@ from labelsure._runtime.typing import Floats, Integers, LabelNames, Labelsets
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
 from labelsure.estimation._reliability import Reliability, reliability
-from labelsure.estimation._shift_test import ViewSample, say_shift
-from labelsure.estimation.label_outcomes import calibration_marginals
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation._shift import ViewSample, say_shift
+from labelsure.estimation.score_table import ScoreTable, calibration_marginals
 from labelsure.labelsets.rows import make_sparse, show_names, to_indices
 from labelsure.metrics.registry import METRICS, Metric, get_metric
 from labelsure.model._assessment import Assessment, assess_table

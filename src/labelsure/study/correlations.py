@@ -20,8 +20,7 @@ from labelsure._kernels.statistics import net_concordance
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions.candidates import CANDIDATES, FIELDS
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation.score_columns import CELL
-from labelsure.estimation.score_table import ScoreTable
+from labelsure.estimation.score_table import CELL, ScoreTable
 from labelsure.metrics.registry import COUNTS, METRICS, check_empty
 
 BASELINE = "HP"

@@ -5,6 +5,11 @@ estimated accuracy into intervals, and the mean accuracy in each is compared wit
 Twenty such halvings give the 95% interval of that mean. A model knows only the data sets and
 classifiers of its half: rows of others, as a data set of two or three instances has them, are not
 estimated.
+
+A model is a ridge-penalised logistic regression: the logits are linear in the candidates, with
+slopes and an offset for each data set and an offset for each classifier. The penalty of a metric
+and model is chosen once, by 10-fold cross-validation on the half of the first halving; the paper
+chooses it in every half.
 """
 
 from __future__ import annotations
@@ -16,14 +21,22 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 
 from labelsure._runtime.processes import count_workers, watched_workers
-from labelsure._runtime.typing import Floats, Mask
+from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure.errors import InputError, unknown_name
-from labelsure.estimation._design import RATE_METRICS
-from labelsure.estimation._estimator import AccuracyEstimator
+from labelsure.estimation._features import check_features, feature_matrix
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.metrics.registry import METRICS, check_empty
+from labelsure.metrics.registry import (
+    F1,
+    HAMMING,
+    JACCARD,
+    METRICS,
+    check_empty,
+    get_metric,
+)
 from labelsure.study.correlations import PAPER_METRICS, check_names, check_scores
 
 PAPER_MODELS: dict[str, str | tuple[str, ...]] = {"HP": "HP", "SE": "SE", "CE": "CE", "MIX": "mix"}
@@ -41,6 +54,14 @@ N_REPLICATES = 20
 INTERVAL = (0.025, 0.975)
 LEAST_TO_FIT = 2
 """Rows without which no model of accuracy can be fitted."""
+
+PENALTIES = np.geomspace(1e-8, 10.0, 10)
+"""On standardised columns, for a unit of weight, as glmnet has them."""
+
+N_FOLDS = 10
+
+_QUOTIENTS = {JACCARD: ([1, 0, 0, 0], [1, 1, 1, 0]), F1: ([2, 0, 0, 0], [2, 1, 1, 0])}
+"""Weights of the rates of (tp, fp, fn, tn) above and below the line."""
 
 
 @dataclass(frozen=True)
@@ -122,29 +143,125 @@ def mixture_replicates(
     metrics, empty = check_names(metrics, METRICS, "metric"), check_empty(empty)
     if response not in get_args(ResponseKind):
         raise unknown_name("response", response, get_args(ResponseKind))
+    halves = list(_halves(pooled, n_replicates, by_instance, random_state))
+    regressions = {
+        (metric, model): _Regression.read(
+            pooled, metric, check_features(features), empty, by_rates=response == "rates"
+        )
+        for metric in metrics
+        for model, features in models.items()
+    }
     tasks = [
         _Task(metric, model, replicate, half)
-        for replicate, half in enumerate(_halves(pooled, n_replicates, by_instance, random_state))
-        for metric in metrics
-        for model in models
+        for replicate, half in enumerate(halves)
+        for metric, model in regressions
     ]
-
-    def fit(task: _Task) -> pd.DataFrame:
-        by_rates = response == "rates" and task.metric in RATE_METRICS
-        estimator = AccuracyEstimator(
-            task.metric,
-            features=models[task.model],
-            empty=empty,
-            response="rates" if by_rates else "value",
-            penalty="paper",
-            random_state=random_state + task.replicate,
-        )
-        return _replicate(pooled, task, estimator, empty)
-
     with watched_workers():
         parallel = Parallel(n_jobs=count_workers(n_jobs, len(tasks)))
-        parts = parallel(delayed(fit)(task) for task in tasks)
+        chosen = parallel(
+            delayed(regression.choose_penalty)(halves[0], random_state)
+            for regression in regressions.values()
+        )
+        penalties = dict(zip(regressions, chosen, strict=True))
+        parts = parallel(
+            delayed(_replicate)(regressions[key], task, penalties[key])
+            for task in tasks
+            for key in [(task.metric, task.model)]
+        )
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+
+
+@dataclass(frozen=True)
+class _Regression:
+    """Ridge-penalised logistic regression of the counts behind a metric.
+
+    `columns` has candidates by data set and indicators of data sets and classifiers, `groups` those
+    indicators, `counts` (n, K) how often each class occurs in a row; the accuracy is the quotient
+    `above` @ rates / `below` @ rates.
+    """
+
+    columns: Floats
+    groups: Mask
+    counts: Floats
+    accuracy: Floats
+    above: Floats
+    below: Floats
+
+    @classmethod
+    def read(
+        cls, pooled: pd.DataFrame, metric: str, features: Any, empty: float, *, by_rates: bool
+    ) -> _Regression:
+        table, known = ScoreTable(pooled), get_metric(metric)
+        values = feature_matrix(table, features, known, empty)
+        datasets, classifiers = (
+            np.eye(len(names), dtype=bool)[codes]
+            for codes, names in (pd.factorize(pooled[name]) for name in ("dataset", "classifier"))
+        )
+        slopes = (datasets[:, :, np.newaxis] * values[:, np.newaxis, :]).reshape(len(pooled), -1)
+        groups = np.hstack([datasets, classifiers])
+        accuracy = table.accuracy(known, empty)
+        counts = np.column_stack([accuracy, 1 - accuracy])
+        above, below = [1, 0], [1, 1]
+        if known == HAMMING:
+            tp, fp, fn, tn = table.counts()
+            counts = np.column_stack([tp + tn, fp + fn])
+        elif by_rates and known in _QUOTIENTS:
+            counts, (above, below) = np.column_stack(table.counts()), _QUOTIENTS[known]
+        columns = np.hstack([slopes, groups])
+        return cls(columns, groups, counts, accuracy, np.array(above), np.array(below))
+
+    def rates(self, fitted: Indices, others: Indices, penalty: float) -> Floats:
+        """Return the rate of each class in some rows by a fit to others, (rows, K)."""
+        counts = self.counts[fitted]
+        totals = counts.sum(axis=1)
+        mean = totals @ self.columns[fitted] / totals.sum()
+        scale = np.sqrt(totals @ (self.columns[fitted] - mean) ** 2 / totals.sum())
+        used = scale > 1e-7 * np.abs(mean)  # a constant column explains nothing
+        X, Z = (
+            (self.columns[np.ix_(rows, used)] - mean[used]) / scale[used]
+            for rows in (fitted, others)
+        )
+        # A row for each class that it has, which weighs as often as it occurs.
+        row, of_class = np.nonzero(counts)
+        model: Any = DummyClassifier()
+        if used.any() and len(np.unique(of_class)) > 1:
+            C = 1 / (penalty * totals.sum())
+            model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-6, max_iter=200)
+        model.fit(X[row], of_class, counts[row, of_class])
+        rates = np.zeros((len(others), counts.shape[1]))
+        rates[:, model.classes_] = model.predict_proba(Z)
+        return rates
+
+    def choose_penalty(self, half: Mask, seed: int) -> float:
+        """Return the penalty with the least cross-validated deviance on the rows of a half.
+
+        First by powers of ten, then between the best of these and its neighbours.
+        """
+        rows = np.random.default_rng(seed).permutation(np.flatnonzero(half))
+        folds = np.arange(len(rows)) % N_FOLDS
+        if len(rows) < 2 * LEAST_TO_FIT:
+            return float(PENALTIES[-1])
+        parts = [(rows[folds != fold], rows[folds == fold]) for fold in np.unique(folds)]
+        best = min(PENALTIES, key=lambda penalty: self._deviance(parts, penalty))
+        finer = [best * factor for factor in (1, 10**-0.5, 10**0.5)]
+        return float(min(finer, key=lambda penalty: self._deviance(parts, penalty)))
+
+    def _deviance(self, parts: list[tuple[Indices, Indices]], penalty: float) -> float:
+        loss = 0.0
+        for fitted, others in parts:
+            rates = self.rates(fitted, others, penalty)
+            loss -= float((self.counts[others] * np.log(np.maximum(rates, 1e-12))).sum())
+        return loss
+
+    def estimate(self, half: Mask, penalty: float) -> tuple[Indices, Floats]:
+        """Return the other rows whose groups a half knows, and their estimated accuracies."""
+        unknown = ~self.groups[half].any(axis=0)
+        fitted = np.flatnonzero(half)
+        others = np.flatnonzero(~half & ~self.groups[:, unknown].any(axis=1))
+        if len(fitted) < LEAST_TO_FIT or not len(others):
+            return others[:0], np.empty(0)
+        rates = self.rates(fitted, others, penalty)
+        return others, (rates @ self.above) / (rates @ self.below)
 
 
 def _one_repeat(scores: pd.DataFrame, repeat: int | None) -> pd.DataFrame:
@@ -179,18 +296,9 @@ def _halves(
         yield chosen[unit]
 
 
-def _replicate(
-    pooled: pd.DataFrame, task: _Task, estimator: AccuracyEstimator, empty: float
-) -> pd.DataFrame:
-    groups = {"slope_groups": "dataset", "offset_groups": "classifier"}
-    fitted, held_out = pooled[task.half], pooled[~task.half]
-    for name in groups.values():
-        held_out = held_out[held_out[name].isin(fitted[name].unique())]
-    if len(fitted) < LEAST_TO_FIT or held_out.empty:
-        estimated, held_out = np.empty(0), held_out[:0]
-    else:
-        estimated = estimator.fit(fitted, **groups).predict(held_out, **groups)
-    cut = _cut(task.metric, estimated, ScoreTable(held_out).accuracy(task.metric, empty))
+def _replicate(regression: _Regression, task: _Task, penalty: float) -> pd.DataFrame:
+    others, estimated = regression.estimate(task.half, penalty)
+    cut = _cut(task.metric, estimated, regression.accuracy[others])
     identity: dict[str, Any] = {
         "metric": task.metric,
         "model": task.model,

@@ -49,10 +49,10 @@ CLASSIFIERS = (
     "BinaryRelevance",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
-    "DependenceLayer",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "ProbabilisticClassifierChain",
+    "RecalibratedClassifier",
 )
 """Classifiers that need no import path. A new one is an entry here."""
 

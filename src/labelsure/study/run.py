@@ -42,7 +42,7 @@ from labelsure._runtime.storage import (
 from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
-from labelsure.estimation.score_columns import CELL
+from labelsure.estimation.score_table import CELL
 from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, StudyData, parse_toml
 

@@ -534,8 +534,9 @@ def _read_label_names(
     names: list[str] | None = None
     if _holds_lists(column):
         values = [_split_text(value, sep, row, title) for row, value in enumerate(values)]
-        labels = sorted({label for value in values for label in value})
-        names = [str(label) for label in labels]  # after sorting, so that 10 comes after 9
+        found = {label for value in values for label in value}
+        labels = sorted(found, key=lambda label: (isinstance(label, str), label))
+        names = list(dict.fromkeys(map(str, labels)))  # after sorting, so that 10 comes after 9
         values = [[str(label) for label in value] for value in values]
     if not any(value.replace(sep, "").strip() if names is None else value for value in values):
         raise DataError(f"{title} must name at least one label, it is empty in every row.")

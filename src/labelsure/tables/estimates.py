@@ -31,7 +31,7 @@ from labelsure.tables.truth import LabelledRows, find_labelled
 if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
-    from labelsure.estimation._shift_test import View
+    from labelsure.estimation._shift import View
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 
@@ -58,34 +58,18 @@ class FileSums:
     accuracy: Floats
     estimated: Floats
 
-    def estimate(
-        self,
-        *,
-        level: float | None = None,
-        shift: str = "test",
-        population: bool = False,
-    ) -> Estimate:
+    def estimate(self, *, level: float | None = None, shift: str = "test") -> Estimate:
         """Return the mean accuracy of all rows, by what is known of them.
 
         Parameters
         ----------
-        level, shift, population
+        level, shift
             As for `AccuracyEstimator.estimate`; with labels `shift` does not matter.
         """
-        from labelsure.estimation._few_labels import few_labels_interval
-
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            return few_labels_interval(
-                self.sums,
-                self.accuracy,
-                self.estimated,
-                None,
-                share=estimator.share_of_estimates,
-                population=population,
-                level=chosen,
-            )
+            return estimator.estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
         return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 
@@ -97,7 +81,6 @@ def estimate_files(
     level: float | None = None,
     shift: str = "test",
     truth: AnyPath | None = None,
-    population: bool = False,
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
@@ -127,8 +110,6 @@ def estimate_files(
         A table with the labels of some rows, **which must have been drawn at random**, as `--audit`
         of `labelsure score` does. It has the column of ids, or a column `row` with the position in
         the file (and `file`, if there are several).
-    population
-        As for `AccuracyEstimator.estimate`.
     id_column
         The column of input and truth that names the rows; None for that of the model, if both have
         it.
@@ -153,7 +134,7 @@ def estimate_files(
         trust=trust,
         progress=progress,
     )
-    return found.estimate(level=level, shift=shift, population=population)
+    return found.estimate(level=level, shift=shift)
 
 
 def sum_files(
@@ -240,7 +221,7 @@ def check_shift(shift: str) -> None:
     shift
         As for `AccuracyEstimator.estimate`.
     """
-    from labelsure.estimation._fitted_estimator import SHIFTS
+    from labelsure.estimation._estimator import SHIFTS
 
     if shift not in SHIFTS:
         raise unknown_name("shift", shift, SHIFTS)
@@ -258,7 +239,7 @@ def _check_metric(metric: str | None, fitted: Any) -> None:
 
 def _join_parts(model: Any, parts: list[Any], known: LabelledRows | None) -> FileSums:
     """Add up what was found of each unit."""
-    from labelsure.estimation._shift_test import View
+    from labelsure.estimation._shift import View
 
     total = parts[0][0]
     for part in parts[1:]:

@@ -101,8 +101,12 @@ class JsonLinesFormat(PartFormat):
                     shutil.copyfileobj(file, joined, COPIED_BYTES)
 
 
+GROUP_ROWS = 100_000
+"""Rows of a row group at least: readers of Parquet are slow with many small ones."""
+
+
 class ParquetFormat(PartFormat):
-    """A row group for each part."""
+    """Row groups of some parts each."""
 
     def write(self, frame: pd.DataFrame, path: Path) -> None:
         """Write the rows; the type of a column does not depend on its values."""
@@ -114,17 +118,22 @@ class ParquetFormat(PartFormat):
             pq.write_table(table.replace_schema_metadata(None), file)
 
     def join(self, parts: Sequence[Path], path: Path) -> None:
-        """Write a row group for each part; all must have the columns of the first."""
+        """Write row groups of whole parts; all must have the columns of the first."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         with open(parts[0], "rb") as first:
             schema = pq.read_schema(first)
         with open(path, "wb") as file, pq.ParquetWriter(file, schema) as writer:
+            group = []
             for part in parts:
                 with open(part, "rb") as source, pq.ParquetFile(source) as parquet:
                     if not parquet.schema_arrow.equals(schema):
                         raise _other_columns(part)
-                    writer.write_table(parquet.read())
+                    group.append(parquet.read())
+                if part == parts[-1] or sum(map(len, group)) >= GROUP_ROWS:
+                    writer.write_table(pa.concat_tables(group))
+                    group = []
 
 
 NAME_COLUMNS = frozenset({"predicted", "certain", "possible", "decided", "open"})

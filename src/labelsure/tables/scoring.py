@@ -33,7 +33,7 @@ from labelsure._runtime.storage import (
 from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Indices
 from labelsure.errors import DataError, InputError, LabelsureError, RowsError, UnseenValuesWarning
-from labelsure.estimation._shift_test import View, sample_rows, say_shift
+from labelsure.estimation._shift import View, sample_rows, say_shift
 from labelsure.saving import load
 from labelsure.tables.files import (
     UNIT_ROWS,
@@ -57,7 +57,7 @@ from labelsure.tables.predictions import OddAnswers
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labelsure.estimation._shift_test import View
+    from labelsure.estimation._shift import View
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
     from labelsure.tables.inputs import InputTable
 

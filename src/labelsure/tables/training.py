@@ -20,9 +20,9 @@ from labelsure.classifiers._chain_classifiers import (
     EnsembleOfClassifierChains,
     ProbabilisticClassifierChain,
 )
-from labelsure.classifiers._dependence_layer import DependenceLayer
 from labelsure.classifiers._powerset_classifier import LabelPowerset
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
+from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.names import list_some
@@ -65,7 +65,7 @@ CLASSIFIERS: dict[str, Callable[[int | None], Any]] = {
     "pcc": lambda seed: ProbabilisticClassifierChain(random_state=seed),
     "powerset": lambda seed: LabelPowerset(random_state=seed),
     "cbm": lambda seed: ConditionalBernoulliMixture(random_state=seed),
-    "layer": lambda seed: DependenceLayer(random_state=seed),
+    "layer": lambda seed: RecalibratedClassifier(method="dependence", random_state=seed),
     "forest": _make_forest,
 }
 """Each is made from a seed. A new one is an entry here."""

@@ -1,4 +1,4 @@
-"""What models of accuracy are fitted to: features of each prediction, and groups of them."""
+"""What models of accuracy are fitted to: score tables of any source, and features of their rows."""
 
 from __future__ import annotations
 
@@ -6,31 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions.candidates import CANDIDATES, Profile
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._models import EXPECTED
-from labelsure.estimation._shift_test import MAX_ROWS, View, sample_rows
-from labelsure.estimation.score_columns import DECISION_RULE, PARTIAL
-from labelsure.estimation.score_table import ScoreTable
-from labelsure.labelsets.names import align_values, read_groups
-from labelsure.labelsets.rows import differing_rows, index_of, show_names
+from labelsure.estimation.score_table import DECISION_RULE, PARTIAL, ScoreTable
+from labelsure.labelsets.rows import differing_rows
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import COUNTS, Metric, MetricLike, check_metrics
-
-
-def check_n_samples(n_samples: int) -> None:
-    """Refuse to fit to fewer than two instances."""
-    if n_samples < 2:
-        raise InputError(
-            f"At least two instances are needed to fit, got {n_samples}. A few hundred give "
-            "estimates worth having."
-        )
 
 
 def as_score_table(
@@ -173,42 +159,6 @@ def _check_answers(dist: LabelsetDistribution, answers: PartialLabelsets) -> Non
         )
 
 
-def keep_marginals(source: Any) -> Any:
-    """Return the source; a small batch whose labels' probabilities come along with the table."""
-    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
-    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        return source.with_engine(keep_top=1)
-    return source
-
-
-def view_batch(
-    source: Any, table: ScoreTable, *, by_label: bool = True, rows: Indices | None = None
-) -> View:
-    """Return what is compared of a batch with others, of at most 2,000 instances.
-
-    Parameters
-    ----------
-    source
-        What `as_score_table` takes.
-    table
-        What became of it.
-    by_label
-        Whether each label's probability is compared, if it is known.
-    rows
-        Which instances; None draws them.
-    """
-    rows = sample_rows(len(table)) if rows is None else rows
-    if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
-        return View.of_table(table, rows, decisions=not isinstance(source, Profile))
-    from labelsure.estimation.label_outcomes import calibration_marginals, largest_marginals
-
-    some = source if len(rows) == len(source) else source[rows]
-    if some.sparse_rows:
-        return View.of_table(table, rows).with_columns(*largest_marginals(some))
-    names = show_names(source.label_names, source.n_labels)
-    return View.of_table(table, rows, calibration_marginals(some), names)
-
-
 N_PREDICTED = "n_predicted"
 IS_EMPTY = "is_empty"
 FREQUENCY = "frequency"
@@ -325,60 +275,3 @@ def feature_matrix(table: ScoreTable, names: Sequence[str], metric: Metric, empt
             "not. Leave it out of `features`, or check the distribution."
         )
     return matrix
-
-
-class GroupLevels:
-    """The groups of one kind that a model was fitted with.
-
-    Parameters
-    ----------
-    argument
-        The argument they came by, for the messages.
-    groups
-        (n,) names; None means that there are no groups.
-    """
-
-    def __init__(self, argument: str, groups: NDArray[Any] | None) -> None:
-        self.argument = argument
-        self.names = None if groups is None else [str(name) for name in np.unique(groups)]
-
-    def __len__(self) -> int:
-        return 0 if self.names is None else len(self.names)
-
-    def encode(self, groups: NDArray[Any] | None, n_samples: int) -> Indices:
-        """Return the number of each instance's group, all 0 where there are none."""
-        if (groups is None) != (self.names is None):
-            was, is_now = ("with", "no groups") if groups is None else ("without", "groups")
-            raise InputError(
-                f"`{self.argument}` must be given as when fitting, which was {was} groups, got "
-                f"{is_now}."
-            )
-        if groups is None or self.names is None:
-            return np.zeros(n_samples, dtype=np.intp)
-        position = {name: code for code, name in enumerate(self.names)}
-        seen, inverse = np.unique(groups, return_inverse=True)
-        for name in seen:
-            if str(name) not in position:
-                what = self.argument.removesuffix("s").replace("_", " ")
-                raise unknown_name(what, str(name), self.names)
-        return np.array([position[str(name)] for name in seen], dtype=np.intp)[inverse]
-
-
-def check_groups(groups: Any, dist: Any, n_samples: int, argument: str) -> NDArray[Any] | None:
-    """Return the groups as an (n,) array of strings; a string is a column of the table."""
-    if groups is None:
-        return None
-    if isinstance(groups, str):
-        if groups not in getattr(dist, "columns", ()):
-            raise InputError(
-                f"`{argument}` must be one group for each instance, or the name of a column of the "
-                f"table, got {groups!r}, which is no column."
-            )
-        groups = dist[groups]
-    names = read_groups(align_values(groups, index_of(dist), name=argument), argument)
-    if names.shape != (n_samples,):
-        raise InputError(
-            f"`{argument}` must have one group for each of the {n_samples} instances, got shape "
-            f"{names.shape}."
-        )
-    return names

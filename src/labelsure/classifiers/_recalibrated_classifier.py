@@ -1,4 +1,4 @@
-"""`DependenceLayer`: how the labels of any model depend on each other, learned beside it."""
+"""`RecalibratedClassifier`: any model, and a recalibration learned from held-out instances."""
 
 from __future__ import annotations
 
@@ -27,11 +27,16 @@ from labelsure.classifiers._predictor import (
     index_of_batch,
     read_truth,
 )
-from labelsure.classifiers.recalibration._dependence import ChainDependence
+from labelsure.classifiers.recalibration import (
+    RECALIBRATIONS,
+    ChainDependence,
+    Recalibration,
+    choose_recalibration,
+)
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
-from labelsure.errors import InputError
+from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_values, check_weights
 from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
 
@@ -42,25 +47,29 @@ Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
 """What a model says of some instances, their truth and their weights."""
 
 
-class DependenceLayer(LabelsetPredictor):
-    """A joint distribution for a model that only says how likely each label is.
+METHODS: dict[str, type[Recalibration]] = {**RECALIBRATIONS, "dependence": ChainDependence}
 
-    A `ChainDependence` over the logits of the model: each label also depends on those before it. It
-    is learned from instances that are new to the model. Labels stay independent unless it makes the
-    true labelsets of held-out instances more likely: the 95% interval of the mean gain in
-    log-probability must lie above 0.
+
+class RecalibratedClassifier(LabelsetPredictor):
+    """A classifier and a recalibration of what it predicts, learned from held-out instances.
+
+    The recalibration is kept if it makes the true labelsets of held-out instances more likely; its
+    own `gate` says how sure that must be. Otherwise distributions stay as they are.
 
     Parameters
     ----------
     estimator
         The model, as `as_distribution` takes it once it is fitted; a learner for one label, or None
         for logistic regression, is put into `BinaryRelevance`.
-        It is fitted to all instances, and the layer learns from what clones say of the fold that
-        they were not fitted to. A model in `sklearn.frozen.FrozenEstimator` stays as it is, and
-        `PrecomputedProbabilities` learns nothing: then the layer learns from all instances, which
-        must be new to whatever made the probabilities.
-    gate
-        Whether dependence has to pass that test. Without, it is used whatever it gains.
+        It is fitted to all instances, and the recalibration learns from out-of-fold predictions. A
+        model in `sklearn.frozen.FrozenEstimator` stays as it is, and `PrecomputedProbabilities`
+        learns nothing: then the recalibration learns from all instances, which must be new to
+        whatever made the probabilities.
+    method
+        "auto": `LabelwiseCalibration` for independent labels, `TemperatureScaling` for chains,
+        trellises and other joint distributions. Or "labels", "temperature", "dependence" (a
+        `ChainDependence` over the marginals of the model, for models that only say how likely each
+        label is), or such an object, e.g. ``TemperatureScaling(gate=False)``.
     cv
         How many folds.
     random_state
@@ -70,10 +79,8 @@ class DependenceLayer(LabelsetPredictor):
     ----------
     estimator_
         The fitted model.
-    dependence_
-        The fitted `ChainDependence`: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`.
-    choice_
-        Whether labels depend on each other, in words.
+    recalibration_
+        What was learned: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`; its text says it in words.
     classes_, label_names_
         As of all classifiers.
 
@@ -82,32 +89,32 @@ class DependenceLayer(LabelsetPredictor):
     The output of a neural network for labelled instances, here of two labels that come together:
 
     >>> import numpy as np
-    >>> from labelsure import DependenceLayer, PrecomputedProbabilities
+    >>> from labelsure import PrecomputedProbabilities, RecalibratedClassifier
     >>> rng = np.random.default_rng(0)
     >>> P = rng.uniform(0.2, 0.8, (400, 1)) * [1.0, 1.0]
     >>> Y = (rng.random((400, 1)) < P).astype(int)
-    >>> layer = DependenceLayer(PrecomputedProbabilities()).fit(P, Y)
-    >>> layer.dependence_.is_kept_, round(layer.dependence_.gain_, 1)
+    >>> model = RecalibratedClassifier(PrecomputedProbabilities(), "dependence").fit(P, Y)
+    >>> model.recalibration_.is_kept_, round(model.recalibration_.gain_, 1)
     (True, 0.6)
-    >>> layer.predict_distribution(P)
+    >>> model.predict_distribution(P)
     ChainMixture(n_samples=400, n_labels=2)
     """
 
     def __init__(
         self,
         estimator: Any = None,
+        method: str | Recalibration = "auto",
         *,
-        gate: bool = True,
         cv: int = 5,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.gate = gate
+        self.method = method
         self.cv = cv
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model, unless it is frozen, and learn how its labels depend on each other.
+        """Fit the model, unless it is frozen, and recalibrate what it predicts.
 
         Parameters
         ----------
@@ -118,8 +125,8 @@ class DependenceLayer(LabelsetPredictor):
             sparse, or a list of label names for each instance; or a vector of two classes, which
             is the case of one label.
         sample_weight
-            (n,) weights of the instances, for the model and the layer. A weight of 0 is as if the
-            instance was not there.
+            (n,) weights of the instances, for the model and the recalibration. A weight of 0 is as
+            if the instance was not there.
         """
         self._check_parameters()
         model = self._model()
@@ -147,18 +154,9 @@ class DependenceLayer(LabelsetPredictor):
                     setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    @property
-    def choice_(self) -> str:
-        """Whether labels depend on each other, in words."""
-        check_is_fitted(self, "dependence_")
-        found = self.dependence_
-        gain = f"{found.gain_:.3g} ({found.gain_low_:.3g} to {found.gain_high_:.3g})"
-        kept = "labels depend on each other" if found.is_kept_ else "labels stay independent"
-        return f"{kept}, dependence adds {gain} to the log-probability of held-out labelsets"
-
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance."""
-        check_is_fitted(self, "dependence_")
+        check_is_fitted(self, "recalibration_")
         if isinstance(self.estimator_, LabelsetClassifier):
             return super().predict_distribution(X)
         refuse_masked(X, "X")
@@ -166,7 +164,7 @@ class DependenceLayer(LabelsetPredictor):
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
-        return self.dependence_.transform(self._ask(self.estimator_, X))
+        return self.recalibration_.transform(self._ask(self.estimator_, X))
 
     # The model.
 
@@ -203,14 +201,15 @@ class DependenceLayer(LabelsetPredictor):
             return clone(model).fit(X, y, **given)  # a frozen one stays as it is
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
-        """Return what a fitted model says of each label."""
+        """Return what a fitted model says; of each label alone, where dependence is learned."""
         if isinstance(fitted, LabelsetClassifier):
             dist = fitted.distribution_of_checked(X)
         else:
             knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
             names = None if knows_names else self.label_names_
             dist = as_distribution(fitted, X, label_names=names)
-        if isinstance(dist, IndependentLabels):
+        of_labels = self.method == "dependence" or isinstance(self.method, ChainDependence)
+        if isinstance(dist, IndependentLabels) or not of_labels:
             return dist
         return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
 
@@ -223,7 +222,7 @@ class DependenceLayer(LabelsetPredictor):
         if count_rows(X) < MIN_SAMPLES:
             raise InputError(
                 f"At least {MIN_SAMPLES} instances are needed, got {count_rows(X)}. A few "
-                "hundred show whether labels depend on each other."
+                "hundred show whether a recalibration helps."
             )
         model = self._model()
         is_precomputed = isinstance(model, PrecomputedProbabilities)
@@ -270,25 +269,34 @@ class DependenceLayer(LabelsetPredictor):
         dist = self._ask(fitted, X)
         return dist, dist.align(np.reshape(y, (-1, 1)) if np.ndim(y) == 1 else y), weights
 
-    # The layer.
-
     def _learn(self, folds: list[Fold]) -> None:
-        """Fit the dependence to what is said of instances and their truth."""
+        """Fit the recalibration to what is said of instances and their truth."""
         dists, truths, weights = (list(column) for column in zip(*folds, strict=True))
-        given = None if weights[0] is None else weights
+        if self.method == "auto":
+            chosen = choose_recalibration(dists[0])
+        else:
+            is_name = isinstance(self.method, str)
+            chosen = METHODS[self.method]() if is_name else clone(self.method)
         with one_blas_thread():
-            self.dependence_ = ChainDependence(gate=self.gate).fit_parts(dists, truths, given)
+            self.recalibration_ = chosen.fit_parts(
+                dists, truths, None if weights[0] is None else weights
+            )
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.gate, (bool, np.bool_)):
-            raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
+        if isinstance(self.method, str) and self.method not in ("auto", *METHODS):
+            raise unknown_name("method", self.method, ("auto", *METHODS))
+        if not isinstance(self.method, (str, Recalibration)):
+            raise InputError(
+                "`method` must be 'auto', the name of a recalibration or an object such as "
+                f"TemperatureScaling(), got {self.method!r}."
+            )
         if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
             raise InputError(f"`cv` must be a whole number of folds >= 2, got {self.cv!r}.")
         model = self._model()
         if isinstance(model, type) or not hasattr(model, "get_params"):
             raise InputError(
                 f"`estimator` must be a model, fitted or not, got {model!r}. Probabilities are X: "
-                "`DependenceLayer(PrecomputedProbabilities()).fit(probabilities, y)`."
+                "`RecalibratedClassifier(PrecomputedProbabilities()).fit(probabilities, y)`."
             )
 
 

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelsure._runtime.storage import check_output_file, expand_path, is_stream
-from labelsure.cli._console import make_console, on_one_line, print_notes, refuse_stdout
-from labelsure.cli._options import NOTHING_TO_DO, OverwriteOption, output_of
-from labelsure.cli._progress_bars import InstanceBar
+from labelsure.cli._console import (
+    InstanceBar,
+    make_console,
+    on_one_line,
+    print_notes,
+    refuse_stdout,
+)
+from labelsure.cli._options import (
+    NOTHING_TO_DO,
+    JsonOption,
+    LabelSeparatorOption,
+    OverwriteOption,
+    QuietOption,
+    output_of,
+)
 from labelsure.errors import InputError
 
 if TYPE_CHECKING:
-    from labelsure._runtime.storage import FinishedOutput
-    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._model_card import ModelCard
     from labelsure.tables.training import DescribedFile
 
 MAX_SEED = 2**32 - 1
@@ -33,9 +46,6 @@ Labels = Annotated[
 ]
 LabelColumn = Annotated[
     str | None, typer.Option("--label-column", help="A column with the names of labels instead.")
-]
-Separator = Annotated[
-    str | None, typer.Option("--sep", help="What stands between names in that column, e.g. ';'.")
 ]
 IdColumn = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
 Drop = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas.")]
@@ -64,7 +74,9 @@ MetricName = Annotated[
 ]
 Target = Annotated[
     float | None,
-    typer.Option("--target", min=0, max=1, help="Mean accuracy that accepted ones shall reach."),
+    typer.Option(
+        "--target", min=0, max=1, help="Mean accuracy that accepted predictions must reach."
+    ),
 ]
 Share = Annotated[
     float | None,
@@ -72,9 +84,7 @@ Share = Annotated[
 ]
 Region = Annotated[
     float | None,
-    typer.Option(
-        "--region", min=0, max=1, help="How often certain and possible labels shall hold the truth."
-    ),
+    typer.Option("--region", min=0, max=1, help="Nominal coverage of certain and possible labels."),
 ]
 Confidence = Annotated[
     float, typer.Option("--confidence", min=0, max=1, help="Confidence level of the guarantee.")
@@ -94,8 +104,9 @@ Floor = Annotated[
     typer.Option("--floor", help="The probability of a label that is not listed; 2**-24."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The file of the model.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the card as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but mistakes.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print every column and the whole model card.")
+]
 
 
 def train(
@@ -103,7 +114,7 @@ def train(
     out: Out,
     labels: Labels = None,
     label_column: LabelColumn = None,
-    sep: Separator = None,
+    label_sep: LabelSeparatorOption = None,
     id_column: IdColumn = None,
     drop: Drop = None,
     role: Roles = None,
@@ -116,8 +127,9 @@ def train(
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     overwrite: OverwriteOption = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: Verbose = False,
 ) -> None:
     """Train a classifier on a table, and say how accurate it is expected to be.
 
@@ -125,12 +137,12 @@ def train(
 
     labelsure train tickets.csv --labels urgent,billing --id ticket --target 0.9 --out tickets.labelsure
 
-    labelsure train tickets.parquet --label-column tags --sep ";" --out tickets.labelsure
+    labelsure train tickets.parquet --label-column tags --label-sep ";" --out tickets.labelsure
     """  # noqa: E501, a command stands on one line
     output = output_of("train", locals(), data)
     check_output_file(refuse_stdout(out), data)
     if output.find(overwrite=overwrite) is not None:
-        _show(out, as_json=as_json, quiet=quiet, is_new=False)
+        _show(out, as_json=as_json, quiet=quiet, verbose=verbose, is_new=False)
         return
     from labelsure.tables.training import train_model
 
@@ -139,7 +151,7 @@ def train(
             data,
             labels=labels,
             label_column=label_column,
-            sep=sep,
+            sep=label_sep,
             id_column=id_column,
             drop=() if drop is None else drop,
             roles=_read_roles(role or []),
@@ -152,7 +164,9 @@ def train(
             confidence=confidence,
             random_state=seed,
         )
-    _finish(model, output, as_json=as_json, quiet=quiet)
+    model.save(output.path)
+    output.note({})
+    _show(output.path, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 def calibrate(
@@ -169,7 +183,7 @@ def calibrate(
         str | None, typer.Option("--labels", help="The labels, with commas, in order.")
     ] = None,
     label_column: LabelColumn = None,
-    sep: Separator = None,
+    label_sep: LabelSeparatorOption = None,
     id_column: IdColumn = None,
     labels_from: LabelFile = None,
     logits: Annotated[
@@ -184,8 +198,9 @@ def calibrate(
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     overwrite: OverwriteOption = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: Verbose = False,
 ) -> None:
     """Say how accurate another system's predictions are, from some whose truth is known.
 
@@ -203,7 +218,7 @@ def calibrate(
         raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
     check_output_file(refuse_stdout(out), inputs)
     if output.find(overwrite=overwrite) is not None:
-        _show(out, as_json=as_json, quiet=quiet, is_new=False)
+        _show(out, as_json=as_json, quiet=quiet, verbose=verbose, is_new=False)
         return
     from labelsure.tables.datasets import read_label_file
     from labelsure.tables.training import calibrate_model
@@ -214,7 +229,7 @@ def calibrate(
             truth,
             labels=labels if labels_from is None else read_label_file(labels_from),
             label_column=label_column,
-            sep=sep,
+            sep=label_sep,
             id_column=id_column,
             logits=logits,
             sparse=sparse,
@@ -226,12 +241,14 @@ def calibrate(
             confidence=confidence,
             random_state=seed,
         )
-    _finish(model, output, as_json=as_json, quiet=quiet)
+    model.save(output.path)
+    output.note({})
+    _show(output.path, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 def info(
     model: Annotated[Path, typer.Argument(help="A saved model.", metavar="MODEL")],
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what a saved model is, without loading it: its labels, columns, accuracy and versions.
 
@@ -265,22 +282,43 @@ def _read_cv(cv: str | None) -> int | float | None:
         ) from error
 
 
-def _finish(
-    model: AccuracyAwareClassifier, output: FinishedOutput, *, as_json: bool, quiet: bool
-) -> None:
-    model.save(output.path)
-    output.note({})
-    _show(output.path, as_json=as_json, quiet=quiet)
-
-
-def _show(out: Path, *, as_json: bool, quiet: bool, is_new: bool = True) -> None:
+def _show(out: Path, *, as_json: bool, quiet: bool, verbose: bool, is_new: bool = True) -> None:
+    """Print what was made: a summary, where it is, and what to do with it."""
     from labelsure.tables.training import describe_file
 
     if quiet or is_stream(expand_path(out)):
         return
-    _print_described(describe_file(out), as_json)
-    if not is_new and not as_json:
+    described = describe_file(out)
+    if as_json or verbose or described.card is None:
+        _print_described(described, as_json)
+    else:
+        console = make_console()
+        console.print("\n".join(on_one_line(line) for line in _summarise(described.card)))
+        console.print(f"Model {described.path}")
+    if as_json:
+        return
+    model = shlex.quote(str(out))
+    print(f"Next: labelsure score {model} NEW.csv --out predictions.csv")
+    print(f"      labelsure report {model} NEW.csv --out report.html")
+    if not is_new:
         print(NOTHING_TO_DO)
+
+
+def _summarise(card: ModelCard) -> Iterator[str]:
+    """Yield what was done with the columns, the estimated accuracy, and what is accepted."""
+    notes: dict[str, list[str]] = {}
+    for column in card.columns or []:
+        if column["role"] not in ("label", "id"):
+            notes.setdefault(column["role"], []).append(column["note"])
+    for role, said in notes.items():
+        note = f": {said[0]}" if len(set(said)) == 1 else ""
+        yield f"{len(said)} {role} column{'s' if len(said) > 1 else ''}{note}."
+    yield f"{card.n_labels or len(card.label_names)} labels, {card.n_training} training instances."
+    yield (
+        f"Estimated mean {card.metric} {card.estimated:.3f} ({card.confidence:.0%} interval "
+        f"{card.low:.3f} to {card.high:.3f})."
+    )
+    yield card.summary
 
 
 def _print_described(described: DescribedFile, as_json: bool) -> None:

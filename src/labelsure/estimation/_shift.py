@@ -1,0 +1,664 @@
+"""Is a batch like the calibration set? What is compared of both, the test, and weights.
+
+**Test.** A classifier learns to tell one half of the batch from one half of the reference. Its
+scores of the other halves are compared by Mann and Whitney's test. If both come from one
+population, whatever the classifier has learned is chance, and the p-value is valid. The AUC says
+how large the difference is: in a huge batch a tiny one has a small p-value, too.
+
+**Weights.** Under covariate shift the estimate is the mean estimate of the batch plus the weighted
+mean residual of the calibration set (doubly robust: right if the estimator or the weights are).
+Weights are the odds of the classifier above. They rest on inputs, not on labels, so that fitting
+them does not make residuals look smaller. The interval contains the sampling error of both samples,
+by a bootstrap (one Newton step of the classifier for each replicate), and that of the outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit, stdtrit
+from sklearn.linear_model import LogisticRegression
+
+from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime import limits as _limits
+from labelsure._runtime.notebook import make_html
+from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.warnings import warn
+from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.distributions.candidates import Profile
+from labelsure.errors import InputError, NotEstimableError, ShiftWarning
+from labelsure.estimation._batch_estimates import BatchSums, Estimate
+from labelsure.estimation._features import as_score_table
+from labelsure.estimation.score_table import ScoreTable, calibration_marginals, largest_marginals
+from labelsure.labelsets.rows import show_names
+from labelsure.metrics.registry import check_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_ROWS = 2000
+"""Of a side: the test sees an AUC of 0.54 with so many, less than matters, in some milliseconds."""
+
+MIN_ROWS = 30
+"""Of a side: with fewer a half has too few to learn from."""
+
+MAX_LABELS = 64
+"""Labels whose probabilities are compared, the most probable of the reference if there are more: a
+model file keeps them for each of its instances."""
+
+FOUND_AUC, FOUND_P = 0.55, 0.01
+"""A shift is found where both are passed (`docs/shift.md` has what they were chosen by). An AUC of
+0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
+
+NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on
+
+LARGEST_SCORE = 3.0  # of standardised columns before they are squared: one outlier is not all
+
+CANDIDATE_COLUMNS: tuple[str, ...] = ("HP", "TG", "SE", "CE", "ME", "CS")
+N_PREDICTED = "n_predicted"
+N_NAMED = 3  # of what moved most, in a sentence
+
+N_REPLICATES = 200  # of the bootstrap
+
+LARGEST_WEIGHT = 30.0
+"""A kind of instance that is more frequent in the batch by this factor is hardly there among the
+labelled ones: larger weights are cut."""
+
+MIN_EFFECTIVE_SIZE = 50
+"""Of the weighted labelled instances: with fewer, the bootstrap itself cannot be trusted."""
+
+MAX_CUT_SHARE = 0.2
+"""Of the batch, whose weights would be larger."""
+
+ASSUMPTION = "assumes covariate shift only"
+"""What a weighted estimate rests on: p(accuracy given what is seen of an instance) is unchanged."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What is compared of some instances: columns with names.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    values
+        (n, number of columns) in single precision, which is what a model file keeps.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+
+    @classmethod
+    def of_table(cls, table: ScoreTable, rows: Indices, *, decisions: bool = True) -> View:
+        """Return the candidates and, where `decisions` are known, how many labels they have."""
+        columns = [table.spread_candidate(name)[rows] for name in CANDIDATE_COLUMNS]
+        names = CANDIDATE_COLUMNS
+        if decisions:
+            names = (*names, N_PREDICTED)
+            columns.append(table.n_predicted()[rows])
+        return cls(names, np.column_stack(columns).astype(np.float32))
+
+    @classmethod
+    def of_batch(
+        cls, source: Any, table: ScoreTable, *, by_label: bool = True, rows: Indices | None = None
+    ) -> View:
+        """Return what is compared of a batch, of at most 2,000 instances.
+
+        Parameters
+        ----------
+        source
+            What `as_score_table` takes.
+        table
+            What became of it.
+        by_label
+            Whether each label's probability is compared, if it is known.
+        rows
+            Which instances; None draws them.
+        """
+        rows = sample_rows(len(table)) if rows is None else rows
+        if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
+            return cls.of_table(table, rows, decisions=not isinstance(source, Profile))
+        some = source if len(rows) == len(source) else source[rows]
+        if some.sparse_rows:
+            return cls.of_table(table, rows).with_columns(*largest_marginals(some))
+        names = [label_column(name) for name in show_names(source.label_names, source.n_labels)]
+        return cls.of_table(table, rows).with_columns(names, calibration_marginals(some))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Indices) -> View:
+        """Return some of the rows."""
+        return View(self.names, self.values[rows])
+
+    def columns(self, names: Sequence[str]) -> Floats:
+        """Return columns by name, (n, number of names)."""
+        place = {name: j for j, name in enumerate(self.names)}
+        return self.values[:, [place[name] for name in names]].astype(np.float64)
+
+    def with_columns(self, names: Sequence[str], values: Floats) -> View:
+        """Return the view with columns added."""
+        joined = np.column_stack([self.values, np.asarray(values, dtype=np.float32)])
+        return View((*self.names, *names), joined)
+
+
+def keep_marginals(source: Any) -> Any:
+    """Return the source; a small batch whose labels' probabilities come along with the table."""
+    is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
+    if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
+        return source.with_engine(keep_top=1)
+    return source
+
+
+def label_column(name: str) -> str:
+    """Return what the column of a label's probability is called."""
+    return f"P({name})"
+
+
+def sample_rows(n_rows: int, seed: int | None = 0, most: int = MAX_ROWS) -> Indices:
+    """Return the numbers of all rows, or of some that chance has chosen, in their order."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))
+
+
+@dataclass(frozen=True)
+class ShiftTest:
+    """Whether a batch differs from a reference, by how much, and in what.
+
+    Parameters
+    ----------
+    auc
+        How well a classifier tells instances of the batch from those of the reference that it has
+        not seen: 0.5 is not at all, 1 is always.
+    p_value
+        How often the AUC would be as high if both came from one population.
+    n_reference, n_batch
+        How many instances were compared.
+    moved
+        A row for each column that was compared: its mean in the `reference` and in the `batch`, and
+        the `distance` of the two distributions (Kolmogorov and Smirnov's, from 0 to 1). What moved
+        most comes first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import IndependentLabels, shift_test
+    >>> rng = np.random.default_rng(0)
+    >>> reference = IndependentLabels(rng.beta(0.3, 0.6, size=(500, 3)))
+    >>> print(shift_test(reference, IndependentLabels(rng.beta(0.3, 0.6, size=(200, 3)))))
+    No sign that the batch differs from the reference (AUC 0.45, p = 0.94).
+    """
+
+    auc: float
+    p_value: float
+    n_reference: int
+    n_batch: int
+    moved: pd.DataFrame
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a shift that matters: by p-value and by AUC."""
+        return self.p_value < FOUND_P and self.auc >= FOUND_AUC
+
+    def __str__(self) -> str:
+        figures = f"AUC {self.auc:.2f}, p {_format_p(self.p_value)}"
+        if self.found:
+            return (
+                f"The batch is not like the reference ({figures}). Moved most: {self.name_moved()}."
+            )
+        if self.p_value < FOUND_P:
+            return f"The batch differs from the reference, but little ({figures})."
+        return f"No sign that the batch differs from the reference ({figures})."
+
+    def _repr_html_(self) -> str:
+        return make_html(str(self), self.moved.head(10))
+
+    def name_moved(self) -> str:
+        """Say what moved most, and how."""
+        rows = list(self.moved.head(N_NAMED).itertuples())
+        return ", ".join(
+            f"{row.Index} (mean {row.batch:.3g}, was {row.reference:.3g})" for row in rows
+        )
+
+
+def _format_p(p_value: float) -> str:
+    return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.0e}" if p_value > 0 else "= 0"
+
+
+def compare_views(reference: View, batch: View, seed: int = 0) -> ShiftTest | None:
+    """Test whether two samples come from one population; None where they are too small.
+
+    Parameters
+    ----------
+    reference, batch
+        The samples; columns that both have are compared.
+    seed
+        Of the halves, and of the rows where there are more than `MAX_ROWS`.
+    """
+    from scipy.stats import mannwhitneyu  # slow to import
+
+    names = [name for name in reference.names if name in batch.names]
+    if not names:
+        raise InputError(
+            "`reference` and `batch` must have a column in common, got "
+            f"{', '.join(reference.names)} and {', '.join(batch.names)}."
+        )
+    left, right = (view.columns(names)[sample_rows(len(view), seed)] for view in (reference, batch))
+    if min(len(left), len(right)) < MIN_ROWS:
+        return None
+    rng = np.random.default_rng(seed)
+    learned, judged = zip(*(_halve(values, rng) for values in (left, right)), strict=True)
+    with one_blas_thread():  # so that results do not depend on the number of cores
+        scores = Separator.fit(*learned, balanced=True)
+        found = mannwhitneyu(
+            scores.log_odds(judged[1]), scores.log_odds(judged[0]), alternative="greater"
+        )
+    auc = float(found.statistic) / (len(judged[0]) * len(judged[1]))
+    moved = _compare_columns(names, left, right)
+    return ShiftTest(auc, float(found.pvalue), len(left), len(right), moved)
+
+
+def _halve(values: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    order = rng.permutation(len(values))
+    half = len(values) // 2
+    return values[order[:half]], values[order[half:]]
+
+
+@dataclass(frozen=True)
+class Separator:
+    """A logistic regression that tells a batch from a reference, by columns and their squares.
+
+    Parameters
+    ----------
+    centre, scale
+        (k,) by which columns are standardised.
+    coefficients
+        (2 k + 1,) of columns, their squares, and the intercept.
+    """
+
+    centre: Floats
+    scale: Floats
+    coefficients: Floats
+
+    PENALTY = 1.0
+    """On the squares of all coefficients but the intercept, whose columns are standardised."""
+
+    @classmethod
+    def fit(cls, reference: Floats, batch: Floats, *, balanced: bool = False) -> Separator:
+        """Learn from instances of both, (n, k) each."""
+        values = np.concatenate([reference, batch])
+        scale = values.std(axis=0)
+        scale[scale <= 1e-6 * (1 + np.abs(values).max(axis=0))] = np.inf  # a constant says nothing
+        start = cls(values.mean(axis=0), scale, np.empty(0))
+        model = LogisticRegression(
+            C=1 / cls.PENALTY,
+            class_weight="balanced" if balanced else None,
+            solver="newton-cholesky",
+            max_iter=200,
+        )
+        is_batch = np.repeat([0, 1], [len(reference), len(batch)])
+        model.fit(start.design(values)[:, :-1], is_batch)
+        coefficients = np.append(model.coef_[0], model.intercept_)
+        return cls(start.centre, start.scale, coefficients)
+
+    def design(self, values: Floats) -> Floats:
+        """Return the standardised columns, their squares and a column of ones, (n, 2 k + 1)."""
+        scores = np.clip((values - self.centre) / self.scale, -LARGEST_SCORE, LARGEST_SCORE)
+        return np.column_stack([scores, scores**2 - 1, np.ones(len(values))])
+
+    def log_odds(self, values: Floats) -> Floats:
+        """Return the log-odds that instances are of the batch, (n,)."""
+        return self.design(values) @ self.coefficients
+
+
+def _compare_columns(names: Sequence[str], reference: Floats, batch: Floats) -> pd.DataFrame:
+    """Return means and distance of each column, what moved most first."""
+    import pandas as pd
+
+    distances = [_largest_gap(reference[:, j], batch[:, j]) for j in range(len(names))]
+    table = pd.DataFrame(
+        {
+            "reference": reference.mean(axis=0),
+            "batch": batch.mean(axis=0),
+            "distance": distances,
+        },
+        index=pd.Index(names, name="column"),
+    )
+    return table.sort_values("distance", ascending=False, kind="stable")
+
+
+def _largest_gap(left: Floats, right: Floats) -> float:
+    """Return how far two empirical distribution functions are apart."""
+    left, right = np.sort(left), np.sort(right)
+    both = np.concatenate([left, right])
+    below_left = np.searchsorted(left, both, side="right") / len(left)
+    below_right = np.searchsorted(right, both, side="right") / len(right)
+    return float(np.abs(below_left - below_right).max())
+
+
+def say_shift(test: ShiftTest | None, untested: str) -> str:
+    """Say whether a batch is like the calibration set, or why that was not tested.
+
+    Parameters
+    ----------
+    test
+        None where there was none.
+    untested
+        Why; empty where nobody asked.
+    """
+    if test is not None:
+        return f"Do not rely on this. {test}" if test.found else str(test)
+    return f"Not tested for shift: {untested}." if untested else ""
+
+
+class ViewSample:
+    """What is compared of rows that come in parts: at most 2,000 of all, drawn at random."""
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(0)
+        self._keys = np.empty(0)
+        self._view: View | None = None
+
+    def draw(self, n_rows: int) -> tuple[Indices, Floats]:
+        """Return which rows of the next part to look at, and the keys that they were drawn by."""
+        keys = self._rng.random(n_rows)
+        limit = self._keys.max() if len(self._keys) == MAX_ROWS else np.inf
+        rows = np.flatnonzero(keys < limit)
+        rows = np.sort(rows[np.argsort(keys[rows])[:MAX_ROWS]])
+        return rows, keys[rows]
+
+    def add(self, view: View, keys: Floats) -> None:
+        """Take the rows that were drawn, and keep those with the smallest keys of all."""
+        if self._view is not None:
+            view = View(view.names, np.concatenate([self._view.values, view.values]))
+            keys = np.concatenate([self._keys, keys])
+        kept = np.sort(np.argsort(keys)[:MAX_ROWS])
+        self._view, self._keys = view.take(kept), keys[kept]
+
+    @property
+    def view(self) -> View | None:
+        """What was kept; None before any part."""
+        return self._view
+
+
+def warn_of_shift(test: ShiftTest, accuracy: float) -> None:
+    """Warn that a batch is not like the labelled instances, whose mean accuracy is given."""
+    question = ""
+    if accuracy >= NEARLY_PERFECT:
+        question = (
+            f" Their mean accuracy of {accuracy:.3f} is nearly perfect: was the model trained on "
+            "some of them? Then new instances look different, and the estimate is too high."
+        )
+    warn(
+        "The batch is not like the instances that the estimator was fitted to: a classifier tells "
+        f"them apart with an AUC of {test.auc:.2f}. Moved most: {test.name_moved()}. The estimate "
+        "and its interval are about instances like those. Label some rows drawn at random, or see "
+        f"shift='weighted'.{question}",
+        ShiftWarning,
+    )
+
+
+@dataclass(frozen=True)
+class CalibrationSample:
+    """Some rows of the calibration set: what is compared of them, how they came out, estimates.
+
+    At most 2,000, chosen by chance: more would narrow the interval of a weighted estimate by the
+    root of their number only, and every saved model carries them.
+
+    Parameters
+    ----------
+    view
+        What is compared with batches.
+    accuracy
+        (n,) how accurate each prediction was.
+    estimated
+        (n,) its estimated accuracy, by models that were fitted to others.
+    of_one_model
+        Whether one classifier made all predictions. Those of several, as of cross-fitting, are told
+        apart by the probabilities of their labels, in yeast with an AUC of 0.64, so that a batch is
+        not compared with them.
+    """
+
+    view: View
+    accuracy: Floats
+    estimated: Floats
+    of_one_model: bool = True
+
+    @classmethod
+    def of_fit(cls, table: ScoreTable, accuracy: Floats, estimated: Floats) -> CalibrationSample:
+        """Keep some of the rows that an estimator was fitted to."""
+        rows = sample_rows(len(table))
+        view = View.of_table(table, rows)
+        if table.knows_labels:
+            often = np.argsort(-table.marginals.mean(axis=0), kind="stable")[:MAX_LABELS]
+            kept = np.sort(often)
+            names = tuple(map(label_column, show_names(table.label_names, kept.tolist())))
+            view = view.with_columns(names, table.marginals[rows][:, kept])
+        elif table.compared and table.compared[0][0].sparse_rows:
+            largest = [largest_marginals(dist) for dist, _ in table.compared]
+            values = np.concatenate([values for _, values in largest])
+            view = view.with_columns(largest[0][0], values[rows])
+        return cls(view, accuracy[rows], estimated[rows], len(table.compared) <= 1)
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    @property
+    def residuals(self) -> Floats:
+        """How much more accurate each prediction was than estimated, (n,)."""
+        return self.accuracy - self.estimated
+
+    @property
+    def share(self) -> float:
+        """How far estimates count beside labels of a batch: cov / var, within [0, 1]."""
+        centred = self.estimated - self.estimated.mean()
+        below = float(centred @ centred)
+        above = float(centred @ (self.accuracy - self.accuracy.mean()))
+        return float(np.clip(above / below, 0.0, 1.0)) if below > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each labelled instance counts for a batch.
+
+    Parameters
+    ----------
+    values
+        (n,) at least 0.
+    replicates
+        (replicates, n) the same by resampled instances, times how often each was chosen.
+    """
+
+    values: Floats
+    replicates: Floats
+
+    @property
+    def effective_size(self) -> float:
+        """How many instances of equal weight would be worth as much."""
+        return float(self.values.sum() ** 2 / (self.values**2).sum())
+
+
+def weigh_by_inputs(sample: CalibrationSample, batch: View) -> Weights:
+    """Return weights by which labelled instances look like a batch, or refuse.
+
+    Parameters
+    ----------
+    sample
+        The labelled instances.
+    batch
+        What is compared of the instances of the batch.
+    """
+    refuse_few_rows(len(batch))
+    names = [name for name in sample.view.names if name in batch.names]
+    reference, others = sample.view.columns(names), batch.columns(names)
+    with one_blas_thread():
+        separator = Separator.fit(reference, others)
+        ratio = np.log(len(reference) / len(others))
+        of_batch = np.exp(separator.log_odds(others) + ratio)
+        share_cut = float((of_batch > LARGEST_WEIGHT).mean())
+        values = _cut(separator.log_odds(reference) + ratio)
+        replicates = _replicate(separator, reference, others, ratio)
+    weights = Weights(values, replicates)
+    if share_cut > MAX_CUT_SHARE:
+        raise NotEstimableError(
+            "The accuracy of this batch is not estimable from the labelled instances: "
+            f"{share_cut:.0%} of it are of kinds that are hardly among them (at most "
+            f"{MAX_CUT_SHARE:.0%} may be). Label some rows drawn at random, and pass them as "
+            "`Y_true` and `rows`.",
+            weights.effective_size,
+        )
+    return weights
+
+
+def refuse_few_rows(n_rows: int) -> None:
+    """Refuse to weigh by a batch that says too little about itself."""
+    if n_rows < MIN_ROWS:
+        raise NotEstimableError(
+            f"A batch must have at least {MIN_ROWS} instances to see how it differs from the "
+            f"labelled ones, got {n_rows}. Take a larger batch, or label a few of it.",
+            0.0,
+        )
+
+
+def _cut(log_weights: Floats) -> Floats:
+    return np.exp(np.minimum(log_weights, np.log(LARGEST_WEIGHT)))
+
+
+def draw_counts(n_reference: int, n_batch: int) -> tuple[Floats, Floats]:
+    """Return how often each instance of both samples is chosen, (replicates, n) each."""
+    rng = np.random.default_rng(0)
+    left, right = (
+        rng.multinomial(n, np.full(n, 1 / n), N_REPLICATES).astype(np.float64)
+        for n in (n_reference, n_batch)
+    )
+    return left, right
+
+
+def _replicate(separator: Separator, reference: Floats, batch: Floats, ratio: float) -> Floats:
+    """Return weights by resampled instances: one Newton step from the fitted separator each."""
+    left, right = draw_counts(len(reference), len(batch))
+    rows = separator.design(np.concatenate([reference, batch]))
+    p = expit(rows @ separator.coefficients)
+    is_batch = np.repeat([0.0, 1.0], [len(reference), len(batch)])
+    ridge = np.append(np.full(rows.shape[1] - 1, Separator.PENALTY), 0.0)
+    curvature = (rows * (p * (1 - p))[:, np.newaxis]).T @ rows + np.diag(ridge)
+    gradients = ((np.hstack([left, right]) - 1) * (is_batch - p)) @ rows
+    steps = np.linalg.solve(curvature, gradients.T)
+    log_weights = (rows[: len(reference)] @ (separator.coefficients[:, np.newaxis] + steps)).T
+    return _cut(log_weights + ratio) * left
+
+
+def weighted_interval(
+    sums: BatchSums,
+    sample: CalibrationSample,
+    weights: Weights,
+    level: float,
+) -> Estimate:
+    """Return the mean accuracy of a batch by weighted labelled instances, or refuse.
+
+    Parameters
+    ----------
+    sums
+        Of the batch, which is not empty.
+    sample, weights
+        The labelled instances, and how much each counts.
+    level
+        In (0, 1).
+    """
+    check_level(level)
+    size = weights.effective_size
+    if size < MIN_EFFECTIVE_SIZE:
+        raise NotEstimableError(
+            "The accuracy of this batch is not estimable from the labelled instances: those like "
+            f"it amount to {size:.0f} of {len(sample)}, at least {MIN_EFFECTIVE_SIZE} are needed. "
+            "Label some rows drawn at random, and pass them as `Y_true` and `rows`.",
+            size,
+        )
+    n_samples, residuals = sums.n_samples, sample.residuals
+    above = float(weights.values @ residuals / weights.values.sum())
+    replicates = (weights.replicates @ residuals) / weights.replicates.sum(axis=1)
+    single = float(weights.values @ (residuals - above) ** 2 / weights.values.sum())
+    variance = float(replicates.var(ddof=1)) + single / n_samples
+    mean = float(np.clip(sums.total / n_samples + above, 0.0, 1.0))
+    margin = float(stdtrit(size - 1, (1 + level) / 2)) * variance**0.5
+    low, high = max(0.0, mean - margin), min(1.0, mean + margin)
+    spread = (sums.deviations / n_samples) ** 0.5
+    return Estimate(
+        mean, low, high, n_samples, level, spread, effective_size=size, basis=ASSUMPTION
+    )
+
+
+def shift_test(
+    reference: Any, batch: Any, Y_pred: Any = None, *, random_state: int = 0
+) -> ShiftTest:
+    """Test whether a batch is like a reference: as probable, as certain, with the same labels.
+
+    Compared are the candidates, the number of predicted labels and the probability of each label.
+    Two batches that are alike in all of these may still differ in their true labels, which nothing
+    but labels can show.
+
+    Parameters
+    ----------
+    reference
+        A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`, for its calibration set; or a
+        batch.
+    batch
+        A `LabelsetDistribution`, a `ScoreTable`, or a DataFrame with its columns; with an
+        `AccuracyAwareClassifier` features X.
+    Y_pred
+        What was predicted for the batch; None means the mode, or what the reference decides by.
+    random_state
+        Seed of the halves, one of which teaches the classifier that tells both apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelsure import IndependentLabels, shift_test
+    >>> rng = np.random.default_rng(0)
+    >>> usual = IndependentLabels(rng.beta(0.3, 0.6, size=(900, 3)), label_names=["a", "b", "c"])
+    >>> print(shift_test(usual[:600], usual[600:]))
+    No sign that the batch differs from the reference (AUC 0.54, p = 0.07).
+    >>> P = rng.beta([0.3, 0.3, 0.9], 0.6, size=(300, 3))
+    >>> found = shift_test(usual, IndependentLabels(P, label_names=["a", "b", "c"]))
+    >>> print(found)
+    The batch is not like the reference (AUC 0.70, p = 3e-14). Moved most: P(c) (mean 0.597,
+    was 0.315), n_predicted (mean 1.3, was 0.969), SE (mean 0.471, was 0.531).
+    >>> found.moved.head(2).round(2)
+                 reference  batch  distance
+    column
+    P(c)              0.31    0.6      0.39
+    n_predicted       0.97    1.3      0.16
+    """
+    owner = getattr(reference, "accuracy_estimator_", None)
+    if owner is not None:
+        batch, Y_pred = reference.predict_all(batch)
+        reference = owner
+    if hasattr(reference, "labelled_sample"):
+        sample = reference.labelled_sample()
+        if not sample.of_one_model:
+            raise InputError(
+                "`reference` must be an estimator whose calibration set one model has predicted, "
+                "got one of cross-fitting: its models differ from the one that predicts, and the "
+                "p-value would be too small. Hold instances out (cv=0.4), or compare two batches "
+                "of distributions."
+            )
+        known, other = sample.view, reference.view(batch, Y_pred)
+    else:
+        known, other = _read_view(reference, None), _read_view(batch, Y_pred)
+    found = compare_views(known, other, random_state)
+    if found is None:
+        raise InputError(
+            f"Reference and batch must have at least {MIN_ROWS} instances each to be compared, got "
+            f"{len(known)} and {len(other)}."
+        )
+    return found
+
+
+def _read_view(source: Any, Y_pred: Any) -> View:
+    source = keep_marginals(source)
+    return View.of_batch(source, as_score_table(source, None, Y_pred))
