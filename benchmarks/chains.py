@@ -9,6 +9,7 @@ import numpy as np
 
 import labelsure as ls
 from benchmarks.measure import Row, compete, core_seconds_in_turn, peak_bytes, seconds
+from labelsure.metrics.registry import check_metrics
 
 METRICS = ("exact", "hamming", "jaccard")
 
@@ -39,16 +40,19 @@ def ensemble() -> Iterator[Row]:
             for array in arrays:
                 array.fill(1.0)
 
-        written, ours = compete(fill, lambda dist=dist: dist.summary(METRICS))
+        written, ours = compete(fill, lambda dist=dist: dist._summary(check_metrics(METRICS), 1.0))
         what = f"summary of 10 chains, L={n_labels}, one thread: ours / filling ten arrays"
         yield Row(what, ours / written, "x", needed, goal)
 
 
 def throughput() -> Iterator[Row]:
     dist = random_mixture(2000, 14)
-    taken = seconds(lambda: dist.summary(METRICS), repeats=3)
+    taken = seconds(lambda: dist._summary(check_metrics(METRICS), 1.0), repeats=3)
     yield Row("summary of 10 chains, L=14, both cores", 2000 / taken, "/s", 3000, 6000, True)
-    few, many = (peak_bytes(random_mixture(n, 14).summary) for n in (500, 2000))
+    batches = [random_mixture(n, 14) for n in (500, 2000)]
+    few, many = (
+        peak_bytes(lambda dist=dist: dist._summary(check_metrics(METRICS), 1.0)) for dist in batches
+    )
     what = "the same: memory at n=2000 / at n=500, results aside"
     results = 1500 * (14 + 8 * 8)
     yield Row(what, (many - results) / few, "x", 1.2)
@@ -62,7 +66,7 @@ def weighted() -> Iterator[Row]:
         forms = (None, np.full(10, 0.1), nearly)
         dists = [random_mixture(n_samples, n_labels, weights=weights) for weights in forms]
         none, equal, other = core_seconds_in_turn(
-            [lambda dist=dist: dist.summary(METRICS) for dist in dists]
+            [lambda dist=dist: dist._summary(check_metrics(METRICS), 1.0) for dist in dists]
         )
         what = f"summary of 10 chains, L={n_labels}, one thread: "
         yield Row(what + "equal weights / none", equal / none, "x", 1.1)

@@ -62,9 +62,9 @@ def bare_run(dist: ls.ChainMixture) -> Callable[[], object]:
         n_needed[rows] += enumeration.seen.lengths
         if hasattr(view, "squared_draws"):  # which count twice: with squared odds too
             n_needed[rows] += (view.size + 2 * view.squared.size) * dist.n_chains
-    orders = np.stack([chain.order for chain in dist._chains])
-    weights = np.stack([np.ascontiguousarray(chain.weights.T) for chain in dist._chains])
-    bases = np.stack([chain.base for chain in dist._chains], axis=1)
+    orders = np.stack([chain.order for chain in dist._parts])
+    weights = np.stack([np.ascontiguousarray(chain.weights.T) for chain in dist._parts])
+    bases = np.stack([chain.base for chain in dist._parts], axis=1)
     drawn = dist.sample(500, random_state=0)
     needed = [labelsets[np.arange(n) % 500] for labelsets, n in zip(drawn, n_needed, strict=True)]
 

@@ -26,6 +26,7 @@ from benchmarks.calibration import SETS
 from benchmarks.measured_page import show_measured
 from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure.metrics.registry import check_metrics
 
 FURTHER_SETS = ("medical", "flags", "cal500", "digits", "simulated")
 METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -68,10 +69,10 @@ def load(name: str, folder: Path) -> ls.Dataset:
 
 def measure(dist: LabelsetDistribution, Y: np.ndarray) -> dict[str, float]:
     """Return what the distributions say of their own modes, beside what came out."""
-    summary = dist.summary(METRICS)
+    summary = dist._summary(check_metrics(METRICS), 1.0)
     found = {"log P": float(np.mean(np.maximum(dist.log_prob(Y), np.log(1e-300))))}
     for metric in METRICS:
-        expected = summary.expected[metric].clip(0, 1)
+        expected = summary.expected[metric].value.clip(0, 1)
         accuracy = ls.accuracy(Y, summary.mode, metric)
         result = ls.reliability(expected, accuracy)
         found[f"error {metric}"] = result.expected_calibration_error

@@ -20,6 +20,7 @@ import labelsure as ls
 from benchmarks.chains import one_thread
 from benchmarks.measure import Row, core_seconds, core_seconds_in_turn
 from labelsure.distributions._reciprocals import sum_of_powers
+from labelsure.metrics.registry import JACCARD, check_metrics
 
 N_LABELS, WIDTH = 174, 12
 ALL_METRICS = ("exact", "hamming", "jaccard", "f1")
@@ -99,7 +100,7 @@ def hundred_labels() -> Iterator[Row]:
     n_samples = 20
     dist = random_trellis(n_samples, 100, 10)
     for what, metrics, needed in (("", (), 2), (", expected Jaccard", ("jaccard",), 15)):
-        taken = core_seconds(lambda metrics=metrics: dist.summary(metrics))
+        taken = core_seconds(lambda metrics=metrics: dist._summary(check_metrics(metrics), 1.0))
         what = f"trellis of 100 labels, width 10, one thread: profile, mode{what}, an instance"
         yield Row(what, 1000 * taken / n_samples, "ms", needed)
 
@@ -115,7 +116,7 @@ def answers(dist: ls.TrellisDistribution, what: str) -> Iterator[Row]:
     profile, accuracies, bare, bare_accuracies = core_seconds_in_turn(
         [
             dist.profile,
-            lambda: dist.summary(ALL_METRICS),
+            lambda: dist._summary(check_metrics(ALL_METRICS), 1.0),
             lambda: bare_profile(n_labels, n_states),
             lambda: bare_expectations(n_labels, n_states, n_points),
         ],
@@ -145,7 +146,9 @@ def below_the_optimum() -> Iterator[Row]:
     yield Row(f"{what}: {N_LABELS} independent labels as a trellis", below.max(), "", 0.002)
     dist = random_trellis(20, 18, 4)
     dense = ls.DenseDistribution(dist.probabilities())
-    below = _values(dense, dense.best("jaccard")) - _values(dense, ls.decide(dist, "jaccard"))
+    below = _values(dense, dense._best(JACCARD, 1.0)[0]) - _values(
+        dense, ls.decide(dist, "jaccard")
+    )
     yield Row(f"{what}: 18 labels, width 4", below.max(), "", 0.002)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from scipy import sparse
 from scipy.special import logit
 
 import labelsure as ls
+from labelsure.distributions._dense import DenseBlocks
+from labelsure.metrics.registry import check_metrics
 
 MAX_LABELS = 6
 MAX_SAMPLES = 4
@@ -33,6 +36,13 @@ class Batch:
 
     def __len__(self):
         return len(self.P)
+
+
+def summary_of(dist, metrics=("exact", "hamming", "jaccard"), empty=1.0):
+    """Profile, mode and the mode's expected accuracies, the latter as arrays."""
+    found = dist._summary(check_metrics(metrics), empty)
+    expected = {name: one.value for name, one in found.expected.items()}
+    return SimpleNamespace(profile=found.profile, mode=found.mode, expected=expected)
 
 
 def n_labels(smallest=1, largest=MAX_LABELS):
@@ -255,6 +265,12 @@ def _smoothed(draw, L, least, most):
     return make(list(range(L))), P, make
 
 
+@st.composite
+def _blocks(draw, L, least, most):
+    dist, P, relabel = draw(_dense(L, least, most))
+    return DenseBlocks.of(dist), P, lambda order: DenseBlocks.of(relabel(order))
+
+
 def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
     """`spread` 0.1 is nearly flat, 4 is concentrated."""
     rng = np.random.default_rng(seed)
@@ -282,6 +298,7 @@ _KINDS = {
     "mixture": _mixture,
     "components": _components,
     "smoothed": _smoothed,
+    "blocks": _blocks,
 }
 KINDS = tuple(_KINDS)
 
@@ -307,6 +324,8 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
         return ls.SmoothedTable(as_table(P, L, label_names=label_names), rest, 0.1)
     if kind == "table":
         return as_table(P, L, label_names=label_names)
+    if kind == "blocks":
+        return DenseBlocks.of(ls.DenseDistribution(P, label_names))
     return ls.DenseDistribution(P.astype(dtype), label_names)
 
 

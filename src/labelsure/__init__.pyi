@@ -30,19 +30,19 @@ from labelsure.decisions._label_ranking import rank_labels as rank_labels
 from labelsure.decisions._rules import decide as decide
 from labelsure.decisions._rules import expected_accuracy as expected_accuracy
 from labelsure.distributions._bridge import LabelsetDistribution as LabelsetDistribution
+from labelsure.distributions._bridge import confidence as confidence
 from labelsure.distributions._chain_links import LinearChain as LinearChain
 from labelsure.distributions._chain_links import PrefixChain as PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture as ChainMixture
-from labelsure.distributions._confidence import confidence as confidence
 from labelsure.distributions._dense import DenseDistribution as DenseDistribution
 from labelsure.distributions._independent_labels import IndependentLabels as IndependentLabels
+from labelsure.distributions._independent_labels import (
+    SparseIndependentLabels as SparseIndependentLabels,
+)
+from labelsure.distributions._independent_labels import suggest_floor as suggest_floor
 from labelsure.distributions._independent_mixture import IndependentMixture as IndependentMixture
 from labelsure.distributions._labelset_table import LabelsetTable as LabelsetTable
 from labelsure.distributions._smoothed_table import SmoothedTable as SmoothedTable
-from labelsure.distributions._sparse_labels import (
-    SparseIndependentLabels as SparseIndependentLabels,
-)
-from labelsure.distributions._sparse_labels import suggest_floor as suggest_floor
 from labelsure.distributions._trellis import TrellisDistribution as TrellisDistribution
 from labelsure.distributions.candidates import Profile as Profile
 from labelsure.errors import DataError as DataError

@@ -55,7 +55,7 @@ def test_classifier_chain_is_expanded(learner, order):
 def test_classifier_chain_of_linear_learners_takes_the_fast_route():
     model = ClassifierChain(LogisticRegression(), cv=2, chain_method="predict_proba").fit(X, Y)
     dist = ls.as_distribution(model, X)
-    assert isinstance(dist._chains[0], ls.LinearChain)
+    assert isinstance(dist._parts[0], ls.LinearChain)
     expected = slow.joint_of_chain(model.estimators_, model.order_, X[0].tolist())
     np.testing.assert_allclose(dist.probabilities()[0], expected, atol=1e-12)
 
@@ -543,7 +543,7 @@ def test_nan_is_not_a_logit():
 def test_sparse_probabilities(make):
     dist = ls.as_distribution(make(P))
     assert isinstance(dist, ls.SparseIndependentLabels)
-    np.testing.assert_allclose(dist.with_dense_rows().marginals(), P, atol=2.0**-24)
+    np.testing.assert_allclose(dist._with_dense_rows().marginals(), P, atol=2.0**-24)
     with pytest.raises(ls.InputError, match=r"got a sparse one .*`source.toarray\(\)`"):
         ls.as_distribution(make(P), kind="joint")
 

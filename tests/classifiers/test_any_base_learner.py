@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
+from strategies import summary_of
 
 import labelsure as ls
 
@@ -38,7 +39,7 @@ def ask_everything(dist):
         dist.marginals(),
         dist.top(3).probabilities,
         dist.log_prob(Y),
-        dist.summary(METRICS).expected["jaccard"],
+        summary_of(dist, METRICS).expected["jaccard"],
         *(ls.expected_accuracy(dist, Y, metric=metric) for metric in METRICS),
         *(ls.decide(dist, metric, return_gap=True)[1] for metric in METRICS),
     ]

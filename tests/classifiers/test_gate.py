@@ -117,7 +117,7 @@ def test_labels_are_aligned_by_name_or_refused(kind):
 def test_rows_keep_their_names(kind):
     dist, Y = labelled()
     found = kind().fit(dist, Y)
-    assert list(found.transform(dist[:2].with_index(pd.Index(["x", "y"]))).index) == ["x", "y"]
+    assert list(found.transform(dist[:2]._with_index(pd.Index(["x", "y"]))).index) == ["x", "y"]
 
 
 def test_impossible_truths_are_left_out_and_said():

@@ -258,7 +258,7 @@ def test_a_candidate_without_a_rank_key_ranks_by_its_values():
 def test_the_table_has_the_index_of_the_distribution():
     index = pd.Index(["b", "a"], name="id")
     dist = ls.IndependentLabels([[0.9, 0.2], [0.5, 0.5]])
-    found = ls.confidence(dist.with_index(index), ["HP"], bounds=True)
+    found = ls.confidence(dist._with_index(index), ["HP"], bounds=True)
     assert found.index.equals(index)
     assert found.index.name == "id"
     np.testing.assert_array_equal(found, ls.confidence(dist, ["HP"], bounds=True))

@@ -59,7 +59,7 @@ def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
         assert set(dist.profile(engine="dense").method) == {"exact"}
         marginals, exact = dist.marginals(), dist.with_engine(engine="dense").marginals()
         assert np.array_equal(marginals, exact) == (n_labels == 16)
-        assert (dist.support() is None) == (n_labels == 16)
+        assert (dist._support() is None) == (n_labels == 16)
     monkeypatch.setattr(_limits, "EXACT_LABELS", 17)
     assert set(dist.profile().method) == {"exact"}
     bounded = ls.ChainMixture(chains_of(12, 2, 0.3), max_exact_labels=11)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import as_prefix_chain, linear_chains
+from strategies import as_prefix_chain, linear_chains, summary_of
 
 import labelsure as ls
 from labelsure._kernels import labelset_search as search
@@ -220,7 +220,7 @@ def test_thresholds_lie_above_and_below_the_mass_left():
     for budget in (0, 3, 10, 31, 32):
         chains = linear_chains(1, 5, 2, 1.5)
         dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=budget)
-        for _, known in dist.support():
+        for _, known in dist._support():
             kinds |= set((known.largest_unseen < known.unseen_mass).tolist())
     assert kinds == {True, False}
 
@@ -632,7 +632,6 @@ def of_every_kind():
 
 CALLS = {
     "profile": lambda dist, chosen: dist.profile(**chosen),
-    "summary": lambda dist, chosen: dist.summary(["jaccard"], **chosen),
     "confidence": lambda dist, chosen: ls.confidence(dist, **chosen),
     "expected_accuracy": lambda dist, chosen: ls.expected_accuracy(dist, metric="f1", **chosen),
     "decide": lambda dist, chosen: ls.decide(dist, "f1", **chosen),
@@ -653,6 +652,7 @@ CALLS = {
         ({"mass": -0.1}, r"`mass` must be a number in \[0, 1\], got -0.1"),
         ({"budget": 1.5}, r"`budget` must be a whole number >= 0, got 1.5"),
         ({"budget": -1}, r"`budget` must be a whole number >= 0, got -1"),
+        ({"keep_top": -1}, r"`keep_top` must be a whole number >= 0, got -1"),
         ({"tolerence": 0.1}, r"Unknown setting 'tolerence'. Did you mean 'tolerance'\?"),
     ],
 )
@@ -690,7 +690,7 @@ def test_defaults_are_those_of_the_distribution_and_calls_replace_them():
     chains = linear_chains(5, 6, 2, 1.0)
     dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
     same = ls.ChainMixture(chains).profile(engine="certified", tolerance=0.0, budget=4)
-    for profile in (dist.profile(), dist[:].profile(), dist.summary().profile):
+    for profile in (dist.profile(), dist[:].profile(), summary_of(dist).profile):
         assert_array_equal(profile.high.entropy, same.high.entropy)
         assert_array_equal(profile.method, same.method)
     assert set(dist.profile(engine="dense").method) == {"exact"}
@@ -718,7 +718,7 @@ def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_th
 def test_a_mass_that_was_seen_is_enough():
     dist = ls.ChainMixture(linear_chains(6, 9, 2, 1.5), engine="certified", tolerance=0.0)
     for mass in (0.3, 0.8, 0.99):
-        for _, known in dist.with_engine(mass=mass).support():
+        for _, known in dist.with_engine(mass=mass)._support():
             assert (known.unseen_mass <= 1 - mass + ROUNDING).all()
     none = dist.profile(mass=0.0).high.entropy  # any is enough: one round
     few = dist.profile(mass=0.3).high.entropy
@@ -742,11 +742,11 @@ def test_memory_does_not_grow_with_the_number_of_instances(monkeypatch):
     """Joints are not kept beyond the instances at hand."""
     monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 2**20)  # fewer than 40 instances at a time
     dist = ls.ChainMixture(linear_chains(0, 18, 10, spread=0.8, n_samples=160), engine="dense")
-    dist[:2].summary()  # what is compiled or read once is no part of it
+    summary_of(dist[:2])  # what is compiled or read once is no part of it
 
     def peak(n_threads, n_samples):
         monkeypatch.setenv("LABELSURE_NUM_THREADS", str(n_threads))
-        return peak_bytes(dist[:n_samples].summary)
+        return peak_bytes(lambda: summary_of(dist[:n_samples]))
 
     # One thread's peak is the same in every run; those of two may or may not fall together.
     few, many = peak(1, 40), peak(1, 160)

@@ -81,7 +81,7 @@ def test_no_more_labelsets_than_there_are():
 
 @pytest.mark.parametrize("rows", [slice(None), [2, 0], [], slice(1, 2)])
 def test_the_index_is_kept(rows):
-    table = DIST.with_index(INDEX)[rows].to_frame()
+    table = DIST._with_index(INDEX)[rows].to_frame()
     assert table.index.equals(INDEX[rows])
     assert table.index.name == "id"
     plain = DIST[rows].to_frame()
@@ -90,7 +90,7 @@ def test_the_index_is_kept(rows):
 
 
 def test_rows_that_share_a_name_stay_apart():
-    table = DIST.with_index(pd.Index(["a", "a", "b"])).to_frame()
+    table = DIST._with_index(pd.Index(["a", "a", "b"])).to_frame()
     assert table["predicted"].tolist() == [("cat",), (), ("dog",)]
     assert table.index.tolist() == ["a", "a", "b"]
 
@@ -108,7 +108,7 @@ def test_no_label_takes_the_place_of_a_column():
 def test_names_are_read_back():
     read = ls.read_labelsets(DIST.to_frame()["predicted"], ["cat", "dog"])
     np.testing.assert_array_equal(read.rows, DIST.mode())
-    text = DIST.with_index(INDEX).to_frame(sep=";").to_csv()
+    text = DIST._with_index(INDEX).to_frame(sep=";").to_csv()
     table = pd.read_csv(io.StringIO(text), index_col="id", keep_default_na=False)
     assert table["top_2"].tolist() == ["cat;dog", "cat", "cat;dog"]
     again = ls.read_labelsets(table["predicted"], ["cat", "dog"], sep=";")
@@ -180,7 +180,7 @@ def test_a_chart_of_one_instance():
 
 
 def test_a_chart_of_all_labelsets_has_no_others():
-    ax = DIST.with_index(INDEX).plot(1)
+    ax = DIST._with_index(INDEX).plot(1)
     assert list(bars_of(ax)) == ["(none)", "cat", "dog", "cat, dog"]
     assert ax.get_title() == "Most probable labelsets of x"
 

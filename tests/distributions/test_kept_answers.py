@@ -1,10 +1,11 @@
-"""`keep_top`: the same answers to the last bit, all probabilities made once."""
+"""The setting `keep_top`: the same answers to the last bit, all probabilities made once."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from strategies import summary_of
 
 import labelsure as ls
 from labelsure.distributions import _chain_mixture
@@ -44,7 +45,7 @@ def made(monkeypatch):
 def test_the_answers_are_those_of_the_same_distributions(kind, n_samples, n_labels, k, seed):
     k = min(k, 2**n_labels)
     dist = ls.ChainMixture(make_chains(kind, n_samples, n_labels, seed))
-    kept = dist.keep_top(k)
+    kept = dist.with_engine(keep_top=k)
     for _ in range(2):  # before and after the sweep that keeps them
         for few in range(1, k + 1):
             found, plain = kept.top(few), dist.top(few)
@@ -52,15 +53,15 @@ def test_the_answers_are_those_of_the_same_distributions(kind, n_samples, n_labe
             assert_array_equal(found.probabilities, plain.probabilities)
             assert_array_equal(found.high, plain.high)
         assert_array_equal(kept.marginals(), dist.marginals())
-        kept.summary(["jaccard"])
+        summary_of(kept, ["jaccard"])
     more = min(k + 1, 2**n_labels)
     assert_array_equal(kept.top(more).labelsets, dist.top(more).labelsets)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_probabilities_are_made_once(kind, made):
-    dist = ls.ChainMixture(make_chains(kind, 100, 5, 0)).keep_top(3)
-    dist.summary(["jaccard"])
+    dist = ls.ChainMixture(make_chains(kind, 100, 5, 0)).with_engine(keep_top=3)
+    summary_of(dist, ["jaccard"])
     assert sum(made) == 100
     dist.top(3), dist.top(2), dist.marginals()
     assert sum(made) == 100
@@ -70,7 +71,7 @@ def test_all_probabilities_are_made_once(kind, made):
 
 def test_nothing_is_kept_of_other_rows_or_engines():
     dist = ls.ChainMixture(make_chains("linear", 20, 4, 1), list("abcd"))
-    kept = dist.keep_top(2)
+    kept = dist.with_engine(keep_top=2)
     kept.profile()
     assert_array_equal(kept[5:7].marginals(), dist[5:7].marginals())
     assert_array_equal(kept[5:7].top(1).labelsets, dist[5:7].top(1).labelsets)
@@ -86,15 +87,15 @@ def test_names_and_index_stay():
     import pandas as pd
 
     dist = ls.ChainMixture(make_chains("linear", 3, 2, 2), ["a", "b"])
-    dist = dist.with_index(pd.Index(["x", "y", "z"]))
-    kept = dist.keep_top(1)
+    dist = dist._with_index(pd.Index(["x", "y", "z"]))
+    kept = dist.with_engine(keep_top=1)
     assert kept.label_names == ("a", "b")
     assert kept.index.equals(dist.index)
     pd.testing.assert_frame_equal(kept.to_frame(), dist.to_frame())
 
 
 def test_answers_can_be_changed_without_harm():
-    kept = ls.ChainMixture(make_chains("linear", 3, 2, 3)).keep_top(2)
+    kept = ls.ChainMixture(make_chains("linear", 3, 2, 3)).with_engine(keep_top=2)
     kept.profile()
     before = kept.top(2)
     for array in (kept.marginals(), before.labelsets, before.probabilities):
@@ -105,20 +106,6 @@ def test_answers_can_be_changed_without_harm():
             np.array_equal(expected, one)
             for one in (kept.marginals(), again.labelsets, again.probabilities)
         )
-
-
-def test_where_nothing_is_made_anew_nothing_is_kept():
-    independent = ls.IndependentLabels([[0.2, 0.7]])
-    assert independent.keep_top(2) is independent
-    certified = ls.ChainMixture(make_chains("linear", 3, 2, 2), engine="certified")
-    assert certified.keep_top(2) is certified
-    refused = ls.ChainMixture(make_chains("linear", 3, 3, 2), engine="dense", max_exact_labels=2)
-    assert refused.keep_top(2) is refused
-
-
-def test_k_is_checked():
-    with pytest.raises(ls.InputError, match="`k` must"):
-        ls.IndependentLabels([[0.2, 0.7]]).keep_top(5)
 
 
 @pytest.mark.parametrize("decision", ["mode", "best"])

@@ -14,6 +14,7 @@ from strategies import (
     n_labels,
     predictions,
     same_as_every_kind,
+    summary_of,
 )
 
 import labelsure as ls
@@ -38,7 +39,7 @@ def all_answers(dist):
         "log_prob": dist.log_prob(mode),
         "top_labelsets": dist.top(2).labelsets,
         "top_probabilities": dist.top(2).probabilities,
-        "size_marginals": dist.size_marginals(),
+        "size_marginals": dist._size_marginals(),
         "probabilities": dist.probabilities(),
         "confidence": ls.confidence(dist).to_numpy(),
     }
@@ -184,7 +185,7 @@ def test_no_instance_and_one_instance(kind, n_samples, L):
     for question, answer in all_answers(dist).items():
         assert len(answer) == n_samples, question
     assert dist.sample(3, random_state=0).shape == (n_samples, 3, L)
-    assert dist.summary().mode.shape == (n_samples, L)
+    assert summary_of(dist).mode.shape == (n_samples, L)
     decisions, gaps = ls.decide(dist, "jaccard", return_gap=True)
     assert decisions.shape == (n_samples, L)
     assert gaps.shape == (n_samples,)

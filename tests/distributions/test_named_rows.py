@@ -156,7 +156,7 @@ class TestParts:
         with pytest.raises(ls.InputError, match="'sky' instead of 'sea'"):
             ls.IndependentMixture([ls.IndependentLabels(first), turned])
         votes = ls.LabelsetTable([[[1, 0]], [[0, 1]]], [[1.0], [1.0]], ["sea", "sky"])
-        votes = votes.with_index(first.index)
+        votes = votes._with_index(first.index)
         smooth = ls.SmoothedTable(votes, ls.IndependentLabels(second), 0.5)
         np.testing.assert_allclose(smooth.marginals(), (votes.marginals() + first) / 2)
         with pytest.raises(ls.InputError, match="'sky' instead of 'sea'"):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_array, csr_array, dia_array
+from strategies import summary_of
 
 import labelsure as ls
 from labelsure.errors import InputError, TooLargeError
@@ -116,7 +117,7 @@ def random_rows(rng, n_samples, n_labels, n_listed):
 def test_equal_to_all_labels_written_out(floor):
     rng = np.random.default_rng(0)
     dist = ls.SparseIndependentLabels(random_rows(rng, 12, 2000, 60), floor=floor)
-    dense = dist.with_dense_rows()
+    dense = dist._with_dense_rows()
     asked = ((rng.random((12, 2000)) < 0.002) | (dist.mode().toarray() == 1)).astype(np.int8)
     close = {"rtol": 1e-12, "atol": 1e-12}
     for name in ("log_top", "log_runner_up", "entropy", "log_collision"):
@@ -179,10 +180,10 @@ def test_every_question_has_the_answer_of_all_labels_written_out(batch, empty, t
     dist, asked = batch
     if tempered:
         dist = dist.temper(0.8)
-    dense, L = dist.with_dense_rows(), dist.n_labels
+    dense, L = dist._with_dense_rows(), dist.n_labels
     Y = np.array(asked, dtype=np.int8)
     close = {"rtol": 1e-12, "atol": 1e-12}
-    summary, wanted = (d.summary([*METRICS, weigh_misses], empty) for d in (dist, dense))
+    summary, wanted = (summary_of(d, [*METRICS, weigh_misses], empty) for d in (dist, dense))
     for name in ("log_top", "log_runner_up", "entropy", "log_collision"):
         np.testing.assert_allclose(
             getattr(summary.profile, name), getattr(wanted.profile, name), **close
@@ -216,9 +217,9 @@ def test_every_question_has_the_answer_of_all_labels_written_out(batch, empty, t
         seen = np.array([plain(top.labelsets[:, r]) for r in range(k)])
         assert all(len(set(map(tuple, seen[:, i]))) == k for i in range(len(dist)))
     np.testing.assert_allclose(dist.probabilities(), dense.probabilities(), **close)
-    np.testing.assert_allclose(dist.size_marginals(), dense.size_marginals(), **close)
-    np.testing.assert_allclose(dist.max_marginals().logs, dense.max_marginals().logs, **close)
-    by_temperature = (d.tempered_log_prob(Y)(2.0) for d in (dist, dense))
+    np.testing.assert_allclose(dist._size_marginals(), dense._size_marginals(), **close)
+    np.testing.assert_allclose(dist._max_marginals().logs, dense._max_marginals().logs, **close)
+    by_temperature = (d._tempered_log_prob(d.align(Y))(2.0) for d in (dist, dense))
     np.testing.assert_allclose(*by_temperature, **close)
     open_ = ls.decide(dist, "hamming", open_cost=0.3)
     assert open_.values.tolist() == ls.decide(dense, "hamming", open_cost=0.3).values.tolist()
@@ -228,7 +229,7 @@ def test_every_question_has_the_answer_of_all_labels_written_out(batch, empty, t
 
 def test_top_ranks_by_probability_and_lowest_code():
     dist = ls.SparseIndependentLabels(csr_array([[0, 0, 0.9, 0, 0.25]]), 6, floor=0.25)
-    top, best = dist.top(12), dist.with_dense_rows().top(12)
+    top, best = dist.top(12), dist._with_dense_rows().top(12)
     ranked = [plain(top.labelsets[:, rank])[0] for rank in range(12)]
     assert ranked == best.labelsets[0].tolist()
 
@@ -313,7 +314,7 @@ class TestReading:
         same = ls.as_distribution(logits, kind="logit")
         assert same.log_prob(nothing).tolist() == dist.log_prob(nothing).tolist()
         np.testing.assert_allclose(
-            same.profile().log_runner_up, same.with_dense_rows().profile().log_runner_up
+            same.profile().log_runner_up, same._with_dense_rows().profile().log_runner_up
         )
 
     def test_what_is_not_above_the_floor_is_not_listed_and_nothing_is_certain(self):
@@ -343,10 +344,10 @@ class TestReading:
         import pandas as pd
 
         truth = pd.DataFrame([[1, 0, 0], [0, 1, 0]], columns=["c", "a", "b"], index=["q", "p"])
-        indexed = dist.with_index(pd.Index(["p", "q"]))
+        indexed = dist._with_index(pd.Index(["p", "q"]))
         assert indexed.align(truth).toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
         assert indexed[1:].index.tolist() == ["q"]
-        assert indexed.with_dense_rows().index.tolist() == ["p", "q"]
+        assert indexed._with_dense_rows().index.tolist() == ["p", "q"]
         assert repr(dist) == "SparseIndependentLabels(n_samples=2, n_labels=3)"
 
 
@@ -403,10 +404,10 @@ class TestRefusals:
     def test_questions_about_all_labels(self):
         dist = ls.SparseIndependentLabels(csr_array((3, MILLION)))[[0] * 400]
         questions = [
-            dist.with_dense_rows,
+            dist._with_dense_rows,
             dist.probabilities,
-            dist.size_marginals,
-            dist.max_marginals,
+            dist._size_marginals,
+            dist._max_marginals,
             lambda: ls.decide(dist, "hamming", open_cost=0.1),
         ]
         for question in questions:
@@ -426,7 +427,7 @@ class TestRefusals:
     def test_dense_distributions_take_no_stacked_labelsets(self):
         dist = ls.SparseIndependentLabels(csr_array([[0.5, 0.2]]))
         with pytest.raises(InputError, match="must be a numeric or boolean array"):
-            dist.with_dense_rows().expected("f1", dist.top(2).labelsets)
+            dist._with_dense_rows().expected("f1", dist.top(2).labelsets)
 
 
 class TestSuggestedFloor:

@@ -128,7 +128,7 @@ def test_a_smoothed_table_tempers_table_and_rest(temperature):
 def test_log_probabilities_by_temperature(kind, data, temperature):
     batch = data.draw(batches(kind))
     Y = data.draw(predictions(batch))
-    by_temperature = batch.dist.tempered_log_prob(Y)
+    by_temperature = batch.dist._tempered_log_prob(Y)
     for t in (1, temperature):
         expected = np.exp(batch.dist.temper(t).log_prob(Y))
         assert_allclose(np.exp(by_temperature(t)), expected, atol=1e-6 if "32" in kind else 1e-12)
@@ -158,25 +158,25 @@ def test_no_temperature_underflows(kind):
     dist = many(kind, 3, L=8)
     Y = dist.top(2).labelsets[:, 1]
     for temperature in (0.01, 100.0):
-        assert np.isfinite(dist.tempered_log_prob(Y)(temperature)).all()
+        assert np.isfinite(dist._tempered_log_prob(Y)(temperature)).all()
         assert_allclose(dist.temper(temperature).probabilities().sum(axis=1), 1, atol=1e-6)
 
 
 def test_small_shares():
     rows = np.array([[1e-200, 1.0], [0.25, 0.75]])
     assert_allclose(ls.DenseDistribution(rows).temper(10).probabilities()[0, 0], 1e-20)
-    found = ls.DenseDistribution(rows).tempered_log_prob([[0], [0]])(0.1)
+    found = ls.DenseDistribution(rows)._tempered_log_prob(np.zeros((2, 1), np.int8))(0.1)
     assert_allclose(found, [2000 * np.log(0.1), -10 * np.log(3)], rtol=1e-5)
     small = ls.LabelsetTable([[[0], [1]]], [[1e-200, 1.0]])
     assert small.temper(1 / 3).probabilities().tolist() == [[0.0, 1.0]]
     assert small.temper(1 / 3).profile().entropy.tolist() == [0.0]
-    assert_allclose(small.tempered_log_prob([[0]])(1 / 3), 600 * np.log(0.1))
+    assert_allclose(small._tempered_log_prob(np.zeros((1, 1), np.int8))(1 / 3), 600 * np.log(0.1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_stay(kind):
     names = list("abcde")
-    dist = many(kind, 3, label_names=names).with_index(pd.Index(["x", "y", "z"]))
+    dist = many(kind, 3, label_names=names)._with_index(pd.Index(["x", "y", "z"]))
     tempered = dist.temper(2)
     assert tempered.label_names == tuple(names)
     assert list(tempered.index) == ["x", "y", "z"]

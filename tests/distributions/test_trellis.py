@@ -5,6 +5,7 @@ import oracles_trellis as oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import summary_of
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
@@ -162,7 +163,7 @@ def test_size_marginals(given_trellis):
     by_hand = [
         oracles.size_marginals(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
-    np.testing.assert_allclose(dist.size_marginals(), by_hand, atol=1e-14)
+    np.testing.assert_allclose(dist._size_marginals(), by_hand, atol=1e-14)
 
 
 @given(any_trellis())
@@ -171,14 +172,14 @@ def test_covariance_sums(given_trellis):
     by_hand = [
         oracles.covariance_sums(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
-    np.testing.assert_allclose(dist.covariance_sums(), by_hand, atol=1e-14)
+    np.testing.assert_allclose(dist._covariance_sums(), by_hand, atol=1e-14)
 
 
 @given(any_trellis(max_labels=4))
 def test_no_prediction_of_a_size_exceeds_the_bound_by_covariances(given_trellis):
     dist = ls.TrellisDistribution(*given_trellis)
     n_labels = dist.n_labels
-    bounds = _bound_by_covariances(dist.marginals(), dist.covariance_sums())
+    bounds = _bound_by_covariances(dist.marginals(), dist._covariance_sums())
     for row in range(2):
         P = brute_force(*given_trellis, row)
         by_hand = [oracles.jaccard_bound(P, k, n_labels) for k in range(1, n_labels + 1)]
@@ -200,7 +201,7 @@ def test_decisions_are_those_of_all_probabilities(given_trellis, metric):
 @given(any_trellis())
 def test_summary_is_what_its_parts_say(given_trellis):
     dist = ls.TrellisDistribution(*given_trellis)
-    summary = dist.summary(["hamming", "exact", "jaccard"], empty=0.5)
+    summary = summary_of(dist, ["hamming", "exact", "jaccard"], 0.5)
     np.testing.assert_array_equal(summary.mode, dist.mode())
     np.testing.assert_array_equal(summary.profile.entropy, dist.profile().entropy)
     for metric, values in summary.expected.items():
@@ -233,7 +234,7 @@ def test_density_zero_is_independent_labels():
     independent = ls.IndependentLabels(p)
     np.testing.assert_allclose(dist.marginals(), p)
     np.testing.assert_array_equal(dist.top(20).labelsets, independent.top(20).labelsets)
-    np.testing.assert_allclose(dist.size_marginals(), independent.size_marginals(), atol=1e-14)
+    np.testing.assert_allclose(dist._size_marginals(), independent._size_marginals(), atol=1e-14)
     np.testing.assert_array_equal(dist.sample(9, 1), independent.sample(9, 1))
     for field in ("log_top", "log_runner_up", "entropy", "log_collision"):
         values = getattr(dist.profile(), field), getattr(independent.profile(), field)
@@ -263,7 +264,7 @@ def test_one_label():
     np.testing.assert_allclose(dist.profile().runner_up, [0.2, 0.5, 0.0])
     np.testing.assert_array_equal(dist.top(2).labelsets[2], [[1], [0]])
     np.testing.assert_allclose(dist.expected("f1", [[1], [1], [0]]).value, [0.2, 0.5, 0.0])
-    np.testing.assert_allclose(dist.size_marginals()[:, 0, 0], [0.2, 0.5, 1.0])
+    np.testing.assert_allclose(dist._size_marginals()[:, 0, 0], [0.2, 0.5, 1.0])
 
 
 def test_no_instance():
@@ -272,7 +273,7 @@ def test_no_instance():
     assert dist.marginals().shape == dist.mode().shape == (0, 2)
     assert dist.top(3).labelsets.shape == (0, 3, 2)
     assert dist.sample(5).shape == (0, 5, 2)
-    assert dist.size_marginals().shape == (0, 2, 2)
+    assert dist._size_marginals().shape == (0, 2, 2)
     assert dist.probabilities().shape == (0, 4)
     assert dist.expected(weighted, np.empty((0, 2))).value.shape == (0,)
     assert len(dist.profile()) == len(ls.decide(dist, "jaccard")) == 0
@@ -324,7 +325,7 @@ def test_rows_are_taken_with_everything(rows):
     assert some.label_names == dist.label_names
     np.testing.assert_array_equal(some.probabilities(), dist.probabilities()[chosen])
     np.testing.assert_array_equal(some.mode(), dist.mode()[chosen])
-    np.testing.assert_array_equal(some.size_marginals(), dist.size_marginals()[chosen])
+    np.testing.assert_array_equal(some._size_marginals(), dist._size_marginals()[chosen])
     Y = dist.sample(1, 0)[:, 0]
     for metric in METRICS:
         of_all = dist.expected(metric, Y).value
@@ -340,7 +341,7 @@ def test_number_of_threads_changes_nothing(monkeypatch):
         expected = [dist.expected(metric, Y).value for metric in METRICS]
         fields = [profile.log_top, profile.log_runner_up, profile.entropy, profile.log_collision]
         draws = dist.sample(7, random_state=1)
-        return [*fields, *expected, top.labelsets, top.probabilities, draws, dist.size_marginals()]
+        return [*fields, *expected, top.labelsets, top.probabilities, draws, dist._size_marginals()]
 
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")
     alone = answers()
@@ -397,7 +398,7 @@ def test_twelve_labels_against_all_probabilities(width, density):
     full = dense(dist)
     Y = dist.sample(1, 0)[:, 0]
     np.testing.assert_allclose(dist.marginals(), full.marginals(), atol=1e-13)
-    np.testing.assert_allclose(dist.size_marginals(), full.size_marginals(), atol=1e-14)
+    np.testing.assert_allclose(dist._size_marginals(), full._size_marginals(), atol=1e-14)
     np.testing.assert_array_equal(dist.top(200).labelsets, full.top(200).labelsets)
     for metric in METRICS:
         ours, theirs = dist.expected(metric, Y).value, full.expected(metric, Y).value
@@ -453,7 +454,7 @@ def large_trellis(n_labels, width, density, n_samples=2, seed=0):
 def test_a_hundred_labels_are_consistent(width, density):
     dist = large_trellis(100, width, density)
     assert dist.memory == 10
-    profile, mode, top, by_size = dist.profile(), dist.mode(), dist.top(50), dist.size_marginals()
+    profile, mode, top, by_size = dist.profile(), dist.mode(), dist.top(50), dist._size_marginals()
     np.testing.assert_allclose(dist.log_prob(mode), profile.log_top, rtol=1e-13)
     np.testing.assert_array_equal(top.labelsets[:, 0], mode)
     np.testing.assert_allclose(np.log(top.probabilities[:, 1]), profile.log_runner_up, rtol=1e-12)

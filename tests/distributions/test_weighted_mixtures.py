@@ -61,7 +61,7 @@ def test_certified_intervals_have_the_truth_in_them(route, form, budget):
         best, true = dist.top(3), truth.top(3)
         assert (best.probabilities <= true.probabilities + 1e-12).all()
         assert (best.high >= true.probabilities - 1e-12).all()
-        most, true_most = dist.max_marginals(), truth.max_marginals().logs
+        most, true_most = dist._max_marginals(), truth._max_marginals().logs
         assert (most.logs <= true_most + 1e-9).all()
         assert (most.high >= true_most - 1e-9).all()
         if budget == 2**8:
@@ -138,7 +138,7 @@ def test_left_to_itself(route, n_labels):
     dist, truth = ls.ChainMixture(chains, weights=weights), DenseDistribution(P)
     assert_allclose(dist.probabilities(), P, rtol=1e-12, atol=1e-16)
     assert_allclose(dist.marginals(), truth.marginals(), atol=1e-12)
-    assert_allclose(dist.size_marginals(), truth.size_marginals(), atol=1e-12)
+    assert_allclose(dist._size_marginals(), truth._size_marginals(), atol=1e-12)
     assert_allclose(dist.profile().entropy, truth.profile().entropy, atol=1e-3 * n_labels)
     assert_array_equal(dist.mode(), truth.mode())
     assert_array_equal(ls.decide(dist, "f1"), ls.decide(truth, "f1"))
@@ -192,14 +192,14 @@ def test_members_and_temperatures():
     weights = np.array([0.7, 0.2, 0.1])
     dist = ls.ChainMixture(chains, weights=weights)
     mixed = sum(
-        w * member.probabilities() for w, member in zip(weights, dist.members(), strict=True)
+        w * member.probabilities() for w, member in zip(weights, dist._members(), strict=True)
     )
     assert_allclose(dist.probabilities(), mixed, rtol=1e-12)
     tempered = dist.temper(1.6)
     P = joints([chain.temper(1.6) for chain in chains], weights)
     assert_allclose(tempered.probabilities(), P, rtol=1e-12)
     Y = dist.sample(1, random_state=1)[:, 0]
-    assert_allclose(dist.tempered_log_prob(Y)(1.6), tempered.log_prob(Y), rtol=1e-12)
+    assert_allclose(dist._tempered_log_prob(Y)(1.6), tempered.log_prob(Y), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_a_table_says_how_its_decisions_were_made(dist, Y):
 
 def named(dist, index=None):
     new = ls.DenseDistribution(dist.probabilities(), ["ant", "bee", "cat", "dog"])
-    return new.with_index(index)
+    return new._with_index(index)
 
 
 def test_columns_in_another_order_are_put_in_order(dist, Y):

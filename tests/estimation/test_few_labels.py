@@ -145,7 +145,7 @@ def test_a_shifted_batch_is_estimated_well_and_without_a_warning():
 
 
 def test_rows_are_found_by_name():
-    named = BATCH.with_index(pd.Index([f"r{i}" for i in range(400)]))
+    named = BATCH._with_index(pd.Index([f"r{i}" for i in range(400)]))
     rows = np.arange(0, 400, 5)
     frame = pd.DataFrame(TRUTH[rows], index=named.index[rows], columns=["a", "b", "c", "d"])
     expected = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)

@@ -100,7 +100,7 @@ def test_a_few_labels_correct_the_estimate(estimator):
 )
 def test_sparse_and_dense_labels_have_the_same_estimates(settings):
     dist, truth = simulate(120, 5, n_labels=3000)
-    dense = dist.with_dense_rows()
+    dense = dist._with_dense_rows()
     known, other = (ls.AccuracyEstimator("f1", **settings) for _ in range(2))
     known.fit(dist[:80], truth[:80])
     other.fit(dense[:80], truth[:80].toarray())

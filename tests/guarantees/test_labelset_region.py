@@ -12,7 +12,7 @@ from strategies import KINDS, batches, linear_chains, many, predictions
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.guarantees._labelset_region import MassScore, MixedVotes, _find_open, mark_labels
+from labelsure.guarantees._labelset_region import MassScore, _find_open, mark_labels, mix_votes
 
 for_each_kind = pytest.mark.parametrize("kind", KINDS)
 SHARE = 0.1
@@ -58,7 +58,7 @@ def test_certain_and_possible_labels_against_loops(kind, data):
 def test_mass_regions_against_loops(kind, data):
     batch = data.draw(batches(kind, least=1, most=2))
     quantile = data.draw(st.sampled_from([0.05, 0.3, 0.8, 0.99]))
-    source = MixedVotes(batch.dist, SHARE) if kind == "table" else batch.dist
+    source = mix_votes(batch.dist, SHARE) if kind == "table" else batch.dist
     found = MassScore().log_thresholds(source, np.full(len(batch), quantile), 0)
     for i, P in enumerate(meant(batch)):
         codes = oracles_regions.mass_region(P, quantile)
@@ -114,7 +114,7 @@ def test_the_truth_is_in_the_region_if_its_score_is_low_enough(kind):
 
 def test_votes_mixed_with_independent_labels():
     dist = many("table", 5, L=3)
-    source = MixedVotes(dist, 0.2)
+    source = mix_votes(dist, 0.2)
     P = np.array([oracles_regions.mixed_votes(row, 0.2) for row in dist.probabilities()])
     np.testing.assert_allclose(source.probabilities(), P, rtol=1e-12)
     np.testing.assert_allclose(source.probabilities().sum(axis=1), 1)
@@ -201,7 +201,7 @@ def test_recall_and_precision(score):
         with pytest.raises(ls.InputError, match="of single labels"):
             answer.list_labelsets()
     else:
-        high = truth[1500:].max_marginals().high[:, :, 1]
+        high = truth[1500:]._max_marginals().high[:, :, 1]
         assert_array_equal(answer.is_possible, (high >= region.quantile_ - 1e-9) | certain)
     plain = ls.LabelsetRegion(recall=0.9, score=score).fit(truth[:1500], Y[:1500])
     assert not plain.predict(truth[1500:]).is_certain.any()

@@ -151,7 +151,7 @@ BESIDE = {
     "suggest_floor": lambda Y, named: ls.suggest_floor(
         ls.SparseIndependentLabels(
             sp.csr_array(np.where(P > 0.2, P, 0)), label_names=named_parts(named)[0]
-        ).with_index(named_parts(named)[1]),
+        )._with_index(named_parts(named)[1]),
         Y,
     ),
     "shift_test": lambda Y, named: ls.shift_test(dist_of(named), dist_of(named), Y_pred=Y).auc,
@@ -208,9 +208,6 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
-    "LabelsetDistribution.tempered_log_prob": lambda Y, named: dist_of(named).tempered_log_prob(Y)(
-        0.7
-    ),
     "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).quantile_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)

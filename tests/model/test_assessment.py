@@ -167,7 +167,7 @@ def test_one_sweep_is_enough(model, monkeypatch):
 
 
 def test_a_score_table_keeps_the_index_too():
-    dist = ls.IndependentLabels([[0.9, 0.2], [0.1, 0.1]]).with_index(pd.Index(["p", "q"]))
+    dist = ls.IndependentLabels([[0.9, 0.2], [0.1, 0.1]])._with_index(pd.Index(["p", "q"]))
     table = ls.ScoreTable.from_distribution(dist, [[1, 1], [0, 0]], metrics=["jaccard"])
     best, gap = ls.decide(dist, "jaccard", return_gap=True)
     for made in (table, table.with_best("jaccard", best, gap, [[1, 1], [0, 0]])):

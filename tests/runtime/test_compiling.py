@@ -13,6 +13,7 @@ import labelsure as ls
 import labelsure._kernels
 from labelsure._kernels.compiling import MESSAGE, SILENCE_VARIABLE, Notice
 from labelsure._kernels.threads import as_input
+from labelsure.metrics.registry import F1, JACCARD
 
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet(np.ones(8), size=6)
@@ -49,7 +50,7 @@ def ask_everything(form):
     ):
         answers += [
             *(ls.decide(dist, metric) for metric in ("jaccard", "f1")),
-            dist.summary(["jaccard", "f1"]).expected["jaccard"],
+            dist._summary([JACCARD, F1], 1.0).expected["jaccard"].value,
             dist.marginals(),
             dist.top(2).probabilities,
             dist.sample(2, random_state=0),

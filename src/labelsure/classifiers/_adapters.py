@@ -115,7 +115,7 @@ def _keep_index(dist: LabelsetDistribution, source: Any) -> LabelsetDistribution
     A model knows nothing of them, and a pipeline loses them on the way.
     """
     index = index_of(source)
-    return dist if index is None or dist.index is not None else dist.with_index(index)
+    return dist if index is None or dist.index is not None else dist._with_index(index)
 
 
 def _predicts_probabilities(source: Any) -> bool:

@@ -13,7 +13,7 @@ from labelsure._runtime.typing import LabelNames, Names
 from labelsure.classifiers._predictor import LabelsetPredictor, index_of_batch, read_truth
 from labelsure.classifiers._probability_layouts import LISTED_KINDS, read_array, wrap_probabilities
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import check_weights, match_labels
 from labelsure.labelsets.rows import (
@@ -156,7 +156,7 @@ class PrecomputedProbabilities(LabelsetPredictor):
                 f"`X` must have {self.n_features_in_} columns as in `fit`, got {array.shape[-1]}. "
                 f"Pass predictions of the same {self.n_labels_} labels."
             )
-        return self._wrap(array, self.label_names_).with_index(index_of(X))
+        return self._wrap(array, self.label_names_)._with_index(index_of(X))
 
     def _check_shape(self, X: Any) -> NDArray[Any]:
         if self.kind not in _SHAPES:

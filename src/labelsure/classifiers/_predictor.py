@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets
 from labelsure.classifiers._base_learners import Features, check_learner, check_takes_weights
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.names import GivenLabelsets, align_rows, check_weights, read_labelsets
 from labelsure.labelsets.rows import (
@@ -118,7 +118,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         check_is_fitted(self)
         refuse_masked(X, "X")
         checked = validate_data(self, as_table(X), reset=False, **self._requirements())
-        return self.distribution_of_checked(checked).with_index(index_of(X))
+        return self.distribution_of_checked(checked)._with_index(index_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance.

@@ -160,7 +160,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         if isinstance(self.estimator_, LabelsetClassifier):
             return super().predict_distribution(X)
         refuse_masked(X, "X")
-        return self.distribution_of_checked(X).with_index(index_of(X))
+        return self.distribution_of_checked(X)._with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""

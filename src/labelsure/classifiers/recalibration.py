@@ -350,7 +350,7 @@ class TemperatureScaling(Recalibration):
     _title = "Temperature scaling"
 
     def _learn(self, parts: list[Part]) -> float:
-        by_temperature = [part.dist.tempered_log_prob(part.truth) for part in parts]
+        by_temperature = [part.dist._tempered_log_prob(part.truth) for part in parts]
         _, weights = join_truth(parts)
 
         def loss(log_temperature: float) -> float:
@@ -372,7 +372,7 @@ class TemperatureScaling(Recalibration):
 
     def _log_prob(self, part: Part, learned: float) -> Floats:
         # In logs: what underflows in an array of probabilities is finite so.
-        return part.dist.tempered_log_prob(part.truth)(learned)
+        return part.dist._tempered_log_prob(part.truth)(learned)
 
     def _kept(self) -> float:
         return self.temperature_
@@ -468,7 +468,7 @@ class LabelwiseCalibration(Recalibration):
         _check_labelwise(dist)
         read = CURVES[self.method].read
         columns = [read(curve, z) for curve, z in zip(learned, read_logits(dist).T, strict=True)]
-        return IndependentLabels(np.column_stack(columns), dist.label_names).with_index(dist.index)
+        return IndependentLabels(np.column_stack(columns), dist.label_names)._with_index(dist.index)
 
     def _keep(self, learned: list[Floats]) -> None:
         self.curves_ = learned
@@ -678,7 +678,7 @@ class ChainDependence(Recalibration):
         self._check_independent(dist)
         base = learned.slopes * read_logits(dist) + learned.intercepts
         chain = LinearChain(range(dist.n_labels), base, learned.weights)
-        return ChainMixture([chain], dist.label_names).with_index(dist.index)
+        return ChainMixture([chain], dist.label_names)._with_index(dist.index)
 
     def _keep(self, learned: Links) -> None:
         self.slopes_, self.intercepts_, self.weights_ = learned

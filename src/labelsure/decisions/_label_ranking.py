@@ -9,7 +9,7 @@ from scipy import sparse
 
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import check_sparse_labelsets, refuse_masked
 
@@ -33,7 +33,7 @@ def rank_labels(dist: LabelsetDistribution) -> Integers:
     >>> rank_labels(IndependentLabels([[0.2, 0.9, 0.5]]))
     array([[3, 1, 2]])
     """
-    marginals = check_distribution(dist).with_dense_rows().marginals()
+    marginals = check_distribution(dist)._with_dense_rows().marginals()
     order = np.argsort(-marginals, axis=1, kind="stable")
     ranks = np.empty(order.shape, dtype=np.int64)
     np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[np.newaxis], axis=1)

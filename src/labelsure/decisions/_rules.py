@@ -15,16 +15,16 @@ from typing import Any, Literal, Protocol, Unpack, overload
 import numpy as np
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.limits import TIE, cut_rows
+from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._dense import DenseDistribution
+from labelsure.distributions._dense import DenseBlocks
 from labelsure.distributions._engines import EngineSettings
 from labelsure.distributions._flips import with_flips
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.rows import OPEN, make_sparse, no_labels, stack_rows
+from labelsure.labelsets.rows import OPEN, make_sparse
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,
@@ -234,8 +234,8 @@ def decide(
                 "Decide under 'hamming', or leave `open_cost` and `skeptical` out."
             )
         if open_cost is None:
-            return _decide_agreed_labels(dist.with_dense_rows())
-        return _open_uncertain_labels(dist.with_dense_rows(), check_open_cost(open_cost))
+            return _decide_agreed_labels(dist._with_dense_rows())
+        return _open_uncertain_labels(dist._with_dense_rows(), check_open_cost(open_cost))
     decisions, gaps = _decide_with_gaps(dist, metric, empty)
     return (decisions, gaps) if return_gap else decisions
 
@@ -269,7 +269,7 @@ def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> Part
 
 def _decide_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
     """Decide labels whose probability is on one side of a half under all members."""
-    members = dist.members()
+    members = dist._members()
     if members is None:
         raise InputError(
             "`skeptical` must be asked of a mixture, whose members can disagree, such as an "
@@ -289,7 +289,7 @@ def _decide_with_gaps(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
     """Decide by the labelsets that are known, and say how far below the best that can be."""
-    support = dist.support()
+    support = dist._support()
     if support is None:
         return _decide_in_blocks(dist, metric, empty)
     decisions = np.empty((len(dist), dist.n_labels), dtype=np.int8)
@@ -322,7 +322,7 @@ Rule = Callable[[LabelsetDistribution, Metric, float], tuple[Labelsets, Floats]]
 def _take_mode(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    if dist.members() is None:
+    if dist._members() is None:
         return dist.mode(), np.zeros(len(dist))
     best = dist.top(1)  # the mode of a mixture is searched for, and may not be found
     return best.labelsets[:, 0], (best.high - best.probabilities)[:, 0]
@@ -349,14 +349,14 @@ def _decide_each_label(marginals: Expected) -> tuple[Labelsets, Floats]:
 def _choose_by_size(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best_with_gap(metric, empty=empty)
+    best = dist._best(metric, empty)
     return (_choose_f1(dist, empty), np.zeros(len(dist))) if best is None else best
 
 
 def _transform_or_search(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best_with_gap(metric, empty=empty)
+    best = dist._best(metric, empty)
     if best is None and dist.n_labels <= _limits.CHEAP_DENSE_LABELS:
         best = _best_of_dense_copy(dist, metric, empty)
     return _search_jaccard(dist, empty) if best is None else best
@@ -365,7 +365,7 @@ def _transform_or_search(
 def _decide_from_pairs(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats]:
-    best = dist.best_with_gap(metric, empty=empty)
+    best = dist._best(metric, empty)
     if best is None and dist.n_labels <= _limits.ALL_PAIRS_LABELS:
         best = _best_of_dense_copy(dist, metric, empty)
     if best is None:
@@ -390,15 +390,10 @@ RULES: dict[Metric, Rule] = {
 def _best_of_dense_copy(
     dist: LabelsetDistribution, metric: Metric, empty: float
 ) -> tuple[Labelsets, Floats] | None:
-    best = []
-    for rows in cut_rows(len(dist), 8 * 2**dist.n_labels, _limits.DECISION_BYTES):
-        dense = DenseDistribution.from_trusted(dist[rows].probabilities(), dist.label_names)
-        found = dense.best(metric, empty=empty)
-        if found is None:
-            return None
-        best.append(make_sparse(found) if dist.sparse_rows else found)
-    nothing = no_labels(dist[:0].mode())
-    return stack_rows([nothing, *best]), np.zeros(len(dist))
+    best = DenseBlocks.of(dist)._best(metric, empty)
+    if best is None or not dist.sparse_rows:
+        return best
+    return make_sparse(best[0]), best[1]
 
 
 # Decisions that go by a support: what the labelsets that were not seen add to the gap.
@@ -439,8 +434,18 @@ def _choose_f1(dist: LabelsetDistribution, empty: float) -> Labelsets:
     """Return the best labelsets under F1, (n, L): for each size a choice of the top k."""
     sizes = np.arange(1, dist.n_labels + 1)
     worth = 2.0 / (sizes[:, np.newaxis] + sizes)  # of a true positive, for each |y| and each k
-    values, chosen = _choose_each_size(dist.size_marginals(), worth)
+    values, chosen = _choose_each_size(_find_sizes(dist), worth)
     return _best_of_sizes(dist, values, chosen, empty)
+
+
+def _find_sizes(dist: LabelsetDistribution) -> Floats:
+    """Return P(y_j = 1, |y| = s), (n, L, L), or refuse what does not fit into memory."""
+    check_size(
+        8 * len(dist) * dist.n_labels**2,
+        f"P(y_j = 1 and |y| = s) of {len(dist)} instances with {dist.n_labels} labels",
+        "Decide under another metric, or between your own proposals with `expected_accuracy`.",
+    )
+    return dist._size_marginals()
 
 
 def _choose_each_size(by_size: Floats, worth: Floats) -> tuple[Floats, Labelsets]:
@@ -486,9 +491,9 @@ def _search_jaccard(dist: LabelsetDistribution, empty: float) -> tuple[Labelsets
     `_limits.SEARCHED_LABELS` allows. The bounds hold however early that ends.
     """
     sizes = np.arange(1, dist.n_labels + 1)
-    by_size = dist.size_marginals()
+    by_size = _find_sizes(dist)
     bounds, optimists = _choose_each_size(by_size, 1.0 / np.maximum(sizes[:, np.newaxis], sizes))
-    covariances = dist.covariance_sums()
+    covariances = dist._covariance_sums()
     if covariances is not None:
         bounds = np.minimum(bounds, _bound_by_covariances(dist.marginals(), covariances))
     by_marginal = _choose_each_size(by_size, np.ones((dist.n_labels, dist.n_labels)))[1]

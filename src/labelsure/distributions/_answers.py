@@ -1,48 +1,20 @@
-"""What distributions are asked, and what they answer."""
+"""What distributions answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions.candidates import Profile
-from labelsure.labelsets.rows import stack_rows
-from labelsure.metrics.registry import EXACT, HAMMING, Metric
+from labelsure.labelsets.rows import is_sparse, stack_rows
+from labelsure.metrics.registry import Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
-
-PRIMITIVES: dict[str, tuple[str, ...]] = {
-    "__getitem__": ("_take",),
-    "marginals": ("_marginals",),
-    "marginal_bounds": ("_marginal_bounds",),
-    "log_prob": ("_log_prob",),
-    "sample": ("_sample",),
-    "top": ("_top",),
-    "mode": ("_mode",),
-    "profile": ("_summary",),
-    "summary": ("_summary",),
-    "max_marginals": ("_max_marginals",),
-    "expected": ("_expected", "_expected_of_guesses", "_expected_by_counts"),
-    "size_marginals": ("_size_marginals",),
-    "covariance_sums": ("_covariance_sums",),
-    "probabilities": ("_probabilities",),
-    "best": ("_best",),
-    "best_with_gap": ("_best_with_gap",),
-    "support": ("_support",),
-    "members": ("_members",),
-    "temper": ("_temper",),
-    "tempered_log_prob": ("_tempered_log_prob",),
-    "with_engine": ("_with_engine",),
-    "with_dense_rows": ("_with_dense_rows",),
-    "keep_top": ("_keep_top",),
-}
-"""Each public question and the primitives that answer it. A new kind implements the abstract ones,
-and those with a default where it has a better way."""
 
 
 @dataclass(frozen=True)
@@ -102,15 +74,6 @@ class MaxMarginals:
         """Wrap exact values."""
         return cls(logs, logs)
 
-    @classmethod
-    def assemble(cls, parts: Sequence[tuple[Indices, MaxMarginals]], n_labels: int) -> MaxMarginals:
-        """Put together what answers for some rows each."""
-        n_samples = sum(len(rows) for rows, _ in parts)
-        logs, high = (np.empty((n_samples, n_labels, 2)) for _ in range(2))
-        for rows, found in parts:
-            logs[rows], high[rows] = found.logs, found.high
-        return cls(logs, high)
-
 
 @dataclass(frozen=True)
 class Expected:
@@ -133,30 +96,54 @@ class Expected:
         """Wrap exact values."""
         return cls(value, value, value)
 
-    @classmethod
-    def stack(cls, columns: Sequence[Expected]) -> Expected:
-        """Put the values of g guesses, (n,) each, beside each other: (n, g)."""
-        names = ("value", "low", "high")
-        arrays = [np.stack([getattr(one, name) for one in columns], axis=1) for name in names]
-        return cls(*arrays)
+    def of_guess(self, g: int) -> Expected:
+        """Return the values of one of several guesses, (n,)."""
+        return Expected(self.value[:, g], self.low[:, g], self.high[:, g])
 
 
-def expect_exact(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
-    """Return the expected exact match: the probability of the prediction."""
-    return np.exp(dist._log_prob(Y_pred))
+Guesses = Labelsets | list[Labelsets]
+"""Several labelsets for each instance: (n, g, L) zeros and ones, or a list of g sparse arrays."""
 
 
-def expect_hamming(dist: LabelsetDistribution, Y_pred: Labelsets) -> Floats:
-    """Return the expected Hamming accuracy: the mean probability that a label is right."""
-    marginals = dist._marginals()
-    return np.where(Y_pred == 1, marginals, 1 - marginals).mean(axis=1)
+def as_guesses(Y: Labelsets) -> Guesses:
+    """Return one labelset for each instance as the only guess."""
+    return [Y] if is_sparse(Y) else Y[:, np.newaxis]
 
 
-EXPECTATIONS: dict[Metric, Callable[[LabelsetDistribution, Labelsets], Floats]] = {
-    EXACT: expect_exact,
-    HAMMING: expect_hamming,
-}
-"""Metrics whose expectation every kind has from simpler answers than the counts."""
+def each_guess(guesses: Guesses) -> Iterable[Labelsets]:
+    """Return the first guess of all instances, then the second, ... each in one piece."""
+    if isinstance(guesses, list):
+        return guesses
+    return np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
+
+
+def join_answers(parts: Sequence[tuple[Indices, Any]]) -> Any:
+    """Put answers for some rows each, all of one type, together in the order of the rows."""
+    if len(parts) == 1:
+        return parts[0][1]
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+    return _join([answer for _, answer in parts], order)
+
+
+def _join(answers: Sequence[Any], order: Indices) -> Any:
+    first = answers[0]
+    if isinstance(first, np.ndarray) or is_sparse(first):
+        return stack_rows(answers)[order]
+    if isinstance(first, Profile):
+        return Profile.concatenate(answers, first.n_labels)[order]
+    if isinstance(first, tuple):
+        return tuple(_join(column, order) for column in zip(*answers, strict=True))
+    if isinstance(first, dict):
+        return {key: _join([answer[key] for answer in answers], order) for key in first}
+    columns: dict[Any, Any] = {}  # bounds that are the values themselves stay so
+    values = {}
+    for field_ in fields(first):
+        column = [getattr(answer, field_.name) for answer in answers]
+        key = tuple(map(id, column))
+        if key not in columns:
+            columns[key] = _join(column, order)
+        values[field_.name] = columns[key]
+    return type(first)(**values)
 
 
 @dataclass(frozen=True)
@@ -197,63 +184,12 @@ class Summary:
     mode
         (n, L) most probable labelsets.
     expected
-        For each metric's name the (n,) expected accuracies of the mode.
-    expected_low, expected_high
-        Bounds of the same; the same values where they are exact.
+        For each metric's name the expected accuracies of the mode, (n,) with bounds.
     """
 
     profile: Profile
     mode: Labelsets
-    expected: dict[str, Floats]
-    expected_low: dict[str, Floats] = field(default_factory=dict, repr=False)
-    expected_high: dict[str, Floats] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        for name in ("expected_low", "expected_high"):
-            if not getattr(self, name):
-                object.__setattr__(self, name, self.expected)
-
-    @classmethod
-    def of_mode(cls, profile: Profile, mode: Labelsets, expected: dict[str, Expected]) -> Summary:
-        """Put together what was found for the mode, by the names of the metrics."""
-        return cls(
-            profile,
-            mode,
-            {name: found.value for name, found in expected.items()},
-            {name: found.low for name, found in expected.items()},
-            {name: found.high for name, found in expected.items()},
-        )
-
-    @classmethod
-    def of_nothing(cls, metrics: Sequence[Metric], n_labels: int) -> Summary:
-        """Return the summary of a batch without instances."""
-        mode = np.empty((0, n_labels), dtype=np.int8)
-        expected = {metric.name: np.empty(0) for metric in metrics}
-        return cls(Profile.concatenate([], n_labels), mode, expected)
-
-    @classmethod
-    def assemble(cls, parts: Sequence[tuple[Indices, Summary]]) -> Summary:
-        """Put summaries of some rows each, themselves in order, together in the order of rows."""
-        if len(parts) == 1:
-            return parts[0][1]
-        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-        summaries = [summary for _, summary in parts]
-
-        def joined(name: str) -> dict[str, Floats]:
-            columns = [getattr(summary, name) for summary in summaries]
-            return {
-                metric: np.concatenate([values[metric] for values in columns])[order]
-                for metric in columns[0]
-            }
-
-        profiles = [summary.profile for summary in summaries]
-        return cls(
-            Profile.concatenate(profiles, profiles[0].n_labels)[order],
-            stack_rows([summary.mode for summary in summaries])[order],
-            joined("expected"),
-            joined("expected_low"),
-            joined("expected_high"),
-        )
+    expected: dict[str, Expected]
 
 
 class View(Protocol):
@@ -281,4 +217,4 @@ class View(Protocol):
         """Return profile, mode and the mode's expected accuracies."""
         mode = self.mode()
         expected = {metric.name: self.expected(metric, mode, empty=empty) for metric in metrics}
-        return Summary.of_mode(self.profile(), mode, expected)
+        return Summary(self.profile(), mode, expected)

@@ -9,10 +9,9 @@ import numpy as np
 
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._independent_labels import IndependentLabels, SparseIndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_certain
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import order_columns
 from labelsure.labelsets.rows import check_labelsets, index_of, is_sparse
@@ -68,7 +67,7 @@ def _from_marginals(source: Any, label_names: Iterable[Any] | None) -> LabelsetD
     marginals = as_floats(values, "source")
     if marginals.ndim == 3:
         marginals = _second_of_pairs(marginals)
-    return IndependentLabels(clip_certain(marginals), label_names).with_index(index_of(source))
+    return IndependentLabels(clip_certain(marginals), label_names)._with_index(index_of(source))
 
 
 def _stack_pairs(source: Any) -> Any:

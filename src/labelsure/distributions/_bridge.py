@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.limits import MAX_ARRAY_BYTES
+from labelsure._runtime.limits import MAX_ARRAY_BYTES, check_size
+from labelsure._runtime.notebook import count, list_names, make_html
 from labelsure._runtime.typing import (
     Floats,
     Indices,
@@ -20,37 +21,45 @@ from labelsure._runtime.typing import (
     RandomState,
     Rows,
 )
-from labelsure.distributions import _probabilities as arguments
 from labelsure.distributions._answers import (
-    EXPECTATIONS,
     Expected,
+    Guesses,
     MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
+    as_guesses,
+    each_guess,
 )
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
-from labelsure.distributions._instance_table import ShownInstances
-from labelsure.distributions.candidates import Profile
+from labelsure.distributions._instance_table import plot_instance, tabulate_modes
+from labelsure.distributions._probabilities import make_generator
+from labelsure.distributions.candidates import Profile, check_candidates, confidence_of_profile
 from labelsure.errors import InputError
 from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
 from labelsure.labelsets.rows import (
     check_guesses,
     check_label_names,
+    check_sparse_labelsets,
     count_axes,
+    is_sparse,
     refuse_other_labels,
 )
-from labelsure.metrics.registry import Metric, MetricLike, check_empty, check_metrics, get_metric
+from labelsure.metrics.registry import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+SIMPLE = (EXACT, HAMMING)
+"""Metrics whose expectation follows from log-probabilities or marginals."""
 
 
-class LabelsetDistribution(ShownInstances, ABC):
+class LabelsetDistribution(ABC):
     """A batch of n distributions P(Y|x) over the 2**L labelsets of L labels.
 
     Each kind answers the same questions in its own best way. Public methods check their arguments
-    and ask the underscored ones, which a new kind implements: `PRIMITIVES` lists both.
+    and ask the underscored ones, the primitives, which a new kind implements.
 
     Parameters
     ----------
@@ -89,7 +98,7 @@ class LabelsetDistribution(ShownInstances, ABC):
         """The names of the rows, of a DataFrame that they come from; None where they have none."""
         return self._index
 
-    def with_index(self, index: pd.Index | None) -> Self:
+    def _with_index(self, index: pd.Index | None) -> Self:
         """Return the same distributions with names for their rows; None takes them away."""
         if index is not None and len(index) != len(self):
             raise wrong_index(index, len(self))
@@ -102,6 +111,11 @@ class LabelsetDistribution(ShownInstances, ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_samples={self._n_samples}, n_labels={self._n_labels})"
+
+    def _repr_html_(self) -> str:
+        sizes = f"{count(len(self), 'instance')}, {count(self.n_labels, 'label')}"
+        names = "" if self.label_names is None else f" ({list_names(self.label_names)})"
+        return make_html(f"{type(self).__name__}: {sizes}{names}.")
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the distributions of some rows: an index, a slice, indices or a mask."""
@@ -158,23 +172,11 @@ class LabelsetDistribution(ShownInstances, ABC):
             engine, tolerance, mass, budget: how a `ChainMixture` computes and when it stops, see
             `labelsure.distributions.Engine`. The other kinds are always exact.
         """
-        return self.with_engine(**settings)._summary([], 1.0).profile
+        return self.with_engine(**settings)._profile_and_mode()[0]
 
     def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
         """Return the same distributions, computed in another way: settings as for `profile`."""
         return self._with_engine(settings)
-
-    def with_dense_rows(self) -> LabelsetDistribution:
-        """Return the same with arrays as labelsets, or refuse where these would be too large."""
-        return self._with_dense_rows()
-
-    def keep_top(self, k: int) -> Self:
-        """Return the same distributions, which keep what a table shows of them.
-
-        Where every question makes all probabilities anew, as in a `ChainMixture` of few labels, the
-        first one also finds the marginals and the k most probable labelsets.
-        """
-        return self._keep_top(arguments.check_number_of_best(k, self))
 
     def top(self, k: int) -> TopLabelsets:
         """Return the k most probable labelsets of each instance.
@@ -184,7 +186,17 @@ class LabelsetDistribution(ShownInstances, ABC):
         k
             From 1 to 2**L. Beyond the support of a distribution they have probability 0.
         """
-        return self._top(arguments.check_number_of_best(k, self))
+        if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**self.n_labels:
+            raise InputError(
+                f"`k` must be a whole number from 1 to 2**{self.n_labels}, got {k!r}. "
+                "There are no more labelsets than that."
+            )
+        check_size(
+            len(self) * int(k) * (self.labelset_bytes + 8),
+            f"The `k` most probable labelsets of {len(self)} instances",
+            "Ask for fewer, or for fewer instances (`dist[:10]`).",
+        )
+        return self._top(int(k))
 
     def sample(self, size: int, random_state: RandomState = None) -> Labelsets:
         """Draw labelsets, shape (n, size, L).
@@ -195,8 +207,14 @@ class LabelsetDistribution(ShownInstances, ABC):
             How many for each instance; seed, generator or None. The same seed gives the same draws
             on any number of threads.
         """
-        size = arguments.check_number_of_draws(size, self)
-        generator = arguments.make_generator(random_state)
+        if not isinstance(size, (int, np.integer)) or size < 0:
+            raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
+        check_size(
+            len(self) * int(size) * self.labelset_bytes,
+            f"`size` draws of {len(self)} instances",
+            "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
+        )
+        size, generator = int(size), make_generator(random_state)
         n_each = max(1, _limits.UNIFORM_NUMBERS // self.n_labels)  # labelsets at a time
         if self.sparse_rows or len(self) * size <= n_each:
             return self._sample(size, generator)
@@ -228,61 +246,15 @@ class LabelsetDistribution(ShownInstances, ABC):
         Values and bounds of shape (n,), or (n, g)
         """
         metric, empty = get_metric(metric), check_empty(empty)
-        if count_axes(Y_pred) == 3:
-            shape = {"n_samples": len(self), "n_labels": self.n_labels}
-            guesses = check_guesses(Y_pred, name="Y_pred", **shape, sparse=self.sparse_rows)
-            return self._expected_of_guesses(metric, guesses, empty)
-        return self._expected(metric, self.align(Y_pred, "Y_pred"), empty)
-
-    def max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        """Return the largest probability of a labelset in which a label has a value: (n, L, 2).
-
-        `labelsure.LabelsetRegion` finds the certain and the possible labels by it.
-
-        Parameters
-        ----------
-        log_at_least
-            The log of a probability; what is less probable need not be told apart, so that a
-            `ChainMixture` can stop its search there.
-        """
-        return self._max_marginals(arguments.check_log_probability(log_at_least))
-
-    def best(self, metric: MetricLike, *, empty: float = 1.0) -> Labelsets | None:
-        """Return the labelsets with the highest expected accuracy, where this kind has its own way.
-
-        `labelsure.decide` is the function for users: it also knows the ways that all kinds share.
-
-        Parameters
-        ----------
-        metric, empty
-            As for `expected`.
-
-        Returns
-        -------
-        (n, L) labelsets, on a tie the lowest code; None where there is no such way
-        """
-        return self._best(get_metric(metric), check_empty(empty))
-
-    def best_with_gap(
-        self, metric: MetricLike, *, empty: float = 1.0
-    ) -> tuple[Labelsets, Floats] | None:
-        """Return the same, and by how much each is below the best possible at most, (n,)."""
-        return self._best_with_gap(get_metric(metric), check_empty(empty))
-
-    def support(self) -> Iterator[tuple[Indices, Support]] | None:
-        """Return the labelsets that decisions have to go by, where this kind cannot see all.
-
-        None where the distribution itself can be asked everything; otherwise some instances at a
-        time, each with what is known of them.
-        """
-        return self._support()
-
-    def members(self) -> list[LabelsetDistribution] | None:
-        """Return the distributions whose mixture this is, each a batch of the same instances.
-
-        None for other kinds. `decide` with `skeptical=True` asks what all of them agree on.
-        """
-        return self._members()
+        if count_axes(Y_pred) != 3:
+            guesses = as_guesses(self.align(Y_pred, "Y_pred"))
+            return self._expected(metric, guesses, empty).of_guess(0)
+        shape = {"n_samples": len(self), "n_labels": self.n_labels}
+        given = check_guesses(Y_pred, name="Y_pred", **shape, sparse=self.sparse_rows)
+        if self.sparse_rows:
+            columns = (given[:, g] for g in range(given.shape[1]))
+            given = [Y if is_sparse(Y) else check_sparse_labelsets(Y) for Y in columns]
+        return self._expected(metric, given, empty)
 
     def temper(self, temperature: float) -> LabelsetDistribution:
         """Return these distributions with another temperature: logits are divided by it.
@@ -304,58 +276,58 @@ class LabelsetDistribution(ShownInstances, ABC):
         >>> IndependentLabels([[0.9, 0.2]]).temper(2).marginals()
         array([[0.75      , 0.33333333]])
         """
-        temperature = arguments.check_temperature(temperature)
-        return self if temperature == 1 else self._temper(temperature).with_index(self._index)
-
-    def tempered_log_prob(self, Y: Any) -> Callable[[float], Floats]:
-        """Return the log-probability of one labelset for each instance, by temperature.
-
-        Parameters
-        ----------
-        Y
-            (n, L) labelsets.
-
-        Returns
-        -------
-        A function: of the temperature t, it returns ``self.temper(t).log_prob(Y)``, (n,)
-        """
-        return self._tempered_log_prob(self.align(Y, "Y"))
-
-    def summary(
-        self,
-        metrics: Sequence[MetricLike] = ("exact", "hamming", "jaccard"),
-        empty: float = 1.0,
-        **settings: Unpack[EngineSettings],
-    ) -> Summary:
-        """Return profile, mode and the mode's expected accuracies in one sweep.
-
-        Parameters
-        ----------
-        metrics
-            Names or functions.
-        empty
-            The Jaccard and F1 of two empty labelsets.
-        **settings
-            Of the engine, see `profile`.
-        """
-        chosen = check_metrics(metrics)
-        return self.with_engine(**settings)._summary(chosen, check_empty(empty))
-
-    def size_marginals(self) -> Floats:
-        """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
-        arguments.check_by_size(len(self), self.n_labels)
-        return self._size_marginals()
-
-    def covariance_sums(self) -> Floats | None:
-        """Return each label's sum over i of |Cov(y_i, y_j)|, (n, L); None where there is no way."""
-        return self._covariance_sums()
+        is_number = isinstance(temperature, (int, float, np.number)) and temperature is not True
+        if not is_number or not 0 < temperature < np.inf:
+            raise InputError(
+                f"`temperature` must be a finite number above 0, got {temperature!r}. 1 changes "
+                "nothing, larger ones make distributions flatter."
+            )
+        if temperature == 1:
+            return self
+        return self._temper(float(temperature))._with_index(self._index)
 
     def probabilities(self, max_bytes: int = MAX_ARRAY_BYTES) -> Floats:
         """Return all probabilities, (n, 2**L) in the order of the codes; at most `max_bytes`."""
-        arguments.check_all_probabilities(len(self), self.n_labels, max_bytes)
+        check_size(
+            max(len(self), 1) * 8 * 2**self.n_labels,  # no array has that many columns, even empty
+            f"All 2**{self.n_labels} probabilities of {len(self)} instances",
+            "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
+            "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
+            max_bytes,
+        )
         return self._probabilities()
 
+    def to_frame(
+        self,
+        k: int = 3,
+        *,
+        candidates: str | Sequence[str] | None = None,
+        probabilities: bool | None = None,
+        sep: str | None = None,
+    ) -> pd.DataFrame:
+        """Return the mode and what is known of it as a table, see `docs/table.md`.
+
+        Parameters
+        ----------
+        k
+            How many of the most probable labelsets to add; not more than there are.
+        candidates
+            As for `labelsure.confidence`; [] for none.
+        probabilities
+            Whether to add a column for each label; None means yes, but for sparse labels.
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        if probabilities is None:
+            probabilities = not self.sparse_rows
+        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
+
+    def plot(self, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
+        """Draw the k most probable labelsets of one instance, by its position, as bars."""
+        return plot_instance(self, row, k, ax)
+
     # What a kind answers. Arguments are checked, labelsets are int8 arrays of the right shape.
+
     @abstractmethod
     def _take(self, rows: Rows) -> Self: ...
 
@@ -372,59 +344,71 @@ class LabelsetDistribution(ShownInstances, ABC):
     def _top(self, k: int) -> TopLabelsets: ...
 
     @abstractmethod
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        """Return profile, mode and the mode's expected accuracies under these metrics."""
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]: ...
 
     @abstractmethod
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        """Return the expectation of any function of (tp, fp, fn, tn)."""
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        """Return the expected accuracy of each guess, (n, g): here under `SIMPLE` metrics alone."""
+        if metric == EXACT:
+            values = [np.exp(self._log_prob(Y)) for Y in each_guess(guesses)]
+        else:
+            p = self._marginals()
+            values = [np.where(Y == 1, p, 1 - p).mean(axis=1) for Y in each_guess(guesses)]
+        return Expected.exactly(np.stack(values, axis=1))
 
     @abstractmethod
-    def _size_marginals(self) -> Floats: ...
+    def _size_marginals(self) -> Floats:
+        """Return P(y_j = 1 and |y| = s) as an (n, L, L) array, s - 1 being the last index."""
 
     @abstractmethod
     def _probabilities(self) -> Floats: ...
 
     @abstractmethod
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals: ...
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        """Return the largest probability of a labelset in which a label has a value, (n, L, 2).
+
+        What is less probable than `log_at_least` need not be told apart.
+        """
 
     @abstractmethod
     def _temper(self, temperature: float) -> LabelsetDistribution: ...
 
     # What has a default, for kinds that have no better way.
 
+    def _mode(self) -> Labelsets:
+        return self._profile_and_mode()[1]
+
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        """Return profile, mode and the mode's expected accuracies."""
+        profile, mode = self._profile_and_mode()
+        guesses = as_guesses(mode)
+        expected = {m.name: self._expected(m, guesses, empty).of_guess(0) for m in metrics}
+        return Summary(profile, mode, expected)
+
     def _marginal_bounds(self) -> Expected:
         return Expected.exactly(self._marginals())
 
-    def _mode(self) -> Labelsets:
-        return self._summary([], 1.0).mode
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        """Return the labelsets with the highest expected accuracy; None where there is no own way.
 
-    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        if metric in EXPECTATIONS:
-            return Expected.exactly(EXPECTATIONS[metric](self, Y_pred))
-        return Expected.exactly(self._expected_by_counts(metric, Y_pred, empty))
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        columns = np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
-        return Expected.stack([self._expected(metric, Y_pred, empty) for Y_pred in columns])
-
-    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+        Beside them stands by how much each is below the best possible at most, (n,).
+        """
         return None
 
-    def _best_with_gap(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
-        best = self._best(metric, empty)
-        return None if best is None else (best, np.zeros(len(self)))
-
     def _covariance_sums(self) -> Floats | None:
+        """Return each label's sum over i of |Cov(y_i, y_j)|, (n, L); None where there is no way."""
         return None
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
+        """Return the labelsets that decisions go by, some instances at a time; None for all."""
         return None
 
     def _members(self) -> list[LabelsetDistribution] | None:
+        """Return the distributions whose mixture this is; None for other kinds."""
         return None
 
     def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
+        """Return the log-probability of one labelset for each instance, by temperature."""
         return lambda temperature: self._temper(temperature)._log_prob(Y)
 
     def _with_engine(self, settings: EngineSettings) -> Self:
@@ -433,9 +417,7 @@ class LabelsetDistribution(ShownInstances, ABC):
         return self
 
     def _with_dense_rows(self) -> LabelsetDistribution:
-        return self
-
-    def _keep_top(self, k: int) -> Self:
+        """Return the same with arrays as labelsets, or refuse where these would be too large."""
         return self
 
 
@@ -465,3 +447,39 @@ def check_distribution(dist: Any) -> LabelsetDistribution:
             "Wrap probabilities with `as_distribution`."
         )
     return dist
+
+
+def confidence(
+    dist: LabelsetDistribution,
+    candidates: str | Sequence[str] | None = None,
+    bounds: bool = False,
+    **settings: Unpack[EngineSettings],
+) -> pd.DataFrame:
+    """Return how sure the distribution is, one row for each instance, one column a candidate.
+
+    The rows have the index of the distribution, if it has one.
+
+    Parameters
+    ----------
+    dist
+        A batch of distributions.
+    candidates
+        Names out of HP, TG, SE, CE, ME, GI, CS (None: these seven) and ESS.
+    bounds
+        Add columns such as HP_low and HP_high: equal to HP where the engine was exact.
+    **settings
+        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
+        `labelsure.distributions.Engine`.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels
+    >>> confidence(IndependentLabels([[0.9, 0.2], [0.5, 0.5]]), ["HP", "SE"]).round(3)
+          HP     SE
+    0  0.627  0.405
+    1  0.000  0.000
+    """
+    check_distribution(dist)
+    check_candidates(candidates)  # before the profile, which may take a while
+    table = confidence_of_profile(dist.profile(**settings), candidates, bounds=bounds)
+    return table if dist.index is None else table.set_axis(dist.index)

@@ -3,42 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
-from labelsure._kernels.threads import Progress, map_rows, n_threads
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions import _probabilities as arguments
+from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
+    Guesses,
     MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
-    expect_exact,
+    View,
+    each_guess,
+    join_answers,
 )
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._chain_links import Chain, LinearChain, write_joints
-from labelsure.distributions._dense import DenseDistribution, has_dense_best
-from labelsure.distributions._engines import DEFAULT_ENGINE, Engine, EngineSettings
-from labelsure.distributions._kept_answers import KeptAnswers
-from labelsure.distributions.candidates import log
+from labelsure.distributions._dense import JOINT_BYTES, DenseBlocks
+from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
+from labelsure.distributions._mixture import Mixture
+from labelsure.distributions._probabilities import read_shares
+from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError, TooLargeError
 from labelsure.metrics.registry import EXACT, Metric
 
 if TYPE_CHECKING:
-    from labelsure.distributions._chain_views import ChainViews, Question, Views
-    from labelsure.distributions._weighted_chains import WeightedChains
-
-JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
+    from labelsure.distributions._chain_views import ChainViews, Question
 
 
-class ChainMixture(LabelsetDistribution):
+class ChainMixture(Mixture):
     """The mean of the joint distributions of one or more chains, with weights if they have some.
 
     Three engines answer. *dense* makes all 2**L probabilities of a few instances at a time, asks
@@ -97,20 +96,17 @@ class ChainMixture(LabelsetDistribution):
             )
         if not isinstance(random_state, (int, np.integer)) or random_state < 0:
             raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
-        super().__init__(*shapes.pop(), label_names)
-        self._chains = chains
-        self._shares: Floats | None = None
-        if weights is not None:
-            self._shares = arguments.read_shares(weights, len(self), len(chains))
+        n_samples, n_labels = shapes.pop()
+        shares = None if weights is None else read_shares(weights, n_samples, len(chains))
+        super().__init__(chains, shares, n_samples, n_labels, label_names)
         self._max_exact_labels = max_exact_labels
         self._engine = DEFAULT_ENGINE.replace(settings) if settings else DEFAULT_ENGINE
         self._random_state = random_state
-        self._kept: KeptAnswers | None = None
 
     @property
     def n_chains(self) -> int:
         """The number of chains."""
-        return len(self._chains)
+        return len(self._parts)
 
     @property
     def max_exact_labels(self) -> int:
@@ -119,65 +115,49 @@ class ChainMixture(LabelsetDistribution):
             return self._max_exact_labels
         return (_limits.DENSE_WORK_BYTES // JOINT_BYTES).bit_length() - 1
 
-    def _with_engine(self, settings: EngineSettings) -> Self:
-        return (
-            self._copy(self._chains, self._shares, self._engine.replace(settings))
-            if settings
-            else self
-        )
-
-    def _take(self, rows: Rows) -> Self:
-        shares = None if self._shares is None else self._shares[rows]
-        return self._copy([chain.take(rows) for chain in self._chains], shares, self._engine)
-
-    def _copy(self, chains: list[Chain], shares: Floats | None, engine: Engine) -> Self:
-        new = copy(self)  # what was checked need not be checked again
-        new._chains, new._engine, new._n_samples = chains, engine, chains[0].n_samples
-        new._shares, new._kept = shares, None
+    def _with_parts(self, parts: list[Any], shares: Floats | None, n_samples: int) -> Self:
+        new = super()._with_parts(parts, shares, n_samples)
+        new.__dict__.pop("_joints", None)
         return new
 
-    def _keep_top(self, k: int) -> Self:
-        if not (self._is_dense and self._is_affordable):
+    def _with_engine(self, settings: EngineSettings) -> Self:
+        if not settings:
             return self
-        new = self._copy(self._chains, self._shares, self._engine)
-        new._index, new._kept = self._index, KeptAnswers(len(self), self.n_labels, k)
+        new = self._with_parts(self._parts, self._shares, len(self))
+        new._engine = self._engine.replace(settings)
+        return new
+
+    def _take(self, rows: Rows) -> Self:
+        parts = [chain.take(rows) for chain in self._parts]
+        shares = None if self._shares is None else self._shares[rows]
+        new = self._with_parts(parts, shares, parts[0].n_samples)
+        new._engine = replace(self._engine, keep_top=0)
         return new
 
     def _members(self) -> list[LabelsetDistribution]:
-        return [self._copy([chain], None, self._engine) for chain in self._chains]
+        return [self._with_parts([chain], None, len(self)) for chain in self._parts]
 
     # What needs no engine.
 
     def _log_prob(self, Y: Labelsets) -> Floats:
-        return self._mix_logs(np.stack([chain.log_prob(Y) for chain in self._chains], axis=1))
-
-    def _mix_logs(self, by_chain: Floats) -> Floats:
-        """Return the log of the mixture of probabilities whose logs are given, (n, n_chains)."""
-        if self._shares is not None:
-            by_chain = by_chain + log(self._shares)
-        return np.asarray(logsumexp(by_chain, axis=1) - np.log(self.n_chains))
+        return self._mix_logs(np.stack([chain.log_prob(Y) for chain in self._parts], axis=1))
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
         drawn = np.empty((len(self) * size, self.n_labels), dtype=np.int8)
-        chosen = self._choose_chains(size, generator)
+        owners = self._draw_owners(size, generator).ravel()
         uniforms = generator.random(drawn.shape)
         rows = np.repeat(np.arange(len(self)), size)
-        for m, chain in enumerate(self._chains):
-            mine = chosen == m
+        for m, chain in enumerate(self._parts):
+            mine = owners == m
             drawn[mine] = chain.sample(rows[mine], uniforms[mine])
         return drawn.reshape(len(self), size, self.n_labels)
 
-    def _choose_chains(self, size: int, generator: np.random.Generator) -> Integers:
-        """Return the chains that draws come from, `size` for each instance, one after the other."""
-        if self._shares is None:
-            return generator.integers(self.n_chains, size=len(self) * size)
-        return self._weighted.find_owners(generator.random((len(self), size))).ravel()
-
     def _temper(self, temperature: float) -> Self:
-        return self._copy([c.temper(temperature) for c in self._chains], self._shares, self._engine)
+        parts = [chain.temper(temperature) for chain in self._parts]
+        return self._with_parts(parts, self._shares, len(self))
 
     def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
-        logits = np.stack([chain.link_logits(Y) for chain in self._chains], axis=1)
+        logits = np.stack([chain.link_logits(Y) for chain in self._parts], axis=1)
         return lambda temperature: self._mix_logs(log_prob_of_logits(logits / temperature))
 
     # All probabilities, of some instances at a time.
@@ -191,150 +171,112 @@ class ChainMixture(LabelsetDistribution):
 
     @property
     def _is_linear(self) -> bool:
-        return all(isinstance(chain, LinearChain) for chain in self._chains)
+        return all(isinstance(chain, LinearChain) for chain in self._parts)
 
     @property
-    def _is_affordable(self) -> bool:
-        return self.n_labels <= self.max_exact_labels
-
-    def _check_affordable(self) -> None:
-        if not self._is_affordable:
+    def _dense(self) -> DenseBlocks:
+        if self.n_labels > self.max_exact_labels:
             raise TooLargeError(
                 f"All 2**{self.n_labels} labelsets are too many to enumerate: this distribution "
                 f"is set to at most {self.max_exact_labels} labels. Use engine='auto', "
                 "'certified' or 'sampled', or raise `max_exact_labels` if there is memory for "
                 f"{JOINT_BYTES} * 2**{self.n_labels} bytes."
             )
+        return self._joints
 
-    @property
-    def _n_joints(self) -> int:
-        """How many joints are made at a time: one for each thread, if there is memory."""
-        room = _limits.DENSE_WORK_BYTES // (JOINT_BYTES << self.n_labels)
-        return max(1, min(n_threads(), room))
+    @cached_property
+    def _joints(self) -> DenseBlocks:
+        def write(rows: Indices, P: Floats) -> None:
+            shares = None if self._shares is None else self._shares[rows]
+            write_joints([chain.take(rows) for chain in self._parts], shares, P)
 
-    def _dense_views(self, rows: Indices) -> Iterator[tuple[Indices, DenseDistribution]]:
-        """Yield instances with all their probabilities, as many at a time as fit into memory."""
-        step = max(self._n_joints, _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3))
-        step = min(len(rows), step)
-        # One array for all: memory that the system gives anew is as slow as filling it.
-        P = np.empty((step, 2**self.n_labels))
-        for first in range(0, len(rows), max(step, 1)):
-            some = rows[first : first + step]
-            shares = None if self._shares is None else self._shares[some]
-            write_joints([chain.take(some) for chain in self._chains], shares, P[: len(some)])
-            dense = DenseDistribution.from_trusted(P[: len(some)], self.label_names)
-            if self._kept is not None:
-                self._kept.note(some, dense)
-            yield some, dense
-
-    def _exact_blocks(self) -> Iterator[tuple[Indices, DenseDistribution]]:
-        self._check_affordable()
-        progress = Progress(len(self))
-        for rows, dense in self._dense_views(np.arange(len(self))):
-            yield rows, dense
-            progress.add(len(rows))
+        # Base learners of any kind need not bear being asked by several threads.
+        n_kept = self._engine.keep_top
+        return DenseBlocks(self, write, concurrent=self._is_linear, n_kept=n_kept)
 
     # Other engines, which are loaded when they are needed.
 
     @property
-    def _weighted(self) -> WeightedChains:
-        from labelsure.distributions._weighted_chains import WeightedChains
-
-        return WeightedChains(self._chains, self._shares)
-
-    @property
     def _beyond_dense(self) -> ChainViews:
         from labelsure.distributions._chain_views import ChainViews
+        from labelsure.distributions._weighted_chains import WeightedChains
 
-        return ChainViews(self._weighted, self._engine, self.label_names, self._random_state)
+        chains = WeightedChains(self._parts, self._shares)
+        return ChainViews(chains, self._engine, self.label_names, self._random_state)
 
-    def _answering(self, ask: Callable[[ChainViews], Question]) -> Views:
-        """Yield all instances, some at a time, with what answers until the next are due."""
-        if self._is_dense:
-            return self._exact_blocks()
+    def _ask(
+        self, ask: Callable[[ChainViews], Question], answer: Callable[[Indices, View], Any]
+    ) -> Any:
+        """Return what the views of a question answer, put together."""
         views = self._beyond_dense
-        return views.answering(ask(views))
+        question, nobody = ask(views), np.arange(0)
+        parts = [(rows, answer(rows, view)) for rows, view in views.answering(question)]
+        if not parts:
+            nothing = views.search(nobody, question.goals(None), 0)
+            parts = [(nobody, answer(nobody, nothing))]
+        return join_answers(parts)
 
-    # Answers, put together from those of the views.
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        found = self._summary([], 1.0)
+        return found.profile, found.mode
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        def summarise(views: Views) -> list[tuple[Indices, Summary]]:
-            return [(rows, view.summary(metrics, empty)) for rows, view in views]
-
-        def summarise_dense(start: int, stop: int) -> list[tuple[Indices, Summary]]:
-            part = summarise(self._dense_views(np.arange(start, stop)))
-            progress.add(stop - start)
-            return part
-
-        if self._is_dense and self._is_linear and self._n_joints == n_threads():
-            # Each thread makes joints and sums them up while they are in its cache. Not so with
-            # base learners of any kind: they need not bear being asked by several threads.
-            self._check_affordable()
-            progress = Progress(len(self))
-            parts = [part for block in map_rows(summarise_dense, len(self)) for part in block]
-        else:
-            inexact = [metric for metric in metrics if metric not in _WITHOUT_ENGINE]
-            parts = summarise(
-                self._answering(lambda views: views.ask_summary(metrics, inexact, empty))
-            )
-        return Summary.assemble(parts) if parts else Summary.of_nothing(metrics, self.n_labels)
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        if self._is_dense:
+            return self._dense._summary(metrics, empty)
+        inexact = [metric for metric in metrics if metric != EXACT]
+        return self._ask(
+            lambda views: views.ask_summary(metrics, inexact, empty),
+            lambda _, view: view.summary(metrics, empty),
+        )
 
     def _marginals(self) -> Floats:
         return self._marginal_bounds().value
 
     def _marginal_bounds(self) -> Expected:
-        if self._kept is not None and self._kept.is_complete:
-            return Expected.exactly(self._kept.marginals.copy())
-        value, low, high = (np.empty((len(self), self.n_labels)) for _ in range(3))
-        for rows, view in self._answering(lambda views: views.ask_marginals()):
-            part = view.marginal_bounds()
-            value[rows], low[rows], high[rows] = part.value, part.low, part.high
-        return Expected(value, low, high)
+        if self._is_dense:
+            return self._dense._marginal_bounds()
+        return self._ask(
+            lambda views: views.ask_marginals(), lambda _, view: view.marginal_bounds()
+        )
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
-        views = self._answering(lambda views: views.ask_max_marginals(log_at_least))
-        parts = [(rows, view.max_marginals()) for rows, view in views]
-        return MaxMarginals.assemble(parts, self.n_labels)
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        if self._is_dense:
+            return self._dense._max_marginals()
+        return self._ask(
+            lambda views: views.ask_max_marginals(log_at_least),
+            lambda _, view: view.max_marginals(),
+        )
 
     def _mode(self) -> Labelsets:
-        mode = np.empty((len(self), self.n_labels), dtype=np.int8)
-        for rows, view in self._answering(lambda views: views.ask_mode()):
-            mode[rows] = view.mode()
-        return mode
+        if self._is_dense:
+            return self._dense._mode()
+        return self._ask(lambda views: views.ask_mode(), lambda _, view: view.mode())
 
     def _top(self, k: int) -> TopLabelsets:
-        if self._kept is not None and self._kept.is_complete and k <= self._kept.k:
-            return self._kept.top(k)
-        labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
-        logs, log_high = np.empty((len(self), k)), np.empty((len(self), k))
-        for rows, view in self._answering(lambda views: views.ask_top(k)):
-            best = view.top(k)
-            labelsets[rows], logs[rows], log_high[rows] = best.labelsets, best.logs, best.log_high
+        if self._is_dense:
+            return self._dense._top(k)
+        best = self._ask(lambda views: views.ask_top(k), lambda _, view: view.top(k))
         # Where nothing was found, what stands for the mode can be evaluated all the same.
-        unseen = np.flatnonzero(np.isneginf(logs[:, 0]))
-        if unseen.size:
-            logs[unseen, 0] = self._take(unseen)._log_prob(labelsets[unseen, 0])
-            log_high = np.maximum(log_high, logs)
-        return TopLabelsets(labelsets, logs, log_high)
+        unseen = np.flatnonzero(np.isneginf(best.logs[:, 0]))
+        if not unseen.size:
+            return best
+        logs = best.logs.copy()
+        logs[unseen, 0] = self._take(unseen)._log_prob(best.labelsets[unseen, 0])
+        return TopLabelsets(best.labelsets, logs, np.maximum(best.log_high, logs))
 
-    def _expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
-        found = self._expected_of_guesses(metric, Y_pred[:, np.newaxis], empty)
-        return Expected(found.value[:, 0], found.low[:, 0], found.high[:, 0])
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric == EXACT:  # which needs no engine
+            return LabelsetDistribution._expected(self, metric, guesses, empty)
+        if self._is_dense:
+            return self._dense._expected(metric, guesses, empty)
+        given = np.asarray(guesses)
 
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        if metric in _WITHOUT_ENGINE:
-            columns = np.swapaxes(guesses, 0, 1)
-            values = [_WITHOUT_ENGINE[metric](self, Y_pred) for Y_pred in columns]
-            return Expected.exactly(np.column_stack(values))
-        value, low, high = (np.empty(guesses.shape[:2]) for _ in range(3))
-        for rows, view in self._answering(lambda views: views.ask_expected(metric, guesses, empty)):
-            for g in range(guesses.shape[1]):
-                part = view.expected(metric, guesses[rows, g], empty=empty)
-                value[rows, g], low[rows, g], high[rows, g] = part.value, part.low, part.high
-        return Expected(value, low, high)
+        def answer(rows: Indices, view: View) -> Any:
+            found = [view.expected(metric, Y, empty=empty) for Y in each_guess(given[rows])]
+            columns = ([getattr(one, name) for one in found] for name in ("value", "low", "high"))
+            return Expected(*(np.stack(column, axis=1) for column in columns))
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._expected(metric, Y_pred, empty).value
+        return self._ask(lambda views: views.ask_expected(metric, given, empty), answer)
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
@@ -346,28 +288,10 @@ class ChainMixture(LabelsetDistribution):
         return support_blocks(self._beyond_dense)
 
     def _size_marginals(self) -> Floats:
-        by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        for rows, dense in self._exact_blocks():
-            by_size[rows] = dense.size_marginals()
-        return by_size
+        return self._dense._size_marginals()
 
     def _probabilities(self) -> Floats:
-        P = np.empty((len(self), 2**self.n_labels))
-        for rows, dense in self._exact_blocks():
-            P[rows] = dense.probabilities()
-        return P
+        return self._dense._probabilities()
 
-    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
-        if not (self._is_dense and has_dense_best(metric, self.n_labels)):
-            return None
-        best = np.empty((len(self), self.n_labels), dtype=np.int8)
-        for rows, dense in self._exact_blocks():
-            found = dense.best(metric, empty=empty)
-            if found is None:
-                return None
-            best[rows] = found
-        return best
-
-
-_WITHOUT_ENGINE: dict[Metric, Callable[[ChainMixture, Labelsets], Floats]] = {EXACT: expect_exact}
-"""Metrics whose expectation every mixture has exactly, whatever its engine."""
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        return self._dense._best(metric, empty) if self._is_dense else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,19 @@ from numpy.typing import NDArray
 
 from labelsure._kernels import dense_sweeps as kernels
 from labelsure._kernels.profile_sums import dense_profile_rows
-from labelsure._kernels.threads import for_rows
+from labelsure._kernels.threads import Progress, for_rows, map_rows, n_threads
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.typing import Floats, Integers, Labelsets, Rows
-from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    Summary,
+    TopLabelsets,
+    each_guess,
+    join_answers,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions._reciprocals import unit_interval
 from labelsure.distributions.candidates import Profile, log
@@ -102,7 +111,7 @@ class DenseDistribution(LabelsetDistribution):
         for_rows(kernels.marginal_rows, len(self), self._P, into=[marginals])
         return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
         for_rows(kernels.maximum_rows, len(self), self._P, into=[maxima])
         return MaxMarginals.exactly(log(maxima))
@@ -110,14 +119,18 @@ class DenseDistribution(LabelsetDistribution):
     def _log_prob(self, Y: Labelsets) -> Floats:
         return log(self._P[np.arange(len(self)), codes_of(Y)])
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         values, codes = np.empty((len(self), 4)), np.empty(len(self), dtype=np.int64)
         for_rows(dense_profile_rows, len(self), self._P, into=[values, codes])
         top, runner_up, entropy, collision = values.T.copy()
         profile = Profile.from_values(top, runner_up, entropy, collision, self.n_labels)
-        mode = from_codes(codes, self.n_labels)
-        expected = self._expected_of_all(metrics, mode, empty)
-        return Summary(profile, mode, {m.name: e for m, e in zip(metrics, expected, strict=True)})
+        return profile, from_codes(codes, self.n_labels)
+
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        profile, mode = self._profile_and_mode()
+        values = map(Expected.exactly, self._expected_of_all(metrics, mode, empty))
+        names = [metric.name for metric in metrics]
+        return Summary(profile, mode, dict(zip(names, values, strict=True)))
 
     def _top(self, k: int) -> TopLabelsets:
         codes = np.empty((len(self), k), dtype=np.int64)
@@ -137,11 +150,14 @@ class DenseDistribution(LabelsetDistribution):
     def _labelsets_of(self, codes: Integers) -> Labelsets:
         return from_codes(codes.ravel(), self.n_labels).reshape(*codes.shape, self.n_labels)
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._expected_of_all([metric], Y_pred, empty)[0]
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        columns = [self._expected_of_all([metric], Y, empty)[0] for Y in each_guess(guesses)]
+        return Expected.exactly(np.stack(columns, axis=1))
 
     def _expected_of_all(
-        self, metrics: list[Metric], Y_pred: Labelsets, empty: float
+        self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
     ) -> list[Floats]:
         """Return several metrics' expectations from one table P(tp = a, fn = b) an instance."""
         if not metrics:
@@ -184,13 +200,13 @@ class DenseDistribution(LabelsetDistribution):
             of_truth / temperature - np.log(np.exp(logs / temperature).sum(axis=1))
         )
 
-    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         if not has_dense_best(metric, self.n_labels):
             return None
         best = np.empty(len(self), dtype=np.int64)
-        kernel, arguments = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
-        for_rows(kernel, len(self), self._P, *arguments, into=[best])
-        return from_codes(best, self.n_labels)
+        kernel, inputs = _BEST_ROWS.get(metric, _compare_all_pairs)(metric, self.n_labels, empty)
+        for_rows(kernel, len(self), self._P, *inputs, into=[best])
+        return from_codes(best, self.n_labels), np.zeros(len(self))
 
 
 Kernel = tuple[Callable[..., None], tuple[Any, ...]]
@@ -214,7 +230,7 @@ time than from all pairs: `labelsure.decide` finds it so for all kinds."""
 
 
 def has_dense_best(metric: Metric, n_labels: int) -> bool:
-    """Whether `DenseDistribution.best` has its own way for a metric and a number of labels."""
+    """Whether a `DenseDistribution` has its own way for a metric and a number of labels."""
     by_pairs = metric not in _BEST_WITHOUT_PAIRS and n_labels <= _limits.ALL_PAIRS_LABELS
     return metric in _BEST_ROWS or by_pairs
 
@@ -226,3 +242,145 @@ def _metric_of_every_count(metric: Metric, n_labels: int, empty: float) -> Float
         table = metric.table(n_labels, k, empty=empty)
         values[k, : table.shape[0], : table.shape[1]] = table
     return values
+
+
+Question = Callable[[Indices, DenseDistribution], Any]
+
+JOINT_BYTES = 16  # for each labelset: its probability, and as much again for some questions
+
+
+class DenseBlocks(LabelsetDistribution):
+    """Distributions whose 2**L probabilities are made when they are asked for, some rows at a time.
+
+    Every answer is that of a `DenseDistribution`, of which a block exists until the next one is
+    made: memory is bounded, whatever the number of instances.
+
+    Parameters
+    ----------
+    source
+        The distributions themselves, which answer what needs no joint.
+    write
+        Takes instances and an array, to which it writes their probabilities.
+    concurrent
+        Whether several threads may do so at a time.
+    n_kept
+        How many of the most probable labelsets to keep of the first question, with the marginals;
+        0 keeps nothing.
+    """
+
+    def __init__(
+        self,
+        source: LabelsetDistribution,
+        write: Callable[[Indices, Floats], None],
+        *,
+        concurrent: bool = False,
+        n_kept: int = 0,
+    ) -> None:
+        super().__init__(len(source), source.n_labels, source.label_names)
+        self._source, self._write, self._concurrent = source, write, concurrent
+        self._n_kept = min(n_kept, 2**self.n_labels)
+        self._kept: tuple[TopLabelsets, Floats] | None = None
+
+    @classmethod
+    def of(cls, dist: LabelsetDistribution) -> Self:
+        """Make blocks of what any distribution says of all labelsets."""
+
+        def write(rows: Indices, P: Floats) -> None:
+            P[:] = dist._take(rows)._probabilities()
+
+        return cls(dist, write)
+
+    def _blocks(self, start: int, stop: int) -> Iterator[tuple[Indices, DenseDistribution]]:
+        """Yield instances with all their probabilities, as many at a time as fit into memory."""
+        step = max(self._n_joints, _limits.CACHED_JOINT_BYTES >> (self.n_labels + 3))
+        step = min(stop - start, step)
+        # One array for all: memory that the system gives anew is as slow as filling it.
+        P = np.empty((step, 2**self.n_labels))
+        for first in range(start, max(stop, start + 1), max(step, 1)):
+            rows = np.arange(first, min(first + step, stop))
+            self._write(rows, P[: len(rows)])
+            yield rows, DenseDistribution.from_trusted(P[: len(rows)], self.label_names)
+
+    @property
+    def _n_joints(self) -> int:
+        """How many joints are made at a time: one for each thread, if there is memory."""
+        room = _limits.DENSE_WORK_BYTES // (JOINT_BYTES << self.n_labels)
+        return max(1, min(n_threads(), room))
+
+    def _ask(self, question: Question, *, concurrent: bool = False) -> Any:
+        """Ask block by block and put the answers together."""
+        keeps = self._n_kept > 0 and self._kept is None
+        progress = Progress(len(self))
+
+        def ask(start: int, stop: int) -> list[tuple[Indices, Any]]:
+            parts = []
+            for rows, dense in self._blocks(start, stop):
+                more = (dense._top(self._n_kept), dense._marginals()) if keeps else ()
+                parts.append((rows, (question(rows, dense), *more)))
+                progress.add(len(rows))
+            return parts
+
+        # Each thread makes joints and sums them up while they are in its cache.
+        parts = map_rows(ask, len(self)) if concurrent else [ask(0, len(self))]
+        found, *kept = join_answers([part for some in parts for part in some])
+        if keeps:
+            self._kept = kept[0], kept[1]
+        return found
+
+    def _take(self, rows: Rows) -> Self:
+        places, new = np.arange(len(self))[rows], copy(self)
+        new._write = lambda some, P: self._write(places[some], P)
+        new._source, new._n_samples = self._source._take(rows), len(places)
+        new._n_kept, new._kept = 0, None
+        return new
+
+    def _marginals(self) -> Floats:
+        if self._kept is not None:
+            return self._kept[1].copy()
+        return self._ask(lambda _, dense: dense._marginals())
+
+    def _top(self, k: int) -> TopLabelsets:
+        if self._kept is not None and k <= self._n_kept:
+            best = self._kept[0]
+            return TopLabelsets(best.labelsets[:, :k].copy(), best.logs[:, :k].copy())
+        return self._ask(lambda _, dense: dense._top(k))
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        found = self._summary([], 1.0)
+        return found.profile, found.mode
+
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        concurrent = self._concurrent and self._n_joints == n_threads()
+        return self._ask(lambda _, dense: dense._summary(metrics, empty), concurrent=concurrent)
+
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        given: Any = guesses
+        return self._ask(lambda rows, dense: dense._expected(metric, given[rows], empty))
+
+    def _size_marginals(self) -> Floats:
+        return self._ask(lambda _, dense: dense._size_marginals())
+
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        return self._ask(lambda _, dense: dense._max_marginals())
+
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        if not has_dense_best(metric, self.n_labels):
+            return None
+        return self._ask(lambda _, dense: dense._best(metric, empty))
+
+    def _probabilities(self) -> Floats:
+        P = np.empty((len(self), 2**self.n_labels))
+        for rows, dense in self._blocks(0, len(self)):
+            P[rows] = dense._P
+        return P
+
+    # What needs no joint.
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        return self._source._log_prob(Y)
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
+        return self._source._sample(size, generator)
+
+    def _temper(self, temperature: float) -> LabelsetDistribution:
+        return self._source._temper(temperature)

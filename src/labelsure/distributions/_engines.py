@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -20,6 +20,7 @@ class EngineSettings(TypedDict, total=False):
     sampled_tolerance: float
     mass: float | None
     budget: int
+    keep_top: int
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class Engine:
         Labelsets that are looked at for each instance at most: enumerated by "certified", drawn by
         "sampled", which takes at most half as many again for the collision; all of these together
         by "auto" beyond 16 labels.
+    keep_top
+        Dense computation keeps so many of the most probable labelsets, and the marginals, from the
+        first question on, so that a table which shows them needs no second sweep.
     """
 
     name: str = "auto"
@@ -53,6 +57,7 @@ class Engine:
     sampled_tolerance: float = 5e-3
     mass: float | None = None
     budget: int = 20_000
+    keep_top: int = 0
 
     def __post_init__(self) -> None:
         if self.name not in ENGINES:
@@ -61,21 +66,18 @@ class Engine:
         _check_number("sampled_tolerance", self.sampled_tolerance, 0, 1)
         if self.mass is not None:
             _check_number("mass", self.mass, 0, 1)
-        if not isinstance(self.budget, (int, np.integer)) or self.budget < 0:
-            raise InputError(f"`budget` must be a whole number >= 0, got {self.budget!r}.")
+        for name in ("budget", "keep_top"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < 0:
+                raise InputError(f"`{name}` must be a whole number >= 0, got {value!r}.")
 
     def replace(self, settings: EngineSettings) -> Engine:
         """Return the engine with some of its settings replaced."""
         unknown = [name for name in settings if name not in EngineSettings.__annotations__]
         if unknown:
             raise unknown_name("setting", unknown[0], EngineSettings.__annotations__)
-        return Engine(
-            settings.get("engine", self.name),
-            settings.get("tolerance", self.tolerance),
-            settings.get("sampled_tolerance", self.sampled_tolerance),
-            settings.get("mass", self.mass),
-            settings.get("budget", self.budget),
-        )
+        given: dict[str, Any] = {**settings}
+        return replace(self, name=given.pop("engine", self.name), **given)
 
 
 def _check_number(name: str, value: Any, low: float, high: float) -> None:

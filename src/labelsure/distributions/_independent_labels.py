@@ -1,32 +1,380 @@
-"""`IndependentLabels`: marginals of independent labels; closed forms for any number of them."""
+"""Independent labels: `IndependentLabels` stores all marginals, `SparseIndependentLabels` few."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
+from labelsure._kernels.independent_sums import find_labels_rows
+from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size, cut_rows
-from labelsure._runtime.typing import Floats, Labelsets, Rows
-from labelsure.distributions._answers import MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import cheapest_codes, write_codes
-from labelsure.distributions._listed_labels import ListedLabels, best_sizes, has_best_size
-from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions._listed_labels import (
+    ListedLabels,
+    Rest,
+    best_sizes,
+    has_best_size,
+    sum_by_row,
+)
+from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_rounding
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import fill_with_lowest, index_of
-from labelsure.metrics.registry import Metric
+from labelsure.labelsets.rows import (
+    StackedLabelsets,
+    count_labels,
+    fill_with_lowest,
+    index_of,
+    is_sparse,
+    make_sparse,
+    sparse_ones,
+)
+from labelsure.metrics.registry import F1, HAMMING, JACCARD, Metric
+
+WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")
+"""Formats of scipy in which an entry can be there twice, which scipy would add up."""
+
+
+def read_listed(values: Any, n_labels: int | None, name: str) -> csr_array:
+    """Return listed numbers as a new `csr_array` of floats, zeros kept, or say what is wrong.
+
+    Parameters
+    ----------
+    values
+        (n, L) sparse in any format, or an array.
+    n_labels
+        How many labels there are; None means as many as there are columns.
+    name
+        What the caller calls it, for the messages.
+    """
+    if not is_sparse(values):
+        values = csr_array(as_floats(values, name))
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise InputError(
+            f"`{name}` must have shape (n_samples, n_labels) with at least one label, got shape "
+            f"{values.shape}."
+        )
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"`{name}` must hold real numbers, got dtype {values.dtype}.")
+    n_stored = values.nnz
+    rows = csr_array(values, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    if values.format in WITH_DUPLICATES and rows.nnz < n_stored:
+        raise InputError(
+            f"`{name}` must list each label of an instance once, got {n_stored - rows.nnz} entries "
+            "that are there twice. Keep one of each."
+        )
+    if n_labels is not None:
+        if n_labels < rows.shape[1]:
+            raise InputError(
+                f"`n_labels` must be at least the {rows.shape[1]} columns of `{name}`, got "
+                f"{n_labels}."
+            )
+        rows.resize((rows.shape[0], n_labels))
+    return rows
+
+
+def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
+    """Return top-k arrays as sparse rows: the listed labels of each instance with their scores.
+
+    Parameters
+    ----------
+    indices
+        (n, k) labels by their index, in any order; -1 where an instance has fewer.
+    scores
+        (n, k) the number that goes with each.
+    n_labels
+        How many labels there are.
+    """
+    values = as_floats(scores, "scores")
+    labels = np.asarray(indices)
+    if labels.ndim != 2 or labels.dtype.kind not in "iu" or labels.shape != values.shape:
+        raise InputError(
+            "`indices` and `scores` must be arrays of one shape, (n_samples, k), the first of "
+            f"whole numbers, got shapes {labels.shape} and {values.shape} and dtype "
+            f"{labels.dtype}. Where an instance has fewer labels, fill up with the index -1."
+        )
+    is_listed = labels >= 0
+    if labels.size and (labels.min() < -1 or labels.max() >= n_labels):
+        at = tuple(np.argwhere((labels < -1) | (labels >= n_labels))[0])
+        raise InputError(
+            f"`indices` must be labels from 0 to {n_labels - 1}, or -1 for none, got {labels[at]} "
+            f"in row {at[0]}. Check `n_labels`."
+        )
+    starts = np.append(0, np.cumsum(is_listed.sum(axis=1)))
+    rows = csr_array((values[is_listed], labels[is_listed], starts), shape=(len(labels), n_labels))
+    return read_listed(rows, n_labels, "scores")
+
+
+def check_floor(floor: Any) -> float:
+    """Return the probability of a label that is not listed, from 0 to less than 1/2."""
+    is_number = isinstance(floor, (int, float, np.number)) and not isinstance(floor, bool)
+    if not is_number or not 0 <= floor < 0.5:
+        raise InputError(
+            "`floor` must be how probable each label is that is not listed, from 0 to less than "
+            f"0.5, got {floor!r}. `suggest_floor` finds one from labelled instances."
+        )
+    return float(floor)
+
+
+def check_probabilities(rows: csr_array, name: str) -> csr_array:
+    """Return listed probabilities, put back where rounding has moved them off [0, 1]."""
+    rows.data = clip_rounding(rows.data)
+    bad = np.flatnonzero(~((rows.data >= 0) & (rows.data <= 1)))
+    if bad.size:
+        at = int(bad[0])
+        row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+        raise InputError(
+            f"`{name}` must lie in [0, 1], got {rows.data[at]} in row {row}, label "
+            f"{rows.indices[at]}. If these are logits, use "
+            "`SparseIndependentLabels.from_logits`; other scores must be calibrated first."
+        )
+    return rows
+
+
+def keep_listed(rows: csr_array, values: NDArray[Any], is_kept: NDArray[np.bool_]) -> csr_array:
+    """Return sparse rows of some of the entries, with other values."""
+    kept = np.flatnonzero(is_kept)
+    starts = np.searchsorted(kept, rows.indptr)
+    return csr_array((values[kept], rows.indices[kept], starts), rows.shape)
+
+
+@dataclass(frozen=True)
+class MatchedLabels:
+    """Labelsets beside the listed labels of the same instances.
+
+    The labels of these labelsets that are not listed are inserted among those that are, so that
+    all are in one list.
+
+    Parameters
+    ----------
+    starts
+        (n + 1,) where the labels of each labelset start.
+    places
+        Of each of these labels its place among the listed entries; where it is not one of them,
+        the place at which it is to be inserted.
+    is_listed
+        Which of them are listed.
+    """
+
+    starts: Indices
+    places: Integers
+    is_listed: Mask
+
+    @classmethod
+    def of(cls, listed: Any, Y: Any) -> MatchedLabels:
+        """Look up sparse labelsets among listed labels."""
+        places = np.empty(Y.nnz, dtype=np.int64)
+        inputs = [
+            part.astype(np.int64, copy=False)
+            for rows in (listed, Y)
+            for part in (rows.indices, rows.indptr)
+        ]
+        for_rows(find_labels_rows, Y.shape[0], *inputs, into=[places])
+        is_listed = places >= 0
+        return cls(inputs[3], np.where(is_listed, places, -places - 1), is_listed)
+
+    @property
+    def n_inserted(self) -> Integers:
+        """How many labels of each labelset are not listed, (n,)."""
+        return np.diff(np.append(0, np.cumsum(~self.is_listed))[self.starts])
+
+    def places_after(self) -> Indices:
+        """Return the place of each label of the labelsets when all are inserted."""
+        n_before: Indices = np.cumsum(~self.is_listed) - ~self.is_listed
+        return self.places + n_before
+
+    def marks(self, n_listed: int) -> NDArray[np.int8]:
+        """Return for each listed or inserted entry whether it is in the labelset."""
+        marks = np.zeros(n_listed + int((~self.is_listed).sum()), dtype=np.int8)
+        marks[self.places_after()] = 1
+        return marks
+
+    def insert(self, values: NDArray[Any], value: Any) -> NDArray[Any]:
+        """Return the values of listed entries with those of inserted ones."""
+        if self.is_listed.all():
+            return values
+        return np.insert(values, self.places[~self.is_listed], value)
+
+    def widen(self, listed: ListedLabels) -> ListedLabels:
+        """List the inserted labels as well, which leave the rest."""
+        if self.is_listed.all():
+            return listed
+        rest, n_inserted = listed.rest, self.n_inserted
+        return ListedLabels(
+            self.insert(listed.marginals, rest.floor),
+            listed.starts + np.append(0, np.cumsum(n_inserted)),
+            Rest(rest.sizes - n_inserted, rest.floor),
+        )
+
+
+def draw_rows(listed: csr_array, floor: float, size: int, generator: Any) -> Labelsets:
+    """Draw labelsets, those of an instance one after the other: (n * size, L) sparse rows.
+
+    Parameters
+    ----------
+    listed
+        (n, L) the marginals of listed labels.
+    floor
+        How probable each other label is.
+    size
+        How many draws of each instance.
+    generator
+        Of random numbers.
+    """
+    n_samples, n_labels = listed.shape
+    places = np.repeat(np.arange(listed.nnz), size)
+    draw = np.tile(np.arange(size), listed.nnz)
+    is_set = generator.random(len(places)) < listed.data[places]
+    instance = np.repeat(np.arange(n_samples), np.diff(listed.indptr))
+    rows = instance[places[is_set]] * size + draw[is_set]
+    labels = listed.indices[places[is_set]].astype(np.int64)
+    n_others = n_labels - np.diff(listed.indptr).astype(np.int64)
+    n_drawn = generator.binomial(np.repeat(n_others, size), floor)
+    more_rows, more_labels = [rows], [labels]
+    for row in np.flatnonzero(n_drawn):
+        own = listed.indices[listed.indptr[row // size] : listed.indptr[row // size + 1]]
+        ranks = generator.choice(n_others[row // size], n_drawn[row], replace=False, shuffle=False)
+        more_labels.append(unlisted_labels(ranks, own))
+        more_rows.append(np.full(n_drawn[row], row))
+    return _sort_rows(
+        np.concatenate(more_rows), np.concatenate(more_labels), (n_samples * size, n_labels)
+    )
+
+
+def unlisted_labels(ranks: Indices, listed: Integers) -> Indices:
+    """Return the labels of these ranks among those that are not listed.
+
+    Examples
+    --------
+    >>> unlisted_labels(np.array([0, 1, 2]), np.array([0, 2]))
+    array([1, 3, 4])
+    """
+    # Before a listed label there are as many others as its index, but for those listed before.
+    n_before = listed - np.arange(len(listed))
+    return ranks + np.searchsorted(n_before, ranks, side="right")
+
+
+def find_top_rows(listed: csr_array, logits: Floats, floor_logit: float, k: int) -> Labelsets:
+    """Return the k most probable labelsets of each instance, one after the other: sparse rows.
+
+    Of labels that are not listed the k - 1 first are enough: all of them are equally probable, and
+    the lowest codes come first.
+
+    Parameters
+    ----------
+    listed
+        (n, L) the listed labels.
+    logits
+        Theirs, in the order of the entries.
+    floor_logit
+        That of each other label.
+    k
+        How many; not more than there are labelsets.
+    """
+    n_samples, n_labels = listed.shape
+    rows, labels = [], []
+    for i in range(n_samples):
+        own = slice(listed.indptr[i], listed.indptr[i + 1])
+        n_others = min(k - 1, n_labels - len(listed.indices[own]))
+        others = unlisted_labels(np.arange(n_others), listed.indices[own])
+        seen = np.concatenate([listed.indices[own].astype(np.int64), others])
+        odds = np.concatenate([logits[own], np.full(n_others, floor_logit)])
+        order = np.argsort(seen)
+        seen, odds = seen[order], odds[order]
+        codes = cheapest_codes(np.abs(odds), (odds > 0).astype(np.int8), k)
+        codes += lowest_codes(k - len(codes), set(codes))
+        for rank, code in enumerate(codes):
+            bits = [j for j in range(len(seen)) if code >> j & 1]
+            rows.append(np.full(len(bits), i * k + rank))
+            labels.append(seen[bits])
+    nothing = np.empty(0, dtype=np.int64)
+    return _sort_rows(
+        np.concatenate([nothing, *rows]),
+        np.concatenate([nothing, *labels]),
+        (n_samples * k, n_labels),
+    )
+
+
+def lowest_codes(n_wanted: int, known: set[int]) -> list[int]:
+    """Return the lowest codes that are not known yet, of labelsets of probability 0.
+
+    Examples
+    --------
+    >>> lowest_codes(2, {0, 2})
+    [1, 3]
+    """
+    found: list[int] = []
+    code = 0
+    while len(found) < n_wanted:
+        if code not in known:
+            found.append(code)
+        code += 1
+    return found
+
+
+def _sort_rows(rows: Indices, labels: Indices, shape: tuple[int, int]) -> Labelsets:
+    order = np.lexsort((labels, rows))
+    starts = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
+    return sparse_ones(labels[order], starts, shape[1])
+
 
 WAITING_BYTES = 512
 """What the search for the most probable labelsets takes for each of them: numbers of Python."""
 
 
-class IndependentLabels(LabelsetDistribution):
+class Independent(LabelsetDistribution):
+    """What independent labels answer by closed forms, however their marginals are stored."""
+
+    _p: Any
+    _logits: Any = None
+
+    @property
+    @abstractmethod
+    def listed(self) -> ListedLabels:
+        """The labels as their closed forms need them."""
+
+    @abstractmethod
+    def _log_flips(self) -> Floats:
+        """Return by how much the log-probability falls at least when a label is flipped, (n,)."""
+
+    @abstractmethod
+    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+        """Return the labels, and for each of them whether a labelset has it."""
+
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        log_top, flip_odds, entropy, log_collision = self.listed.profile()
+        log_flip = log(flip_odds) if self._logits is None else self._log_flips()
+        profile = Profile(log_top, log_top + log_flip, entropy, log_collision, self.n_labels)
+        return profile, self._mode()
+
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        marked = map(self._mark, each_guess(guesses))
+        columns = [listed.expected(metric, marks, empty, self.n_labels) for listed, marks in marked]
+        return Expected.exactly(np.stack(columns, axis=1))
+
+
+class IndependentLabels(Independent):
     """Distributions whose labels are independent: binary relevance, sigmoid heads.
 
     Parameters
@@ -57,7 +405,6 @@ class IndependentLabels(LabelsetDistribution):
         array = check_unit_interval(array, "marginals")
         super().__init__(array.shape[0], array.shape[1], names)
         self._p = array.copy()
-        self._logits: Floats | None = None
         self._index = index_of(marginals)
 
     @classmethod
@@ -109,7 +456,7 @@ class IndependentLabels(LabelsetDistribution):
     def _log_prob(self, Y: Labelsets) -> Floats:
         return _sum_logs(*self.log_marginals, Y)
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         # The value itself, and the most probable value of every other label.
         log_one, log_zero = self.log_marginals
         best = np.maximum(log_one, log_zero)
@@ -124,15 +471,8 @@ class IndependentLabels(LabelsetDistribution):
         p = self._p.astype(np.float64, copy=False)
         return log(p), log(1 - p)
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        log_top, flip_odds, entropy, log_collision = self.listed.profile()
-        log_flip = log(flip_odds)
-        if self._logits is not None:
-            log_flip = -np.abs(self._logits).min(axis=1)
-        profile = Profile(log_top, log_top + log_flip, entropy, log_collision, self.n_labels)
-        mode = self._mode()
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+    def _log_flips(self) -> Floats:
+        return -np.abs(self._marginal_logits()).min(axis=1)
 
     def _mode(self) -> Labelsets:
         return (self._p > 0.5).astype(np.int8)
@@ -160,8 +500,8 @@ class IndependentLabels(LabelsetDistribution):
         uniforms = generator.random((len(self), size, self.n_labels))
         return (uniforms < self._p[:, np.newaxis, :]).astype(np.int8)
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self.listed.expected(metric, Y_pred.reshape(-1), empty, self.n_labels)
+    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+        return self.listed, Y.reshape(-1)
 
     @property
     def listed(self) -> ListedLabels:
@@ -199,7 +539,7 @@ class IndependentLabels(LabelsetDistribution):
             return self._logits
         return logit(self._p.astype(np.float64, copy=False))
 
-    def _best(self, metric: Metric, empty: float) -> Labelsets | None:
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""
         if not has_best_size(metric):
             return None
@@ -209,9 +549,334 @@ class IndependentLabels(LabelsetDistribution):
         chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
         best = np.zeros((len(self), self.n_labels), dtype=np.int8)
         np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
-        return best
+        return best, np.zeros(len(self))
 
 
 def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:
     """Return the log-probability of each labelset, (n,); logs for each of them or for all."""
     return np.where(Y == 1, log_one, log_zero).sum(axis=1)
+
+
+FEW_LABELS = 64
+"""Up to here decisions are made by the dense marginals: what is not listed may be predicted."""
+
+
+class SparseIndependentLabels(Independent):
+    """Distributions of independent labels, very many, of which few are listed for each instance.
+
+    Tagging systems and others of extreme classification give some hundred scores out of 10**4 to
+    10**6 labels. Everything here costs what is listed: labelsets come as a
+    `scipy.sparse.csr_array`, and so may truths and predictions. See `docs/million_labels.md`.
+
+    Parameters
+    ----------
+    marginals
+        (n, L) P(y_j = 1) of the listed labels: sparse in any format of scipy, or an array.
+    n_labels
+        How many labels there are; None means as many as `marginals` has columns.
+    floor
+        How probable each label is that is not listed, less than 1/2. Listed ones are at least as
+        probable, and none is certain, so that no labelset is impossible; 0 takes them as they are.
+        `suggest_floor` finds one from labelled instances.
+    label_names
+        One for each label; None where they have none.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> marginals = csr_array(([0.9, 0.2], ([0, 0], [7, 123_456])), shape=(1, 1_000_000))
+    >>> dist = SparseIndependentLabels(marginals)
+    >>> dist.mode().indices.tolist(), dist.profile().top.round(3)
+    ([7], array([0.678]))
+    """
+
+    sparse_rows = True
+
+    def __init__(
+        self,
+        marginals: Any,
+        n_labels: int | None = None,
+        *,
+        floor: float = _limits.PROBABILITY_FLOOR,
+        label_names: Iterable[Any] | None = None,
+    ) -> None:
+        floor = check_floor(floor)
+        rows = check_probabilities(read_listed(marginals, n_labels, "marginals"), "marginals")
+        super().__init__(rows.shape[0], rows.shape[1], label_names)
+        self._floor, self._floor_logit = floor, float(logit(floor))
+        most = 1 - min(floor, _limits.PROBABILITY_FLOOR)
+        # What is not above the floor is as if it were not listed.
+        self._p = keep_listed(rows, np.minimum(rows.data, most), rows.data > floor)
+        self._logits = None
+        self.labelset_bytes = _bytes_of_row(self._p)
+
+    @classmethod
+    def from_top(
+        cls,
+        indices: Any,
+        scores: Any,
+        n_labels: int,
+        *,
+        floor: float = _limits.PROBABILITY_FLOOR,
+        label_names: Iterable[Any] | None = None,
+    ) -> Self:
+        """Make the distributions of top-k arrays.
+
+        Parameters
+        ----------
+        indices
+            (n, k) the listed labels of each instance, in any order; -1 where it has fewer.
+        scores
+            (n, k) how probable each of them is.
+        n_labels, floor, label_names
+            As for the class.
+
+        Examples
+        --------
+        >>> indices, scores = [[7, 2], [5, -1]], [[0.9, 0.2], [0.6, 0.0]]
+        >>> dist = SparseIndependentLabels.from_top(indices, scores, n_labels=10**6)
+        >>> dist.mode().indices.tolist()
+        [7, 5]
+        """
+        rows = read_top(indices, scores, n_labels)
+        return cls(rows, floor=floor, label_names=label_names)
+
+    @classmethod
+    def from_logits(
+        cls,
+        logits: Any,
+        n_labels: int | None = None,
+        *,
+        floor: float = _limits.PROBABILITY_FLOOR,
+        label_names: Iterable[Any] | None = None,
+    ) -> Self:
+        """Make the distributions whose listed labels have these logits.
+
+        Parameters
+        ----------
+        logits
+            (n, L) log of the odds P(y_j = 1) / P(y_j = 0), sparse. A zero that is stored is a label
+            of probability 1/2; what is not stored has the floor.
+        n_labels, floor, label_names
+            As for the class.
+        """
+        rows = read_listed(logits, n_labels, "logits")
+        if np.isnan(rows.data).any():
+            at = int(np.flatnonzero(np.isnan(rows.data))[0])
+            row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+            raise InputError(f"`logits` must be numbers, got NaN in row {row}. Mend that row.")
+        new = cls(csr_array(rows.shape), floor=floor, label_names=label_names)
+        new._set_logits(rows, new._floor_logit)
+        return new
+
+    def _set_logits(self, logits: csr_array, floor_logit: float) -> None:
+        self._floor, self._floor_logit = float(expit(floor_logit)), floor_logit
+        self._logits = keep_listed(logits, logits.data, logits.data > floor_logit)
+        self._p = self._logits.copy()
+        self._p.data = expit(self._logits.data)
+        self.labelset_bytes = _bytes_of_row(self._p)
+
+    @property
+    def floor(self) -> float:
+        """How probable each label is that is not listed."""
+        return self._floor
+
+    @property
+    def n_listed(self) -> Integers:
+        """How many labels are listed of each instance, (n,)."""
+        return count_labels(self._p)
+
+    def _with_dense_rows(self) -> IndependentLabels:
+        check_size(
+            8 * len(self) * self.n_labels,
+            f"All {self.n_labels} labels of {len(self)} instances, which this question is about,",
+            "Ask for fewer instances (`dist[:10]`), or something that sparse labels answer: see "
+            "`docs/million_labels.md`.",
+        )
+        floor, listed = self._floor, self._p
+        if self._logits is not None:
+            floor, listed = self._floor_logit, self._logits
+        values = np.full((len(self), self.n_labels), floor)
+        values[self._instances(), listed.indices] = listed.data
+        make = IndependentLabels if self._logits is None else IndependentLabels.from_logits
+        return make(values, self.label_names)._with_index(self.index)
+
+    def _instances(self) -> Indices:
+        """Return the instance of each listed entry."""
+        return np.repeat(np.arange(len(self)), self.n_listed)
+
+    def _take(self, rows: Rows) -> Self:
+        new = copy(self)
+        new._p = self._p[rows]
+        new._logits = None if self._logits is None else self._logits[rows]
+        new._n_samples = new._p.shape[0]
+        new.labelset_bytes = _bytes_of_row(new._p)
+        return new
+
+    @property
+    def listed(self) -> ListedLabels:
+        """The listed labels and the rest, as their closed forms need them."""
+        rest = Rest(self.n_labels - self.n_listed, self._floor)
+        return ListedLabels(self._p.data, self._p.indptr.astype(np.intp), rest)
+
+    def listed_marginals(self) -> csr_array:
+        """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
+        return self._p.copy()
+
+    def _marginals(self) -> Floats:
+        return self._with_dense_rows()._marginals()
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        matched = MatchedLabels.of(self._p, Y)
+        listed = matched.widen(self.listed)
+        places = matched.places_after()
+        if self._logits is None:
+            logs = log(1 - listed.marginals)
+            logs[places] = log(listed.marginals[places])
+        else:
+            logits = matched.insert(self._logits.data, self._floor_logit)
+            logs = -np.logaddexp(0.0, logits)
+            logs[places] = -np.logaddexp(0.0, -logits[places])
+        of_listed = sum_by_row(logs, listed.starts)
+        return of_listed + listed.rest.sizes * np.log1p(-self._floor)
+
+    def _log_flips(self) -> Floats:
+        costs = np.where(self.n_listed < self.n_labels, self._floor_logit, -np.inf)
+        np.maximum.at(costs, self._instances(), -np.abs(self._logits.data))
+        return costs
+
+    def _mode(self) -> Labelsets:
+        return self._rows_of(self._p.data > 0.5)
+
+    def _rows_of(self, is_chosen: Any) -> Labelsets:
+        """Return sparse rows of some of the listed labels."""
+        chosen = keep_listed(self._p, self._p.data, is_chosen)
+        return sparse_ones(chosen.indices, chosen.indptr, self.n_labels)
+
+    def _top(self, k: int) -> TopLabelsets:
+        # The same rounding as for dense labels, so that the same labelsets tie.
+        logits = log(self._p.data) - log(1 - self._p.data)
+        of_rest = float(log(self._floor) - log(1 - self._floor))
+        if self._logits is not None:
+            logits, of_rest = self._logits.data, self._floor_logit
+        rows = find_top_rows(self._p, logits, of_rest, k)
+        stacked = StackedLabelsets(rows, k)
+        logs = [self._log_prob(stacked[:, rank]) for rank in range(k)]
+        return TopLabelsets(stacked, np.stack(logs, axis=1))  # type: ignore[arg-type]
+
+    def _sample(self, size: int, generator: np.random.Generator) -> Any:
+        return StackedLabelsets(draw_rows(self._p, self._floor, size, generator), size)
+
+    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+        matched = MatchedLabels.of(self._p, Y)
+        return matched.widen(self.listed), matched.marks(self._p.nnz)
+
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric != HAMMING:
+            return super()._expected(metric, guesses, empty)
+        columns = [self._expected_hamming(Y) for Y in each_guess(guesses)]
+        return Expected.exactly(np.stack(columns, axis=1))
+
+    def _expected_hamming(self, Y: Any) -> Floats:
+        listed, marks = self._mark(Y)
+        n_true = sum_by_row(listed.marginals, listed.starts) + listed.rest.sizes * self._floor
+        hits = sum_by_row(listed.marginals * marks, listed.starts)
+        # Right are those predicted and true, and those neither.
+        return (self.n_labels - count_labels(Y) - n_true + 2 * hits) / self.n_labels
+
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        """Predict the most probable listed labels; say what predicting others could add at most."""
+        if not has_best_size(metric):
+            return None
+        if self.n_labels <= FEW_LABELS:
+            best = self._with_dense_rows()._best(metric, empty)
+            return None if best is None else (make_sparse(best[0]), best[1])
+        is_chosen, worth = self.listed.choose(metric, empty)
+        n_true = sum_by_row(self._p.data, self._p.indptr) + self.listed.rest.sizes * self._floor
+        gaps = _GAPS[metric](worth, n_true, self.listed.rest)
+        return self._rows_of(is_chosen), gaps
+
+    def _temper(self, temperature: float) -> Self:
+        logits = self._p.copy() if self._logits is None else self._logits.copy()
+        logits.data = (logit(logits.data) if self._logits is None else logits.data) / temperature
+        new = copy(self)
+        new._set_logits(logits, self._floor_logit / temperature)
+        return new
+
+    # What is about all labels, one by one, is answered where they fit into memory.
+
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        return self._with_dense_rows()._max_marginals(log_at_least)
+
+    def _size_marginals(self) -> Floats:
+        return self._with_dense_rows()._size_marginals()
+
+    def _probabilities(self) -> Floats:
+        return self._with_dense_rows()._probabilities()
+
+
+def _bytes_of_row(listed: csr_array) -> int:
+    """Return about how much memory a labelset takes, of which all listed labels are set."""
+    return 16 + 9 * int(np.diff(listed.indptr).max(initial=0))
+
+
+# What predicting labels of the rest could add at most, (n,). A prediction of k labels with r more
+# of the rest, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
+# gains less than twice the floor. For Jaccard it is u / (k + r), and less than the floor. It also
+# loses a share r / (k + r + s) of what it was worth where s labels are true. That is more than it
+# gains if the best is worth enough: s is above any c with a probability of n_true / c at most.
+
+
+def _gap_of_f1(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
+    if rest.floor == 0:
+        return np.zeros(len(worth))
+    c = np.maximum(1.0, np.sqrt(n_true / (2 * rest.floor)))
+    is_best = worth >= 2 * rest.floor * (1 + c) + n_true / c
+    return np.where(is_best | (rest.sizes == 0), 0.0, 2 * rest.floor)
+
+
+def _gap_of_jaccard(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
+    if rest.floor == 0:
+        return np.zeros(len(worth))
+    c = np.maximum(1.0, np.sqrt(n_true / rest.floor))
+    is_best = worth >= rest.floor * (2 + c) + n_true / c + rest.sizes * rest.floor
+    return np.where(is_best | (rest.sizes == 0), 0.0, rest.floor)
+
+
+_GAPS = {F1: _gap_of_f1, JACCARD: _gap_of_jaccard}
+
+
+def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:
+    """Return the floor that labelled instances suggest: how often a label is true if not listed.
+
+    Parameters
+    ----------
+    dist
+        Listed labels of n instances, whatever floor they have.
+    Y_true
+        Their truth, in any form of labelsets.
+
+    Returns
+    -------
+    float
+        The mean number of true labels that are not listed, and one half among all instances so that
+        it is not 0, over the mean number of labels that are not listed; less than 1/2.
+
+    Examples
+    --------
+    >>> from labelsure.labelsets import from_indices
+    >>> dist = SparseIndependentLabels.from_top([[7, 2], [5, 1]], [[0.9, 0.2], [0.6, 0.1]], 10**6)
+    >>> round(1e6 * suggest_floor(dist, from_indices([[7], [5, 99]], 10**6)), 2)
+    0.75
+    """
+    if not isinstance(dist, SparseIndependentLabels):
+        raise InputError(
+            "`dist` must be SparseIndependentLabels, whose labels are not all listed, got "
+            f"{type(dist).__name__}."
+        )
+    if len(dist) == 0:
+        raise InputError("`dist` must have at least one instance, got none.")
+    truth = dist.align(Y_true, "Y_true")
+    n_missed = int(MatchedLabels.of(dist._p, truth).n_inserted.sum())
+    n_unlisted = int((dist.n_labels - dist.n_listed).sum())
+    return float(min((n_missed + 0.5) / max(n_unlisted, 1), 0.25))

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
 
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._runtime.limits import CACHED_JOINT_BYTES, TIE, cut_rows
-from labelsure._runtime.typing import Floats, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
+from labelsure._runtime.typing import Floats, Labelsets
+from labelsure.distributions._answers import MaxMarginals, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, align_parts
+from labelsure.distributions._chain_links import Chain, LinearChain
+from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
+from labelsure.distributions._mixture import Mixture
 from labelsure.distributions._probabilities import read_shares
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import code_keys
-from labelsure.metrics.registry import Metric
-
-if TYPE_CHECKING:
-    from labelsure.distributions._chain_mixture import ChainMixture
-
 
 MAX_TIED = 2**12  # of labelsets with equal probabilities so many are compared by their codes
 
 
-class IndependentMixture(LabelsetDistribution):
+class IndependentMixture(Mixture):
     """Labels that are independent within each component: conditional Bernoulli mixtures.
 
     Marginals, log-probabilities, sizes (so F1's optimum), expected accuracies of given labelsets
@@ -82,12 +80,11 @@ class IndependentMixture(LabelsetDistribution):
                 "`components` must all have the same instances and labels, got (n_samples, "
                 f"n_labels) of {sorted(shapes)}."
             )
-        self._parts = parts = align_parts(parts, "components")
+        parts = align_parts(parts, "components")
+        n_samples, n_labels = shapes.pop()
         names = parts[0].label_names if label_names is None else label_names
-        super().__init__(*shapes.pop(), names)
-        shares = read_shares(weights, len(self), len(parts))
-        equal = np.ones((len(self), len(parts))) if shares is None else shares
-        self._weights: Floats = equal / len(parts)
+        shares = read_shares(weights, n_samples, len(parts))
+        super().__init__(parts, shares, n_samples, n_labels, names)
         self._index = parts[0].index
         DEFAULT_ENGINE.replace(settings)  # refuses what is wrong
         self._engine = settings
@@ -95,9 +92,6 @@ class IndependentMixture(LabelsetDistribution):
     @cached_property
     def _chains(self) -> ChainMixture:
         """The same distributions as chains without links."""
-        from labelsure.distributions._chain_links import Chain, LinearChain
-        from labelsure.distributions._chain_mixture import ChainMixture
-
         order, none = np.arange(self.n_labels), np.zeros((self.n_labels, self.n_labels))
         # A label that is certain has a logit that is not a number; this one is as certain.
         logits = [np.clip(part._marginal_logits(), -SAFE_LOGIT, SAFE_LOGIT) for part in self._parts]
@@ -109,14 +103,10 @@ class IndependentMixture(LabelsetDistribution):
         """The number of components."""
         return len(self._parts)
 
-    def _copy(self, parts: list[IndependentLabels], weights: Floats) -> Self:
-        new = copy(self)
+    def _with_parts(self, parts: list[Any], shares: Floats | None, n_samples: int) -> Self:
+        new = super()._with_parts(parts, shares, n_samples)
         new.__dict__.pop("_chains", None)
-        new._parts, new._weights, new._n_samples = parts, weights, len(weights)
         return new
-
-    def _take(self, rows: Rows) -> Self:
-        return self._copy([part._take(rows) for part in self._parts], self._weights[rows])
 
     def _with_engine(self, settings: EngineSettings) -> Self:
         if not settings:
@@ -129,53 +119,21 @@ class IndependentMixture(LabelsetDistribution):
     def _members(self) -> list[LabelsetDistribution]:
         return list(self._parts)
 
-    # What is linear in the probabilities: the mean over components, by their weights.
-
-    def _mix(self, by_component: Iterable[Floats]) -> Floats:
-        total: Floats | float = 0.0
-        for k, values in enumerate(by_component):
-            total = total + self._weights[:, k].reshape(-1, *[1] * (values.ndim - 1)) * values
-        return np.asarray(total)
-
-    def _marginals(self) -> Floats:
-        return np.minimum(self._mix(part._marginals() for part in self._parts), 1.0)
-
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._mix(part._expected(metric, Y_pred, empty).value for part in self._parts)
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        parts = (part._expected_of_guesses(metric, guesses, empty).value for part in self._parts)
-        return Expected.exactly(self._mix(parts))
-
-    def _size_marginals(self) -> Floats:
-        return self._mix(part._size_marginals() for part in self._parts)
-
-    def _probabilities(self) -> Floats:
-        return self._mix(part._probabilities() for part in self._parts)
-
-    def _log_prob(self, Y: Labelsets) -> Floats:
-        by_component = np.stack([part._log_prob(Y) for part in self._parts], axis=1)
-        return np.asarray(logsumexp(by_component + log(self._weights), axis=1))
-
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
-        ends = np.cumsum(self._weights, axis=1)
-        ends /= ends[:, -1:]
-        places = generator.random((len(self), size))
-        owners = (places[:, :, np.newaxis] >= ends[:, np.newaxis]).sum(axis=2)
+        owners = self._draw_owners(size, generator)
         p = np.stack([part._marginals() for part in self._parts], axis=1)
         chosen = p[np.arange(len(self))[:, np.newaxis], owners]
         return (generator.random(chosen.shape) < chosen).astype(np.int8)
 
-    # What is not: by the engines, but for the collision.
+    # What is not linear in the probabilities: by the engines, but for the collision.
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
-        found = self._chains._summary([], empty)
-        profile, mode = self._with_exact_collision(found.profile), found.mode
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        found, mode = self._chains._profile_and_mode()
+        profile = self._with_exact_collision(found)
         tied = np.flatnonzero(profile.log_runner_up >= profile.log_top - TIE)
         if tied.size:
             mode[tied] = self._take(tied)._mode()
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return profile, mode
 
     def _with_exact_collision(self, profile: Profile) -> Profile:
         """Return the profile with the collision in closed form. Section 16.
@@ -216,19 +174,8 @@ class IndependentMixture(LabelsetDistribution):
                 best.labelsets[rows], logs[rows] = more.labelsets[:, :k], more.logs[:, :k]
         return best
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         return self._chains._max_marginals(log_at_least)
-
-    def _temper(self, temperature: float) -> Self:
-        return self._copy([part._temper(temperature) for part in self._parts], self._weights)
-
-    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
-        parts = [part._tempered_log_prob(Y) for part in self._parts]
-        return lambda temperature: np.asarray(
-            logsumexp(
-                np.column_stack([part(temperature) for part in parts]), axis=1, b=self._weights
-            )
-        )
 
 
 def _sort_ties(found: TopLabelsets) -> TopLabelsets:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelsure._runtime.notebook import count, list_names, make_html
 from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
@@ -66,10 +65,10 @@ def tabulate_modes(
     check_shown(k, dist.n_labels)  # before the profile, which may take a while
     check_sep(sep, dist.label_names)
     check_candidates(candidates)
-    summary = dist.summary([])
-    confidences = confidence_of_profile(summary.profile, candidates)
+    profile, mode = dist._profile_and_mode()
+    confidences = confidence_of_profile(profile, candidates)
     known = {str(name): confidences[name].to_numpy() for name in confidences}
-    return make_table(dist, summary.mode, known, k=k, probabilities=probabilities, sep=sep)
+    return make_table(dist, mode, known, k=k, probabilities=probabilities, sep=sep)
 
 
 def make_table(
@@ -116,7 +115,7 @@ def make_table(
     table = pd.DataFrame(columns).set_axis(index)
     if not probabilities:
         return table
-    marginals = dist.with_dense_rows().marginals()
+    marginals = dist._with_dense_rows().marginals()
     names = [f"probability_{name}" for name in show_names(dist.label_names, dist.n_labels)]
     return pd.concat([table, pd.DataFrame(marginals, index, names)], axis=1)
 
@@ -167,46 +166,3 @@ def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None)
     names = [", ".join(labels) or "(none)" for labels in labelsets]
     title = f"row {row}" if one.index is None else str(one.index[0])
     return plot_labelsets(names, top.probabilities[0], f"Most probable labelsets of {title}", ax)
-
-
-def describe_in_html(dist: LabelsetDistribution) -> str:
-    """Return what a notebook shows: sizes and names, for which nothing has to be computed."""
-    sizes = f"{count(len(dist), 'instance')}, {count(dist.n_labels, 'label')}"
-    names = "" if dist.label_names is None else f" ({list_names(dist.label_names)})"
-    return make_html(f"{type(dist).__name__}: {sizes}{names}.")
-
-
-class ShownInstances:
-    """The part of a `LabelsetDistribution` that shows its instances to people."""
-
-    def to_frame(
-        self: Any,
-        k: int = 3,
-        *,
-        candidates: str | Sequence[str] | None = None,
-        probabilities: bool | None = None,
-        sep: str | None = None,
-    ) -> pd.DataFrame:
-        """Return the mode and what is known of it as a table, see `docs/table.md`.
-
-        Parameters
-        ----------
-        k
-            How many of the most probable labelsets to add; not more than there are.
-        candidates
-            As for `labelsure.confidence`; [] for none.
-        probabilities
-            Whether to add a column for each label; None means yes, but for sparse labels.
-        sep
-            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
-        """
-        if probabilities is None:
-            probabilities = not self.sparse_rows
-        return tabulate_modes(self, candidates, k=k, probabilities=probabilities, sep=sep)
-
-    def plot(self: Any, row: int = 0, k: int = 10, *, ax: Axes | None = None) -> Axes:
-        """Draw the k most probable labelsets of one instance, by its position, as bars."""
-        return plot_instance(self, row, k, ax)
-
-    def _repr_html_(self: Any) -> str:
-        return describe_in_html(self)

@@ -3,26 +3,145 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 from labelsure._kernels.threads import for_rows
 from labelsure._kernels.weighted_labelsets import jaccard_rows, maximum_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._count_entropy import DrawCounts, check_estimator, estimate_profile
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
-from labelsure.errors import InputError
+from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import check_labelsets, codes_of, refuse_masked
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
 
-_GUESS_ROWS: dict[Metric, Callable[..., None]] = {JACCARD: jaccard_rows}
-"""Metrics that have a kernel for many guesses of an instance at a time."""
+
+@dataclass(frozen=True)
+class DrawCounts:
+    """How often each labelset of each instance was drawn.
+
+    Parameters
+    ----------
+    values
+        (m,) the counts of all instances below each other, each at least 1.
+    instance
+        (m,) whose they are.
+    size
+        How many draws each instance has.
+    n_samples
+        The number of instances.
+    """
+
+    values: Floats
+    instance: Indices
+    size: int
+    n_samples: int
+
+    def sum(self, terms: Floats) -> Floats:
+        """Add up the terms of each instance, (n,)."""
+        return np.bincount(self.instance, terms, minlength=self.n_samples).astype(np.float64)
+
+    @property
+    def n_seen(self) -> Floats:
+        """How many different labelsets were drawn, (n,)."""
+        return self.sum(np.ones(len(self.values)))
+
+    @property
+    def n_singletons(self) -> Floats:
+        """How many of them were drawn once, (n,)."""
+        return self.sum((self.values == 1).astype(np.float64))
+
+
+def _plugin(counts: DrawCounts) -> Floats:
+    shares = counts.values / counts.size
+    return counts.sum(-shares * np.log(shares))
+
+
+def _miller_madow(counts: DrawCounts) -> Floats:
+    """Add the first term of the bias: half a degree of freedom a draw."""
+    return _plugin(counts) + (counts.n_seen - 1) / (2 * counts.size)
+
+
+def _grassberger(counts: DrawCounts) -> Floats:
+    """Replace log n_i by G(n_i), whose bias falls exponentially with n_i (Grassberger 2003)."""
+    n = counts.values
+    sign = np.where(n % 2 == 0, 0.5, -0.5)
+    G = digamma(n) + sign * (digamma((n + 1) / 2) - digamma(n / 2))
+    return np.log(counts.size) - counts.sum(n * G) / counts.size
+
+
+def _chao_shen(counts: DrawCounts) -> Floats:
+    """Shrink the shares to what was seen of all mass; weigh by the chance of being seen."""
+    n = counts.size
+    singletons = counts.n_singletons
+    # With singletons only the coverage would be 0 and the estimate infinite.
+    singletons = np.where(singletons == n, n - 1.0, singletons)
+    coverage = 1 - singletons / n
+    p = coverage[counts.instance] * counts.values / n
+    with np.errstate(divide="ignore"):  # p = 1: log1p(-1) is -inf, its exp 0
+        seen = -np.expm1(n * np.log1p(-p))
+    return counts.sum(-p * np.log(p) / seen)
+
+
+ENTROPY_ESTIMATORS: dict[str, Callable[[DrawCounts], Floats]] = {
+    "plugin": _plugin,
+    "miller_madow": _miller_madow,
+    "grassberger": _grassberger,
+    "chao_shen": _chao_shen,
+}
+"""All estimators by name. A new one is a function and an entry here."""
+
+
+def check_estimator(estimator: str, size: int) -> str:
+    """Return the name of an estimator that `size` draws suffice for, or say what is wrong."""
+    if estimator not in ENTROPY_ESTIMATORS:
+        raise unknown_name("entropy estimator", estimator, ENTROPY_ESTIMATORS)
+    if estimator != "plugin" and size < 2:
+        raise InputError(
+            f"The entropy estimator {estimator!r} needs at least two draws of each instance, got "
+            f'{size}. Draw more, or use entropy="plugin".'
+        )
+    return estimator
+
+
+def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Profile:
+    """Return the profile with entropy and collision as the estimator has them, and its name.
+
+    Parameters
+    ----------
+    plain
+        The profile of the shares themselves, which "plugin" keeps.
+    counts
+        Of the same instances.
+    estimator
+        A name in `ENTROPY_ESTIMATORS`.
+    """
+    method = np.full(len(plain), estimator)
+    if estimator == "plugin":
+        return replace(plain, method=method)
+    most = plain.n_labels * np.log(2)
+    n = counts.size
+    # Unbiased: the share of pairs of draws that are equal.
+    equal_pairs = counts.sum(counts.values * (counts.values - 1)) / (n * (n - 1))
+    return replace(
+        plain,
+        entropy=np.clip(ENTROPY_ESTIMATORS[estimator](counts), 0.0, most),
+        log_collision=np.maximum(log(equal_pairs), -most),
+        method=method,
+    )
 
 
 class LabelsetTable(LabelsetDistribution):
@@ -167,14 +286,14 @@ class LabelsetTable(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return np.minimum(self._seen.marginals(), 1.0)
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         return MaxMarginals.exactly(find_maxima(self._seen))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         same = (self._known.rows == Y[self._known.instance]).all(axis=1)
         return log(self._known.sum(self._known.weights * same))
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         best = self._top(2)
         weights = self._seen.weights
         profile = Profile.from_values(
@@ -188,9 +307,7 @@ class LabelsetTable(LabelsetDistribution):
             times = np.rint(weights * self._n_draws)
             counts = DrawCounts(times, self._seen.instance, self._n_draws, len(self))
             profile = estimate_profile(profile, counts, self._estimator)
-        mode = best.labelsets[:, 0]
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return profile, best.labelsets[:, 0]
 
     def _mode(self) -> Labelsets:
         return self._top(1).labelsets[:, 0]
@@ -210,16 +327,16 @@ class LabelsetTable(LabelsetDistribution):
         # A sum a hair below one must not hand the last draws to the next instance.
         return self._seen.rows[np.clip(drawn, starts[:-1], starts[1:] - 1)]
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return expect_over(self._seen, metric, Y_pred, empty)
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        if metric not in _GUESS_ROWS:
-            return super()._expected_of_guesses(metric, guesses, empty)
-        values = np.empty(guesses.shape[:2])
-        arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
-        for_rows(_GUESS_ROWS[metric], len(self), *arrays, guesses, empty, into=[values])
-        return Expected.exactly(values)
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        if metric == JACCARD:
+            values = np.empty(np.shape(guesses)[:2])
+            arrays = (self._seen.rows, self._seen.weights, self._seen.starts)
+            for_rows(jaccard_rows, len(self), *arrays, guesses, empty, into=[values])
+            return Expected.exactly(values)
+        columns = [expect_over(self._seen, metric, Y, empty) for Y in each_guess(guesses)]
+        return Expected.exactly(np.stack(columns, axis=1))
 
     def _size_marginals(self) -> Floats:
         by_size = np.zeros((len(self), self.n_labels, self.n_labels))

@@ -183,7 +183,7 @@ class ListedLabels:
         if metric in _EXPECTED_ROWS:
             for_rows(_EXPECTED_ROWS[metric], len(self), *rows, empty, into=[expected])
             return expected
-        n_predicted = sum_rows(predicted, self.starts).astype(np.int64)
+        n_predicted = sum_by_row(predicted, self.starts).astype(np.int64)
         most = min(n_labels, int(self.lengths.max(initial=0)) + self.rest.most)
         for some in cut_rows(len(self), 16 * (most + 1), _limits.DECISION_BYTES):
             part, chosen = self._cut(some, predicted)
@@ -253,12 +253,12 @@ class ListedLabels:
         return np.take_along_axis(places, order, axis=1)[is_chosen], worth
 
 
-def sum_rows(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
+def sum_by_row(values: NDArray[Any], starts: NDArray[Any]) -> Floats:
     """Return the sum of each row of values that stand one after the other, 0 for empty rows.
 
     Examples
     --------
-    >>> sum_rows(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
+    >>> sum_by_row(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
     array([3., 0., 3.])
     """
     sums = np.zeros(len(starts) - 1)

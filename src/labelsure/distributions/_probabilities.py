@@ -1,20 +1,16 @@
-"""What users hand over, checked: probabilities, temperatures, sizes, random states."""
+"""Probabilities that users hand over, checked; random states."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
-from labelsure._runtime.limits import check_size
 from labelsure._runtime.typing import Floats, Integers, RandomState
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import refuse_masked
-
-if TYPE_CHECKING:
-    from labelsure.distributions._bridge import LabelsetDistribution
 
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 """How far a sum of probabilities may be from one: rounding, not carelessness."""
@@ -22,74 +18,6 @@ SUM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-6}
 ROUNDING = 1e-6
 """A probability this far outside of [0, 1] is rounded: float32 has seven digits, of which sums over
 trees or folds lose one."""
-
-
-def check_number_of_best(k: Any, dist: LabelsetDistribution) -> int:
-    """Return how many of the most probable labelsets are wanted, if there are so many."""
-    if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**dist.n_labels:
-        raise InputError(
-            f"`k` must be a whole number from 1 to 2**{dist.n_labels}, got {k!r}. "
-            "There are no more labelsets than that."
-        )
-    check_size(
-        len(dist) * int(k) * (dist.labelset_bytes + 8),
-        f"The `k` most probable labelsets of {len(dist)} instances",
-        "Ask for fewer, or for fewer instances (`dist[:10]`).",
-    )
-    return int(k)
-
-
-def check_number_of_draws(size: Any, dist: LabelsetDistribution) -> int:
-    """Return how many draws of each instance are wanted, if they fit into memory."""
-    if not isinstance(size, (int, np.integer)) or size < 0:
-        raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
-    check_size(
-        len(dist) * int(size) * dist.labelset_bytes,
-        f"`size` draws of {len(dist)} instances",
-        "Draw fewer, or for fewer instances (`dist[:10]`) at a time.",
-    )
-    return int(size)
-
-
-def check_by_size(n_samples: int, n_labels: int) -> None:
-    """Refuse an (n, L, L) array that does not fit into memory."""
-    check_size(
-        n_samples * 8 * n_labels**2,
-        f"P(y_j = 1 and |y| = s) of {n_samples} instances with {n_labels} labels",
-        "Ask for fewer instances (`dist[:10]`) at a time.",
-    )
-
-
-def check_all_probabilities(n_samples: int, n_labels: int, max_bytes: int) -> None:
-    """Refuse an (n, 2**L) array that does not fit into memory."""
-    check_size(
-        max(n_samples, 1) * 8 * 2**n_labels,  # no array has that many columns, even empty
-        f"All 2**{n_labels} probabilities of {n_samples} instances",
-        "Use `marginals`, `log_prob`, `top`, `sample` or `profile`, which need no such array, "
-        "fewer instances (`dist[:10]`), or a larger `max_bytes`.",
-        max_bytes,
-    )
-
-
-def check_log_probability(value: Any) -> float:
-    """Return the log of a probability, -inf included, or say what is wrong with it."""
-    if not isinstance(value, (int, float, np.number)) or not value <= 0:
-        raise InputError(
-            "`log_at_least` must be the log of a probability, a number <= 0 or -inf, got "
-            f"{value!r}."
-        )
-    return float(value)
-
-
-def check_temperature(temperature: Any) -> float:
-    """Return a temperature, a finite number above 0."""
-    is_number = isinstance(temperature, (int, float, np.number)) and temperature is not True
-    if not is_number or not 0 < temperature < np.inf:
-        raise InputError(
-            f"`temperature` must be a finite number above 0, got {temperature!r}. 1 changes "
-            "nothing, larger ones make distributions flatter."
-        )
-    return float(temperature)
 
 
 def as_floats(values: Any, name: str) -> NDArray[np.floating[Any]]:

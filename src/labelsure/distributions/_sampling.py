@@ -679,7 +679,9 @@ def draw_for(
         rows, sampled, total = waiting.pop()
         sampled = need.draw(sampled, total)
         growth = need.growth(sampled)
-        targets = np.where(growth > 1, _climb_ladder(total, growth, limit), total)
+        targets = np.full(len(rows), total)
+        if total < limit:  # a budget of 0 has no ladder to climb
+            targets[growth > 1] = _climb_ladder(total, growth[growth > 1], limit)
         for target in np.unique(targets).tolist():
             mine = np.flatnonzero(targets == target)
             part = sampled if len(mine) == len(rows) else sampled[mine]

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
-from labelsure._runtime.typing import Floats, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, align_parts
+from labelsure._runtime.typing import Floats, Labelsets
+from labelsure.distributions._answers import MaxMarginals, TopLabelsets
+from labelsure.distributions._bridge import align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
+from labelsure.distributions._mixture import Mixture
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import code_keys
 from labelsure.labelsets.weighted import WeightedLabelsets
 
 
-class SmoothedTable(LabelsetDistribution):
+class SmoothedTable(Mixture):
     """A table of labelsets in which no labelset is impossible: powersets, votes, beams.
 
     A share of the probability is that of independent labels; the table has the others. All is
@@ -59,52 +59,22 @@ class SmoothedTable(LabelsetDistribution):
                 "labels."
             )
         table, rest = align_parts([table, rest], "rest")
-        super().__init__(len(table), table.n_labels, table.label_names)
-        self._share = _check_share(share, len(table))
-        self._rest = rest
-        self._table = table
+        of_rest = _check_share(share, len(table))
+        shares = 2 * np.column_stack([1 - of_rest, of_rest])
+        super().__init__([table, rest], shares, len(table), table.n_labels, table.label_names)
         self._index = table.index
 
-    def _take(self, rows: Rows) -> Self:
-        return type(self)(self._table._take(rows), self._rest._take(rows), self._share[rows])
+    @property
+    def _table(self) -> LabelsetTable:
+        return self._parts[0]
 
-    def _with_engine(self, settings: Any) -> Self:
-        self._table._with_engine(settings)  # refuses what is wrong for all kinds
-        return self
+    @property
+    def _rest(self) -> IndependentLabels:
+        return self._parts[1]
 
-    # What is linear in the probabilities: the mean of both, by their shares.
-
-    def _mix(self, of_table: Floats, of_rest: Floats) -> Floats:
-        share = self._share.reshape(-1, *[1] * (of_table.ndim - 1))
-        return (1 - share) * of_table + share * of_rest
-
-    def _marginals(self) -> Floats:
-        return np.minimum(self._mix(self._table._marginals(), self._rest._marginals()), 1.0)
-
-    def _expected_by_counts(self, metric: Any, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._mix(
-            *(part._expected(metric, Y_pred, empty).value for part in (self._table, self._rest))
-        )
-
-    def _expected_of_guesses(self, metric: Any, guesses: Labelsets, empty: float) -> Expected:
-        parts = (self._table, self._rest)
-        values = [part._expected_of_guesses(metric, guesses, empty).value for part in parts]
-        return Expected.exactly(self._mix(*values))
-
-    def _size_marginals(self) -> Floats:
-        return self._mix(self._table._size_marginals(), self._rest._size_marginals())
-
-    def _probabilities(self) -> Floats:
-        return self._mix(self._table._probabilities(), self._rest._probabilities())
-
-    def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
-        is_rest = generator.random((len(self), size)) < self._share[:, np.newaxis]
-        parts = [part._sample(size, generator) for part in (self._table, self._rest)]
-        return np.where(is_rest[:, :, np.newaxis], parts[1], parts[0])
-
-    def _log_prob(self, Y: Labelsets) -> Floats:
-        of_table, of_rest = self._table._log_prob(Y), self._rest._log_prob(Y)
-        return np.logaddexp(log(1 - self._share) + of_table, log(self._share) + of_rest)
+    @property
+    def _share(self) -> Floats:
+        return self._weights[:, 1]
 
     # What needs to know which labelsets the table holds.
 
@@ -116,12 +86,9 @@ class SmoothedTable(LabelsetDistribution):
         weights = (1 - share) * seen.weights + share * np.exp(log_rest)
         return WeightedLabelsets(seen.rows, weights, seen.starts), log_rest
 
-    def _summary(self, metrics: list[Any], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         best = self._top(2)
-        profile = self._profile_of(best.logs)
-        mode = best.labelsets[:, 0]
-        expected = {metric.name: self._expected(metric, mode, empty) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return self._profile_of(best.logs), best.labelsets[:, 0]
 
     def _profile_of(self, largest: Floats) -> Profile:
         """Return the profile, given the logs of the two largest probabilities, (n, 2).
@@ -131,7 +98,7 @@ class SmoothedTable(LabelsetDistribution):
         """
         listed, log_rest = self._listed()
         of_rest = np.exp(log_rest)
-        whole, share = self._rest.profile(), self._share
+        whole, share = self._rest._profile_and_mode()[0], self._share
         unlisted = np.maximum(1 - listed.sum(of_rest), 0.0)
         entropy_unlisted = whole.entropy + listed.sum(xlogy(of_rest, of_rest))
         entropy = listed.sum(-xlogy(listed.weights, listed.weights)) + share * (
@@ -167,25 +134,13 @@ class SmoothedTable(LabelsetDistribution):
         first = order[starts[:, np.newaxis] + np.arange(k)]
         return TopLabelsets(rows[first], logs[first])
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         # A labelset in the table is at least as probable as by the rest alone.
         listed, _ = self._listed()
         of_table = LabelsetTable.from_weighted(listed)._max_marginals(log_at_least).logs
         of_rest = self._rest._max_marginals(log_at_least).logs
         share = log(self._share)[:, np.newaxis, np.newaxis]
         return MaxMarginals.exactly(np.maximum(of_table, share + of_rest))
-
-    def _temper(self, temperature: float) -> Self:
-        return type(self)(
-            self._table._temper(temperature), self._rest._temper(temperature), self._share
-        )
-
-    def _tempered_log_prob(self, Y: Labelsets) -> Callable[[float], Floats]:
-        of_table, of_rest = (part._tempered_log_prob(Y) for part in (self._table, self._rest))
-        log_table, log_rest = log(1 - self._share), log(self._share)
-        return lambda temperature: np.logaddexp(
-            log_table + of_table(temperature), log_rest + of_rest(temperature)
-        )
 
 
 def _check_share(share: Any, n_samples: int) -> Floats:
@@ -200,4 +155,4 @@ def _check_share(share: Any, n_samples: int) -> Floats:
             "`share` must be above 0 and at most 1, so that no labelset is impossible, got "
             f"{values.min() if values.size else values}. For none use the `LabelsetTable` itself."
         )
-    return np.broadcast_to(values, (n_samples,)).copy()
+    return np.broadcast_to(values, (n_samples,))

@@ -5,6 +5,7 @@ Section numbers are those of `docs/algorithms.md`.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
@@ -15,28 +16,212 @@ from scipy.special import expit, logit
 from labelsure._kernels import trellis_counts as counting
 from labelsure._kernels import trellis_sweeps as kernels
 from labelsure._kernels.threads import for_rows, n_threads
+from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import check_size
-from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, TopLabelsets
-from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
+from labelsure.distributions._answers import (
+    Expected,
+    Guesses,
+    MaxMarginals,
+    Summary,
+    TopLabelsets,
+    each_guess,
+)
+from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._flips import are_flips
-from labelsure.distributions._probabilities import check_unit_interval
-from labelsure.distributions._trellis_inputs import (
-    FIX,
-    MAX_PARENTS,
-    check_frontier,
-    check_parents,
-    pack_conditionals,
-)
-from labelsure.distributions._trellis_points import (
-    jaccard_of_flips,
-    join_points,
-    points_of_flips,
-    rotations,
-)
+from labelsure.distributions._probabilities import as_floats, check_unit_interval
+from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log
+from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.rows import check_label_order, fill_with_lowest
-from labelsure.metrics.registry import EXACT, HAMMING, JACCARD, Metric
+from labelsure.metrics.registry import EXACT, F1, HAMMING, JACCARD, Metric
+
+FIX = "Pass probabilities, not logits."
+
+MAX_PARENTS = 3
+"""The left, the upper and the upper-left neighbour."""
+
+
+def check_parents(parents: Iterable[Iterable[int]], n_labels: int) -> list[list[int]]:
+    try:
+        positions = [list(some) for some in parents]
+    except TypeError:
+        positions = []
+    if len(positions) != n_labels:
+        raise InputError(
+            f"`parents` must have one sequence of positions for each of the {n_labels} positions, "
+            f"got {reprlib.repr(parents)}. A label without parents has an empty one: `()`."
+        )
+    for j, some in enumerate(positions):
+        if len(some) > MAX_PARENTS:
+            raise InputError(
+                f"`parents[{j}]` must have at most {MAX_PARENTS} positions, got {len(some)}. "
+                "Keep the parents that matter most."
+            )
+        earlier = all(isinstance(p, (int, np.integer)) and 0 <= p < j for p in some)
+        if not earlier or len(set(some)) < len(some):
+            raise InputError(
+                f"`parents[{j}]` must be distinct positions before {j}, got {some}. "
+                "Parents are positions in `order`, not labels."
+            )
+    return positions
+
+
+def check_frontier(n_labels: int, memory: int) -> None:
+    bytes_per_state = 9 * n_labels
+    if bytes_per_state * 2**memory > _limits.FRONTIER_BYTES:
+        allowed = (_limits.FRONTIER_BYTES // bytes_per_state).bit_length() - 1
+        raise TooLargeError(
+            f"`parents` reach back {memory} positions: with {n_labels} labels, 2**{memory} states "
+            f"do not fit in the {_limits.FRONTIER_BYTES // 2**20} MiB that a thread may take. Use "
+            f"parents at most {allowed} positions back: a grid of width {allowed}, or "
+            f"{allowed - 1} with upper-left neighbours."
+        )
+
+
+def pack_conditionals(conditionals: Iterable[Any], parents: list[list[int]]) -> Floats:
+    """Return the conditionals as one (n, L, columns) array, columns that are not used being 0."""
+    tables = [as_floats(table, f"conditionals[{j}]") for j, table in enumerate(conditionals)]
+    if len(tables) != len(parents):
+        raise InputError(
+            f"`conditionals` must have one array for each of the {len(parents)} positions, got "
+            f"{len(tables)}. Its rows are the instances, its columns the ways the parents can be."
+        )
+    n_samples = tables[0].shape[0] if tables[0].ndim else 0
+    packed = np.zeros((n_samples, len(tables), 2 ** max(map(len, parents))))
+    for j, (table, some) in enumerate(zip(tables, parents, strict=True)):
+        shape = (n_samples, 2 ** len(some))
+        if table.shape != shape:
+            raise InputError(
+                f"`conditionals[{j}]` must have shape {shape}: a row for each instance, a column "
+                f"for every way that its {len(some)} parents can be, got shape {table.shape}."
+            )
+        packed[:, j, : shape[1]] = check_unit_interval(table, f"conditionals[{j}]", fix=FIX)
+    return packed
+
+
+Points = tuple[Floats, Floats]
+"""Weights (q, 2, 3) of a false negative and a true positive at each point, coefficients (q, 2)."""
+
+
+def join_points(metrics: Sequence[Metric], n_labels: int, k: int, empty: float) -> Points:
+    """Return the points of several metrics, with coefficients (q, metrics, 2)."""
+    points = [_points_of(metric, n_labels, k, empty) for metric in metrics]
+    coefficients = np.zeros((sum(len(weights) for weights, _ in points), len(metrics), 2))
+    first = 0
+    for column, (weights, own) in enumerate(points):
+        coefficients[first : first + len(weights), column] = own
+        first += len(weights)
+    return np.concatenate([weights for weights, _ in points]), coefficients
+
+
+def _points_of(metric: Metric, n_labels: int, k: int, empty: float) -> Points:
+    """Return where to evaluate the generating function of (tp, fn), and what to add up.
+
+    Its value at weights (w, z) is E[w**fn z**tp], for a prediction of k labels.
+    """
+    if metric not in _QUOTIENTS:
+        return _roots_of_unity(metric.table(n_labels, k, empty=empty))
+    if k == 0:  # worth `empty` where no label is missed
+        return np.zeros((1, 2, 3)), np.array([[empty, 0.0]])
+    return _QUOTIENTS[metric](n_labels, k)
+
+
+def _jaccard_points(n_labels: int, k: int) -> Points:
+    """E[tp / (k + fn)] is the sum over t of c t**(k - first) E[tp t**fn]."""
+    nodes, coefficients = sum_of_powers(k, n_labels)
+    return _weigh(nodes, np.ones_like(nodes)), _take_derivative(coefficients)
+
+
+def _f1_points(n_labels: int, k: int) -> Points:
+    """E[2 tp / (k + tp + fn)] is the sum over t of 2 c t**(k - first) E[tp t**(tp + fn)]."""
+    # Where there is a true positive the labelset has a label: the least denominator is k + 1.
+    nodes, coefficients = sum_of_powers(k + 1, k + n_labels)
+    return _weigh(nodes, nodes), _take_derivative(2 * coefficients / nodes)
+
+
+_QUOTIENTS: dict[Metric, Callable[[int, int], Points]] = {
+    JACCARD: _jaccard_points,
+    F1: _f1_points,
+}
+"""Metrics whose expectation is a sum over points on a line instead of one over two counts."""
+
+
+def _weigh(missed: Floats, hit: Floats) -> Floats:
+    """Return weights by which a true positive counts hit * z, with the derivative at z = 1."""
+    weights = np.zeros((len(missed), 2, 3))
+    weights[:, 0, 0] = missed
+    weights[:, 1, 0] = weights[:, 1, 2] = hit
+    return weights
+
+
+def _take_derivative(coefficients: Floats) -> Floats:
+    """Return coefficients of both parts of a value, where only the derivative counts."""
+    return np.column_stack([np.zeros_like(coefficients), coefficients])
+
+
+def points_of_flips(n_labels: int, k: int) -> tuple[Floats, Floats, Floats]:
+    """Return t, c and the weights at each t for the Jaccard of k labels and of k - 1 and k + 1.
+
+    The sum over t of c t**(u - max(1, k - 1)) is 1/u for every denominator that these can have.
+    """
+    nodes, coefficients = sum_of_powers(max(1, k - 1), n_labels)
+    return nodes, coefficients, _weigh(nodes, np.ones_like(nodes))
+
+
+def jaccard_of_flips(
+    nodes: Floats, coefficients: Floats, totals: Floats, with_label: Floats, is_set: Mask
+) -> Floats:
+    """Return the expected Jaccard of predictions of k labels and of each with a label flipped.
+
+    A label that is put in is no longer missed, one that is taken out may be: at every t all these
+    follow from E[t**fn] and E[tp t**fn], over all labelsets and over those with that label.
+
+    Parameters
+    ----------
+    nodes, coefficients
+        Of `points_of_flips`.
+    totals
+        (n, q, 2) E[t**fn] and E[tp t**fn].
+    with_label
+        (n, L, q, 2) E[y_j t**fn] and E[y_j tp t**fn].
+    is_set
+        (n, L) the predictions, all with as many labels.
+
+    Returns
+    -------
+    (n, 1 + L) values. The one of the empty labelset is not among them: what is there is
+    meaningless.
+    """
+    k = int(is_set[0].sum())
+    powers = coefficients * nodes ** (k - max(1, k - 1))
+    value, derivative = with_label[..., 0], with_label[..., 1]
+    without = totals[:, np.newaxis, :, 1] - derivative
+    put_in = (without + (derivative + value) / nodes) @ (powers * nodes)
+    taken_out = (without + (derivative - value) * nodes) @ (powers / nodes)
+    return np.column_stack([totals[..., 1] @ powers, np.where(is_set, taken_out, put_in)])
+
+
+def _roots_of_unity(values: Floats) -> Points:
+    """Return the points that give the mean of values[tp, fn].
+
+    With tp + (k + 1) fn as one count, P(count) is the inverse Fourier transform of the generating
+    function, and so the mean is a sum over its products with the transform of the values. They are
+    real, so the second half of the points is the conjugate of the first.
+    """
+    n_counts, n_hits = values.size, values.shape[0]
+    transform = np.fft.rfft(values.T.ravel()) / n_counts
+    transform[1 : (n_counts + 1) // 2] *= 2
+    turns = np.arange(len(transform))
+    points = [rotations(n_hits * turns, n_counts), rotations(turns, n_counts)]
+    return np.stack(points, axis=1), np.column_stack([transform.real, transform.imag])
+
+
+def rotations(numerators: Indices, denominator: int) -> Floats:
+    """Return the roots of unity exp(-2 pi i numerator / denominator) as weights (a, b, c)."""
+    angle = -2 * np.pi * (numerators % denominator) / denominator
+    return np.column_stack([np.cos(angle), -np.sin(angle), np.sin(angle)])
+
 
 ENTRY_BYTES = 32
 """What a labelset that waits in the search for the most probable ones takes: `top_rows`."""
@@ -175,7 +360,7 @@ class TrellisDistribution(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return self._sums()[0]
 
-    def _max_marginals(self, log_at_least: float) -> MaxMarginals:
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         maxima = np.empty((len(self), self.n_labels, 2))
         for_rows(kernels.maximum_rows, len(self), self._network, into=[maxima])
         by_label = np.empty_like(maxima)
@@ -185,18 +370,26 @@ class TrellisDistribution(LabelsetDistribution):
     def _mode(self) -> Labelsets:
         return self._maxima()[0]
 
-    def _summary(self, metrics: list[Metric], empty: float) -> Summary:
+    def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
+        return self._sweep()[:2]
+
+    def _sweep(self) -> tuple[Profile, Labelsets, Floats]:
+        """Return profile, mode and marginals."""
         mode, logs = self._maxima()
         marginals, values = self._sums()
         (log_top, log_runner_up), (entropy, log_collision) = logs.T.copy(), values.T.copy()
         profile = Profile(log_top, log_runner_up, entropy, log_collision, self.n_labels)
+        return profile, mode, marginals
+
+    def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
+        profile, mode, marginals = self._sweep()
         agreement = np.where(mode == 1, marginals, 1 - marginals).mean(axis=1)
         known = {EXACT: profile.top, HAMMING: agreement}
         others = [metric for metric in metrics if metric not in known]
         if others:
             known |= zip(others, self._expected_by_points(others, mode, empty).T, strict=True)
         expected = {metric.name: Expected.exactly(known[metric]) for metric in metrics}
-        return Summary.of_mode(profile, mode, expected)
+        return Summary(profile, mode, expected)
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         values, p = self._conditionals_of(Y)
@@ -242,8 +435,13 @@ class TrellisDistribution(LabelsetDistribution):
         for_rows(kernels.sample_rows, len(self), self._network, uniforms, into=[draws])
         return draws
 
-    def _expected_by_counts(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:
-        return self._expected_by_points([metric], Y_pred, empty)[:, 0]
+    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
+        if metric in SIMPLE:
+            return super()._expected(metric, guesses, empty)
+        if metric == JACCARD and are_flips(np.asarray(guesses)):
+            return Expected.exactly(self._jaccard_of_flips(np.asarray(guesses)[:, 0], empty))
+        columns = [self._expected_by_points([metric], Y, empty) for Y in each_guess(guesses)]
+        return Expected.exactly(np.concatenate(columns, axis=1))
 
     def _expected_by_points(
         self, metrics: Sequence[Metric], Y_pred: Labelsets, empty: float
@@ -258,11 +456,6 @@ class TrellisDistribution(LabelsetDistribution):
             for_rows(counting.expected_rows, len(rows), *inputs, into=[values])
             expected[rows] = values
         return expected
-
-    def _expected_of_guesses(self, metric: Metric, guesses: Labelsets, empty: float) -> Expected:
-        if metric == JACCARD and are_flips(guesses):
-            return Expected.exactly(self._jaccard_of_flips(guesses[:, 0], empty))
-        return super()._expected_of_guesses(metric, guesses, empty)
 
     def _jaccard_of_flips(self, Y_pred: Labelsets, empty: float) -> Floats:
         """Return the expected Jaccard of labelsets and of each with a label flipped, (n, 1 + L)."""

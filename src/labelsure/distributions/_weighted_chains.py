@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Rows
 from labelsure.distributions._chain_links import Chain
+from labelsure.distributions._mixture import find_owners
 
 
 class WeightedChains(Sequence[Chain]):
@@ -106,13 +107,4 @@ class WeightedChains(Sequence[Chain]):
         """
         n_strata = uniforms.shape[1]
         places = (np.arange(n_strata)[:, np.newaxis] + uniforms) / n_strata
-        return self.find_owners(places.reshape(len(places), -1)).reshape(uniforms.shape)
-
-    def find_owners(self, places: Floats) -> Integers:
-        """Return in whose part of the weights a number in [0, 1) lies, (n, size) of them."""
-        ends = np.cumsum(self.shares, axis=1)
-        ends = ends / ends[:, -1:]  # the last ones are 1: nothing lies beyond a chain with weight
-        owners = np.empty(places.shape, dtype=np.intp)
-        for mine, row, place in zip(owners, ends, places, strict=True):
-            mine[:] = np.searchsorted(row, place, side="right")
-        return owners
+        return find_owners(self.shares, places.reshape(len(places), -1)).reshape(uniforms.shape)

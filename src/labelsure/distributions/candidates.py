@@ -214,7 +214,7 @@ class Candidate:
         """Return numbers in the order of the values, (n,): the rank key, if there is one."""
         return (self.rank_key or self.function)(profile)
 
-    def spread(self, profile: Profile) -> Floats:
+    def values_up_to_scale(self, profile: Profile) -> Floats:
         """Return the values, (n,), or, of very many labels, what they are but for scale and origin.
 
         What is divided by log K is 1 but for the last digits then, for all instances alike.

@@ -39,7 +39,7 @@ def as_score_table(
     """
     if isinstance(source, LabelsetDistribution):
         if isinstance(Y_pred, PartialLabelsets):
-            return _score_answers(source.with_dense_rows(), Y_true, Y_pred, metrics)
+            return _score_answers(source._with_dense_rows(), Y_true, Y_pred, metrics)
         return ScoreTable.from_distribution(source, Y_true, Y_pred, metrics=metrics)
     if isinstance(source, Profile):
         return ScoreTable.from_profile(source, Y_true, Y_pred)

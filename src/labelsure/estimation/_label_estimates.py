@@ -661,7 +661,7 @@ def check_labels_are_known(
         raise InputError(
             f"`dist` must not be sparse for measures of single labels, got {dist.n_labels} labels, "
             "most of which occur too seldom to say anything of. Select some of them, or fit and "
-            "estimate with `dist.with_dense_rows()` where there are few."
+            "estimate with `IndependentLabels(dist.marginals())` where there are few."
         )
     if calibration is None and learns:
         raise InputError(

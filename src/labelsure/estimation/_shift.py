@@ -150,7 +150,7 @@ def keep_marginals(source: Any) -> Any:
     """Return the source; a small batch whose labels' probabilities come along with the table."""
     is_small = isinstance(source, LabelsetDistribution) and 0 < len(source) <= MAX_ROWS
     if is_small and source.n_labels <= _limits.CHEAP_DENSE_LABELS:
-        return source.keep_top(1)
+        return source.with_engine(keep_top=1)
     return source
 
 

@@ -21,7 +21,7 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Rows
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._sparse_labels import SparseIndependentLabels
+from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
 from labelsure.labelsets.names import align_labelsets, align_pair, align_rows, align_values
@@ -40,6 +40,7 @@ from labelsure.metrics.registry import (
     Counts,
     Metric,
     MetricLike,
+    check_metrics,
     counts,
     get_metric,
 )
@@ -168,12 +169,12 @@ class ScoreTable:
             How the decisions were made, so that nobody judges one prediction by another; None
             means "mode" where they are the mode, and "given" otherwise.
         """
-        chosen = [get_metric(metric) for metric in (METRICS if metrics is None else metrics)]
+        chosen = check_metrics(list(METRICS) if metrics is None else metrics)
         if Y_pred is not None:
             Y_pred = dist.align(Y_pred, "Y_pred")
         if Y_true is not None:
             Y_true = dist.align(Y_true, "Y_true")
-        summary = dist.summary([] if Y_pred is not None else chosen, empty=0.0)
+        summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
         columns = _compare(decisions, Y_true)
         if chosen:
@@ -181,8 +182,8 @@ class ScoreTable:
         for metric in chosen:
             expected = summary.expected.get(metric.name)
             if expected is None:
-                expected = dist.expected(metric, decisions, empty=0.0).value
-            columns[f"expected_{metric.name}"] = expected
+                expected = dist.expected(metric, decisions, empty=0.0)
+            columns[f"expected_{metric.name}"] = expected.value
         rule = decision_rule or ("mode" if Y_pred is None else "given")
         whole = (slice(None), summary.profile)
         table = cls._from_parts(columns, [whole], decisions, rule, dist.index)
@@ -335,7 +336,7 @@ class ScoreTable:
 
     def spread_candidate(self, name: str) -> Floats:
         """Return the same on a scale on which rows differ, also of very many labels."""
-        return self._from_profiles(get_candidate(name).spread)
+        return self._from_profiles(get_candidate(name).values_up_to_scale)
 
     def ranks(self, name: str) -> Floats:
         """Return what orders the rows as a candidate does, without ties by rounding, (n,)."""

@@ -85,7 +85,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
         if self.rule not in RULES:
             raise unknown_name("rule", self.rule, RULES)
         metric, empty = get_metric(self.metric), check_empty(self.empty)
-        dist = check_distribution(dist).with_dense_rows()
+        dist = check_distribution(dist)._with_dense_rows()
         true = dist.align(Y_true, "Y_true")
         if len(dist) == 0:
             raise InputError("Thresholds need at least one labelled instance, got none.")
@@ -106,7 +106,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
             A batch of distributions over the same labels.
         """
         check_is_fitted(self)
-        dist = check_distribution(dist).with_dense_rows()
+        dist = check_distribution(dist)._with_dense_rows()
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "these thresholds"
         )

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import ShownBySentence
-from labelsure._runtime.typing import Floats, Indices, Integers, LabelNames, Labelsets, Mask
-from labelsure.distributions._answers import MaxMarginals, TopLabelsets
+from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions.candidates import log
+from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.errors import InputError, unknown_name
 from labelsure.guarantees._policy import (
     FAMILIES,
@@ -164,152 +163,6 @@ def threshold_for_precision(
     return float(grid[np.argmax(passed)]) if passed.any() else math.inf
 
 
-class Source(Protocol):
-    """What regions are made of: a distribution, or votes that others are mixed with."""
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-
-    @property
-    def label_names(self) -> LabelNames:
-        """Their names."""
-
-    @property
-    def index(self) -> pd.Index | None:
-        """The names of the rows."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: Any) -> Source: ...
-
-    def log_prob(self, Y: Any) -> Floats:
-        """Return the log-probability of a labelset for each instance."""
-
-    def max_marginals(self, log_at_least: float = ...) -> MaxMarginals:
-        """Return how probable a labelset with each value can be."""
-
-    def marginals(self) -> Floats:
-        """Return P(y_j = 1)."""
-
-    def top(self, k: int) -> TopLabelsets:
-        """Return the most probable labelsets."""
-
-    def sample(self, size: int, random_state: Any = ...) -> Labelsets:
-        """Draw labelsets."""
-
-    def probabilities(self) -> Floats:
-        """Return all probabilities."""
-
-
-@dataclass(frozen=True)
-class MixedVotes:
-    """(1 - share) times the votes, plus `share` times independent labels.
-
-    The independent labels have the marginals of the votes, drawn to 1/2 by the same share: a label
-    that nobody voted for is not impossible either.
-
-    Parameters
-    ----------
-    votes
-        A table of labelsets.
-    share
-        Above 0 and below 1.
-
-    Examples
-    --------
-    >>> votes = MixedVotes(LabelsetTable([[[1, 0]]], [[1.0]]), 0.1)
-    >>> votes.probabilities().round(3)
-    array([[0.005, 0.99 , 0.   , 0.005]])
-    """
-
-    votes: LabelsetTable
-    share: float
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-        return self.votes.n_labels
-
-    @property
-    def label_names(self) -> LabelNames:
-        """Their names."""
-        return self.votes.label_names
-
-    @property
-    def index(self) -> pd.Index | None:
-        """The names of the rows."""
-        return self.votes.index
-
-    @property
-    def independent(self) -> IndependentLabels:
-        """The independent labels."""
-        drawn = (1 - self.share) * self.votes.marginals() + self.share / 2
-        return IndependentLabels(drawn, self.label_names)
-
-    def __len__(self) -> int:
-        return len(self.votes)
-
-    def __getitem__(self, rows: Any) -> MixedVotes:
-        return MixedVotes(self.votes[rows], self.share)
-
-    def _mix(self, log_votes: Floats, log_independent: Floats) -> Floats:
-        return np.logaddexp(np.log1p(-self.share) + log_votes, np.log(self.share) + log_independent)
-
-    def log_prob(self, Y: Any) -> Floats:
-        """Return the log-probability of a labelset for each instance."""
-        rows = self.votes.align(Y)
-        return self._mix(self.votes.log_prob(rows), self.independent.log_prob(rows))
-
-    def marginals(self) -> Floats:
-        """Return P(y_j = 1)."""
-        voted, drawn = self.votes.marginals(), self.independent.marginals()
-        return np.asarray((1 - self.share) * voted + self.share * drawn)
-
-    def probabilities(self) -> Floats:
-        """Return all probabilities."""
-        voted, drawn = self.votes.probabilities(), self.independent.probabilities()
-        return np.asarray((1 - self.share) * voted + self.share * drawn)
-
-    def sample(self, size: int, random_state: Any = None) -> Labelsets:
-        """Draw labelsets of one or of the other."""
-        generator = np.random.default_rng(random_state)
-        voted = self.votes.sample(size, generator)
-        drawn = self.independent.sample(size, generator)
-        is_voted = generator.random((len(self), size, 1)) >= self.share
-        return np.where(is_voted, voted, drawn)
-
-    def _voted(self) -> WeightedLabelsets:
-        """Return the labelsets that somebody voted for, with their probabilities in the mixture."""
-        seen = self.votes.labelsets
-        beside = IndependentLabels(self.independent.marginals()[seen.instance])
-        mixed = np.exp(self._mix(np.log(seen.weights), beside.log_prob(seen.rows)))
-        return WeightedLabelsets.merge(seen.rows, mixed, seen.instance, len(self))
-
-    def max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        """Return how probable a labelset with each value can be.
-
-        It is among the voted ones, or it is the most probable independent one: where that was voted
-        for, it is among those, and more probable.
-        """
-        voted = LabelsetTable.from_weighted(self._voted()).max_marginals().logs
-        drawn = np.log(self.share) + self.independent.max_marginals().logs
-        return MaxMarginals.exactly(np.maximum(voted, drawn))
-
-    def top(self, k: int) -> TopLabelsets:
-        """Return the most probable labelsets: voted ones, and independent ones that are not."""
-        voted = self._voted()
-        n_drawn = min(k + int(voted.lengths.max(initial=0)), 2**self.n_labels)
-        drawn = self.independent.top(n_drawn)
-        new = ~voted.contains(drawn.labelsets)
-        instance = np.repeat(np.arange(len(self)), new.sum(axis=1))
-        others = WeightedLabelsets.merge(
-            drawn.labelsets[new], self.share * drawn.probabilities[new], instance, len(self)
-        )
-        labelsets, probabilities = voted.join(others).top(k)
-        return TopLabelsets(labelsets, log(probabilities))
-
-
 SLACK = 16 * _limits.TIE
 """Log-probabilities that differ by less are equal: they are computed in different ways. Where it
 matters a labelset is in the region, which only raises the coverage."""
@@ -322,11 +175,13 @@ class RegionScore(ABC):
     """A way to score the labelsets of an instance."""
 
     @abstractmethod
-    def score(self, source: Source, Y: Labelsets, seed: int | None) -> Floats:
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
         """Return the score of one labelset for each instance, (n,)."""
 
     @abstractmethod
-    def log_thresholds(self, source: Source, quantiles: Floats, seed: int | None) -> Floats:
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
         """Return the least log-probability of a labelset whose score is at most the quantile, (n,).
 
         -inf where all labelsets are in the region, inf where none is.
@@ -336,11 +191,13 @@ class RegionScore(ABC):
 class ProbabilityScore(RegionScore):
     """-log P(y): regions of all labelsets that are probable enough, small where one stands out."""
 
-    def score(self, source: Source, Y: Labelsets, seed: int | None) -> Floats:
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
         """Return -log P(y)."""
         return -source.log_prob(Y)
 
-    def log_thresholds(self, source: Source, quantiles: Floats, seed: int | None) -> Floats:
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
         """Return the negative of the quantiles."""
         return lower_by_rounding(-quantiles)
 
@@ -362,7 +219,7 @@ class MassScore(RegionScore):
     def __init__(self, n_draws: int = 500) -> None:
         self.n_draws = n_draws
 
-    def score(self, source: Source, Y: Labelsets, seed: int | None) -> Floats:
+    def score(self, source: LabelsetDistribution, Y: Labelsets, seed: int | None) -> Floats:
         """Return the mass above."""
         scores = np.empty(len(source))
         for rows, logs, weights in self._ranked(source, seed):
@@ -370,7 +227,9 @@ class MassScore(RegionScore):
             scores[rows] = np.where(logs > own + _slack(own), weights, 0.0).sum(axis=1)
         return scores
 
-    def log_thresholds(self, source: Source, quantiles: Floats, seed: int | None) -> Floats:
+    def log_thresholds(
+        self, source: LabelsetDistribution, quantiles: Floats, seed: int | None
+    ) -> Floats:
         """Return the probability down to which the mass above stays in bounds."""
         thresholds = np.empty(len(source))
         for rows, logs, weights in self._ranked(source, seed):
@@ -383,7 +242,9 @@ class MassScore(RegionScore):
             thresholds[rows] = found
         return thresholds
 
-    def _ranked(self, source: Source, seed: int | None) -> Iterator[tuple[slice, Floats, Floats]]:
+    def _ranked(
+        self, source: LabelsetDistribution, seed: int | None
+    ) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield some instances at a time, with log-probabilities and the weight of each."""
         if _is_written_out(source.n_labels):
             bytes_each = 8 * 2**source.n_labels
@@ -509,7 +370,7 @@ class RegionLabelsets(PartialLabelsets):
 
     log_thresholds: Floats = field(default_factory=lambda: np.empty(0))
     is_empty: Mask = field(default_factory=lambda: np.empty(0, dtype=bool))
-    source: Source | None = None
+    source: LabelsetDistribution | None = None
 
     def list_labelsets(self, max_labelsets: int = 1000) -> ListedLabelsets:
         """Return the labelsets of each region, the most probable ones first.
@@ -589,7 +450,7 @@ def _check_limit(max_labelsets: Any) -> int:
     return int(max_labelsets)
 
 
-def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask]:
+def mark_labels(source: LabelsetDistribution, log_thresholds: Floats) -> tuple[Labelsets, Mask]:
     """Return which labels are in all or in some labelsets of each region, and which has none.
 
     What cannot be ruled out within the budget of an engine counts as possible, never as certain.
@@ -606,7 +467,7 @@ def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask
     is_known = np.isinf(log_thresholds) | _find_open(source, log_thresholds)
     for rows in _alike(log_thresholds, np.flatnonzero(~is_known)):
         least = float(min(log_thresholds[rows].min(), 0.0))
-        high = source[rows].max_marginals(least).high
+        high = source[rows]._max_marginals(least).high
         reached = high >= log_thresholds[rows, np.newaxis, np.newaxis]
         without, having = reached[:, :, 0], reached[:, :, 1]
         values[rows] = np.where(without & having, OPEN, having)
@@ -615,7 +476,7 @@ def mark_labels(source: Source, log_thresholds: Floats) -> tuple[Labelsets, Mask
     return values, is_empty
 
 
-def _find_open(source: Source, log_thresholds: Floats) -> Mask:
+def _find_open(source: LabelsetDistribution, log_thresholds: Floats) -> Mask:
     """Say of which instances one likely labelset shows that all labels are open, (n,).
 
     It is in the region, and so is each labelset that differs from it in a single label. Then there
@@ -643,7 +504,9 @@ def _alike(log_thresholds: Floats, rows: Indices) -> list[Indices]:
     return [rows[steps == step] for step in np.unique(steps)]
 
 
-def _list_down_to(source: Source, log_thresholds: Floats, limit: int) -> ListedLabelsets:
+def _list_down_to(
+    source: LabelsetDistribution, log_thresholds: Floats, limit: int
+) -> ListedLabelsets:
     """List the most probable labelsets, more and more of them, until all in the region are seen."""
     n_samples, most = len(source), 2**source.n_labels
     enough = min(limit + 1, most)  # one more says whether these are all
@@ -747,6 +610,16 @@ MARGINAL = "marginal"
 ALL = "all"  # the name of the only group where there are no groups
 
 
+def mix_votes(votes: LabelsetTable, share: float) -> SmoothedTable:
+    """Return (1 - share) times the votes plus `share` times independent labels.
+
+    These have the marginals of the votes, drawn to 1/2 by the same share: a label that nobody voted
+    for is not impossible either.
+    """
+    drawn = (1 - share) * votes.marginals() + share / 2
+    return SmoothedTable(votes, IndependentLabels(drawn, votes.label_names), share)
+
+
 class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[misc]
     """Sets of labelsets with a stated coverage, or sets of labels with a stated recall.
 
@@ -843,7 +716,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             what is stated holds in each group by itself.
         """
         self.check_parameters()
-        dist = check_distribution(dist).with_dense_rows()
+        dist = check_distribution(dist)._with_dense_rows()
         source = self._source(dist)
         truth = dist.align(Y)
         if len(truth) == 0:
@@ -879,7 +752,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             (n,) the group of each, if it was fitted with groups.
         """
         check_is_fitted(self)
-        dist = check_distribution(dist).with_dense_rows()
+        dist = check_distribution(dist)._with_dense_rows()
         source = self._source(dist)
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, "the fitted region"
@@ -893,14 +766,14 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             source, thresholds, _for_each(self.certain_from_, names, len(dist))
         )
 
-    def _predict_covered(self, source: Source, quantiles: Floats) -> RegionLabelsets:
+    def _predict_covered(self, source: LabelsetDistribution, quantiles: Floats) -> RegionLabelsets:
         logs = SCORES[self.score].log_thresholds(source, quantiles, self.random_state)
         logs[np.isinf(quantiles)] = -np.inf
         values, is_empty = mark_labels(source, logs)
         return self._answer(values, source, logs, is_empty, source)
 
     def _predict_found(
-        self, source: Source, thresholds: Floats, certain_from: Floats
+        self, source: LabelsetDistribution, thresholds: Floats, certain_from: Floats
     ) -> RegionLabelsets:
         marginals = source.marginals() if self._uses_marginals else np.zeros((len(source), 1))
         is_certain = (marginals >= certain_from[:, np.newaxis]) & (self.precision is not None)
@@ -916,7 +789,12 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         return self._answer(values, source, thresholds, nothing, listed)
 
     def _answer(
-        self, values: Labelsets, source: Source, logs: Floats, is_empty: Any, listed: Source | None
+        self,
+        values: Labelsets,
+        source: LabelsetDistribution,
+        logs: Floats,
+        is_empty: Any,
+        listed: LabelsetDistribution | None,
     ) -> RegionLabelsets:
         return RegionLabelsets(
             values,
@@ -959,12 +837,12 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
     def _uses_marginals(self) -> bool:
         return self.score == MARGINAL or self.precision is not None
 
-    def _source(self, dist: LabelsetDistribution) -> Source:
+    def _source(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         if isinstance(dist, LabelsetTable) and self.score != MARGINAL:
-            return MixedVotes(dist, self.independent_share)
+            return mix_votes(dist, self.independent_share)
         return dist
 
-    def _keep(self, source: Source, truth: Labelsets) -> dict[str, Any]:
+    def _keep(self, source: LabelsetDistribution, truth: Labelsets) -> dict[str, Any]:
         """Return what thresholds follow from, one entry for each instance."""
         if self.coverage is not None:
             return {"scores": SCORES[self.score].score(source, truth, self.random_state)}
@@ -972,7 +850,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
         if self._uses_marginals:
             kept["marginals"] = source.marginals()
         if self.score != MARGINAL:
-            kept["maxima"] = source.max_marginals().high[:, :, 1]
+            kept["maxima"] = source._max_marginals().high[:, :, 1]
         return kept
 
     def _set_thresholds(self) -> None:

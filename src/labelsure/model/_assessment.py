@@ -187,7 +187,7 @@ def assess_predictions(
     estimator: AccuracyEstimator = model.accuracy_estimator_
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
-        dist = dist.keep_top(n_shown)
+        dist = dist.with_engine(keep_top=n_shown)
     compares = tests_shift and estimator.can_compare and len(dist) >= MIN_ROWS
     if compares and not n_shown:
         dist = keep_marginals(dist)

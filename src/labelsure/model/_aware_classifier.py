@@ -435,7 +435,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance: the estimator's, recalibrated where that helps."""
         X = as_batch(X)
-        return self.distribution_of_checked(self._check_instances(X)).with_index(index_of(X))
+        return self.distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
@@ -461,7 +461,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         checked = self._check_instances(X)
         dist = self._ask(self.estimator_, checked)
         given = _own_predictions(self.estimator_, checked, dist) if self._asks_predict else None
-        dist = self._recalibrate(dist).with_index(index_of(X))
+        dist = self._recalibrate(dist)._with_index(index_of(X))
         if (Y_pred is None) == (self.decision_ == "given"):
             raise InputError(
                 "`Y_pred` must be given just as to `fit`, got "

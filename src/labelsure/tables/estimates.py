@@ -354,7 +354,7 @@ def _predict_units(
     for unit in list_units(paths, rows=rows) if paths else []:
         X, ids = inputs.read(read_unit(unit, inputs.columns), repr(Path(unit.path).name))
         dist, Y_pred = model.predict_all(X)
-        yield dist if ids is None else dist.with_index(ids), Y_pred, None
+        yield dist if ids is None else dist._with_index(ids), Y_pred, None
 
 
 def _predict_with_truth(
@@ -390,4 +390,4 @@ def _predict_with_truth(
     X, ids = inputs.read(frame, where)
     dist, Y_pred = model.predict_all(X)
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
-    yield dist if ids is None else dist.with_index(ids), Y_pred, Y_true
+    yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true
