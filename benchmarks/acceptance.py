@@ -44,7 +44,10 @@ def populations(sets: tuple[str, ...]) -> Iterator[tuple[str, str, str, Pair]]:
         order = np.random.default_rng(0).permutation(len(Y))
         first, second = int(0.4 * len(Y)), int(0.55 * len(Y))
         train, for_estimator, rest = np.split(order, [first, second])
-        for title, model in (("BR", ls.BinaryRelevance()), ("CT", ls.ClassifierTrellis())):
+        for title, model in (
+            ("BR", ls.BinaryRelevance()),
+            ("CT", ls.classifiers.ClassifierTrellis()),
+        ):
             model.fit(_safe_indexing(X, train), Y[train])
             labelled = model.predict_distribution(_safe_indexing(X, for_estimator))
             dist = model.predict_distribution(_safe_indexing(X, rest))

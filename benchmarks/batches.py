@@ -340,7 +340,7 @@ class Ours:
     def _ask(self, batch: Any, **how: Any) -> Answer:
         try:
             found = self.estimator.estimate(batch, level=LEVEL, **how)
-        except ls.NotEstimableError:
+        except ls.errors.NotEstimableError:
             return Answer()
         return Answer(found.mean, found.low, found.high)
 

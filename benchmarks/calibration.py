@@ -94,7 +94,7 @@ def cross_fitted(name: str, classifier: str) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def chance(result: ls.Reliability, estimated: np.ndarray, accuracy: np.ndarray) -> float:
+def chance(result: ls.estimation.Reliability, estimated: np.ndarray, accuracy: np.ndarray) -> float:
     """Return the calibration error that a perfect estimate would show on so many instances."""
     edges = result.table["high"].to_numpy()
     bin_of = np.searchsorted(edges, estimated, side="left")

@@ -16,11 +16,11 @@ METRICS = ("exact", "hamming", "jaccard")
 
 def random_mixture(
     n_samples: int, n_labels: int, n_chains: int = 10, weights: np.ndarray | None = None
-) -> ls.ChainMixture:
+) -> ls.distributions.ChainMixture:
     rng = np.random.default_rng(0)
-    return ls.ChainMixture(
+    return ls.distributions.ChainMixture(
         [
-            ls.LinearChain(
+            ls.distributions.LinearChain(
                 rng.permutation(n_labels),
                 rng.normal(-2, 1.5, size=(n_samples, n_labels)),
                 0.5 * rng.normal(size=(n_labels, n_labels)),

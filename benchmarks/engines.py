@@ -24,7 +24,7 @@ OTHERS = tuple(name for name in PAPER_CANDIDATES if name != "SE")
 
 
 @cache
-def ensemble_of(name: str, C: float) -> ls.ChainMixture | None:
+def ensemble_of(name: str, C: float) -> ls.distributions.ChainMixture | None:
     """Return the distributions of some test instances; None where the data are not there."""
     try:
         data = ls.load_dataset(name, source="file")
@@ -42,14 +42,16 @@ def ensemble_of(name: str, C: float) -> ls.ChainMixture | None:
 
 
 def milliseconds(
-    ask: Callable[[ls.ChainMixture], object], dist: ls.ChainMixture, copies: int = 1
+    ask: Callable[[ls.distributions.ChainMixture], object],
+    dist: ls.distributions.ChainMixture,
+    copies: int = 1,
 ) -> np.ndarray:
     """Return how long a core is busy with each instance, as one of a batch of equal ones."""
     batches = [dist[np.full(copies, i)] for i in range(len(dist))]
     return np.array([1000 * core_seconds(lambda b=b: ask(b)) / copies for b in batches])
 
 
-def widths(dist: ls.ChainMixture, **settings: object) -> pd.DataFrame:
+def widths(dist: ls.distributions.ChainMixture, **settings: object) -> pd.DataFrame:
     """Return the width of each candidate's interval for each instance."""
     frame = ls.confidence(dist, bounds=True, **settings)
     return pd.DataFrame(

@@ -31,7 +31,7 @@ def fitting() -> Iterator[Row]:
 def predicting() -> Iterator[Row]:
     table = pooled_table(N_FIT)
     million = pd.concat([table] * (N_PREDICT // N_FIT), ignore_index=True)
-    profile = ls.Profile(
+    profile = ls.distributions.Profile(
         *(million[name].to_numpy() for name in ("log_top", "log_runner_up", "entropy")),
         million["log_collision"].to_numpy(),
         6,

@@ -82,11 +82,11 @@ def sources() -> dict[str, object]:
     return {
         PLAIN: ls.BinaryRelevance(learner),
         CALIBRATED: CalibratedMarginals(learner),
-        "trellis": ls.ClassifierTrellis(learner, random_state=0),
+        "trellis": ls.classifiers.ClassifierTrellis(learner, random_state=0),
         "chain": ls.ProbabilisticClassifierChain(learner, random_state=0),
         "ensemble of 10 chains": ls.EnsembleOfClassifierChains(learner, random_state=0),
         "powerset": ls.LabelPowerset(learner, random_state=0),
-        "Bernoulli mixture": ls.ConditionalBernoulliMixture(random_state=0),
+        "Bernoulli mixture": ls.classifiers.ConditionalBernoulliMixture(random_state=0),
         LAYER: ls.RecalibratedClassifier(learner, "dependence", random_state=0),
     }
 
@@ -260,7 +260,9 @@ def own_split_of_scene(folder: Path) -> str:
         PLAIN: {f"C = {k.C:g}": ls.BinaryRelevance(k) for k in learners},
         "powerset": {f"C = {k.C:g}": ls.LabelPowerset(k, random_state=0) for k in learners},
         "Bernoulli mixture": {
-            f"C = {C:g}, {K} components": ls.ConditionalBernoulliMixture(K, C=C, random_state=0)
+            f"C = {C:g}, {K} components": ls.classifiers.ConditionalBernoulliMixture(
+                K, C=C, random_state=0
+            )
             for C in strengths
             for K in (5, 15, 30)
         },

@@ -21,7 +21,9 @@ WIDTH = 0.005
 CERTIFIED_ONLY = "ME"
 
 
-def simulated_chains(n_labels: int, kind: str, n_samples: int = 30) -> ls.ChainMixture:
+def simulated_chains(
+    n_labels: int, kind: str, n_samples: int = 30
+) -> ls.distributions.ChainMixture:
     """Return ten chains that are nearly sure of most labels ("sharp"), or of few ("flat")."""
     rng = np.random.default_rng(0)
     mean, spread, link = (-3.5, 2.5, 1.5) if kind == "sharp" else (-1.0, 0.7, 0.75)
@@ -31,8 +33,8 @@ def simulated_chains(n_labels: int, kind: str, n_samples: int = 30) -> ls.ChainM
         order = rng.permutation(n_labels)
         own = base[:, order] + rng.normal(0, 0.5, size=base.shape)
         weights = rng.normal(0, link / np.sqrt(n_labels), size=(n_labels, n_labels))
-        chains.append(ls.LinearChain(order, own, weights))
-    return ls.ChainMixture(chains)
+        chains.append(ls.distributions.LinearChain(order, own, weights))
+    return ls.distributions.ChainMixture(chains)
 
 
 @njit(cache=False, fastmath=True)
@@ -53,7 +55,7 @@ def evaluate_plainly(bases, weights, orders, labelsets):  # type: ignore[no-unty
     return total
 
 
-def bare_run(dist: ls.ChainMixture) -> Callable[[], object]:
+def bare_run(dist: ls.distributions.ChainMixture) -> Callable[[], object]:
     """Return a function that evaluates as many labelsets as the answer goes by."""
     views = dist._beyond_dense
     n_needed = np.zeros(len(dist), dtype=int)
@@ -75,7 +77,9 @@ def bare_run(dist: ls.ChainMixture) -> Callable[[], object]:
     return run
 
 
-def case(what: str, dist: ls.ChainMixture | None, milliseconds: float) -> Iterator[Row]:
+def case(
+    what: str, dist: ls.distributions.ChainMixture | None, milliseconds: float
+) -> Iterator[Row]:
     if dist is None:
         return
     dist = dist[: 30 if dist.n_labels < 100 else 10]

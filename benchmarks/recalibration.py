@@ -54,7 +54,7 @@ def classifiers() -> dict[str, object]:
     learner = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=300))
     return {
         "Indep": ls.BinaryRelevance(learner),
-        "Trellis": ls.ClassifierTrellis(learner, random_state=0),
+        "Trellis": ls.classifiers.ClassifierTrellis(learner, random_state=0),
         "ECC": ls.EnsembleOfClassifierChains(learner, n_chains=3, random_state=0),
     }
 

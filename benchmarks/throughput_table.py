@@ -25,7 +25,7 @@ SECONDS = 2.0
 
 CLASSIFIERS: dict[str, Callable[[Any], Any]] = {
     "BinaryRelevance": ls.BinaryRelevance,
-    "ClassifierTrellis": lambda learner: ls.ClassifierTrellis(learner, random_state=0),
+    "ClassifierTrellis": lambda learner: ls.classifiers.ClassifierTrellis(learner, random_state=0),
     "ProbabilisticClassifierChain": lambda learner: ls.ProbabilisticClassifierChain(
         learner, random_state=0
     ),

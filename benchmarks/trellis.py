@@ -31,32 +31,36 @@ def grid_parents(n_labels: int, width: int) -> list[list[int]]:
     return [[j - 1] * (j % width > 0) + [j - width] * (j >= width) for j in range(n_labels)]
 
 
-def random_trellis(n_samples: int, n_labels: int, width: int) -> ls.TrellisDistribution:
+def random_trellis(
+    n_samples: int, n_labels: int, width: int
+) -> ls.distributions.TrellisDistribution:
     """Labels seldom set."""
     rng = np.random.default_rng(0)
     parents = grid_parents(n_labels, width)
     logits = [rng.normal(-1.5, 1.5, size=(n_samples, 2 ** len(some))) for some in parents]
     conditionals = [1 / (1 + np.exp(-logit)) for logit in logits]
-    return ls.TrellisDistribution(conditionals, parents, rng.permutation(n_labels))
+    return ls.distributions.TrellisDistribution(conditionals, parents, rng.permutation(n_labels))
 
 
 def independent_trellis(
     n_samples: int, n_labels: int, width: int
-) -> tuple[ls.TrellisDistribution, ls.IndependentLabels]:
+) -> tuple[ls.distributions.TrellisDistribution, ls.IndependentLabels]:
     """Independent labels in a trellis that does not know it, and by themselves."""
     p = np.random.default_rng(1).beta(0.3, 1.0, size=(n_samples, n_labels))
     parents = grid_parents(n_labels, width)
     tables = [np.repeat(p[:, [j]], 2 ** len(some), axis=1) for j, some in enumerate(parents)]
-    return ls.TrellisDistribution(tables, parents, range(n_labels)), ls.IndependentLabels(p)
+    return ls.distributions.TrellisDistribution(
+        tables, parents, range(n_labels)
+    ), ls.IndependentLabels(p)
 
 
-def cal500_trellis(n_samples: int) -> ls.TrellisDistribution | None:
+def cal500_trellis(n_samples: int) -> ls.distributions.TrellisDistribution | None:
     """Fitted to two thirds of the songs, for some of the others; None without the data."""
     if "LABELSURE_DATA" not in os.environ:
         return None
     data = ls.read_dataset(Path(os.environ["LABELSURE_DATA"]) / "cal500.arff.gz")
     n_train = 2 * len(data.Y) // 3
-    model = ls.ClassifierTrellis(
+    model = ls.classifiers.ClassifierTrellis(
         make_pipeline(StandardScaler(), LogisticRegression(C=0.01)), width=WIDTH, random_state=0
     )
     with warnings.catch_warnings():
@@ -105,7 +109,7 @@ def hundred_labels() -> Iterator[Row]:
         yield Row(what, 1000 * taken / n_samples, "ms", needed)
 
 
-def answers(dist: ls.TrellisDistribution, what: str) -> Iterator[Row]:
+def answers(dist: ls.distributions.TrellisDistribution, what: str) -> Iterator[Row]:
     """Profile, expected accuracies and decisions, beside their bare cost."""
     n_labels, n_states = dist.n_labels, 2**dist.memory
     k = dist.mode().sum(axis=1)
@@ -161,7 +165,7 @@ def one_instance() -> Iterator[Row]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 100))
     Y = (X @ rng.normal(size=(100, 159)) + rng.normal(size=(400, 159)) > 5).astype(int)
-    model = ls.ClassifierTrellis(LogisticRegression(C=0.1), random_state=0).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(LogisticRegression(C=0.1), random_state=0).fit(X, Y)
     taken = core_seconds(lambda: model.predict_distribution(X[:1]), repeats=9)
     yield Row("trellis of 159 labels: the distribution of one instance", 1000 * taken, "ms", 4)
 

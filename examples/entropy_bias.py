@@ -26,21 +26,23 @@ COUNTING = ("plugin", "miller_madow", "grassberger", "chao_shen")
 OURS = "mean of -log P"
 
 
-def chain_and_truth(n_labels: int) -> tuple[ls.ChainMixture, float]:
+def chain_and_truth(n_labels: int) -> tuple[ls.distributions.ChainMixture, float]:
     """Return one instance as many times as there are repeats, and its exact entropy."""
     rng = np.random.default_rng(0)
     base = rng.normal(-1.5, 1.0, size=n_labels)
     follows = rng.normal(1.5, 1.0, size=n_labels)  # what a label adds to the next one's logit
     order = np.arange(n_labels)
-    chain = ls.LinearChain(order, np.tile(base, (N_REPEATS, 1)), np.diag(follows[1:], -1))
+    chain = ls.distributions.LinearChain(
+        order, np.tile(base, (N_REPEATS, 1)), np.diag(follows[1:], -1)
+    )
     conditionals = [[expit([base[0]])]]
     conditionals += [[expit([base[j], base[j] + follows[j]])] for j in order[1:]]
     parents = [[], *([j - 1] for j in order[1:])]
-    truth = ls.TrellisDistribution(conditionals, parents, order).profile().entropy[0]
-    return ls.ChainMixture([chain]), float(truth)
+    truth = ls.distributions.TrellisDistribution(conditionals, parents, order).profile().entropy[0]
+    return ls.distributions.ChainMixture([chain]), float(truth)
 
 
-def estimates(dist: ls.ChainMixture, n_draws: int) -> dict[str, float]:
+def estimates(dist: ls.distributions.ChainMixture, n_draws: int) -> dict[str, float]:
     """Return the mean of each estimator over the repeats, and the error of a single one of ours."""
     draws = dist.sample(n_draws, random_state=n_draws)
     found = {

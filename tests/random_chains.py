@@ -8,7 +8,7 @@ import labelsure as ls
 def random_chains(seed, n_labels, n_chains, n_samples=2, scale=1.5):
     rng = np.random.default_rng(seed)
     return [
-        ls.LinearChain(
+        ls.distributions.LinearChain(
             rng.permutation(n_labels),
             scale * rng.normal(size=(n_samples, n_labels)),
             scale * rng.normal(size=(n_labels, n_labels)),

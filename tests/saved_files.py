@@ -68,13 +68,13 @@ SCORES = pd.DataFrame(P, columns=["a", "b", "c"]).round(6)
 
 
 def fit_columns():
-    columns = ls.TableColumns(infer_roles(TABLE, id_column="id"))
+    columns = ls.tables.TableColumns(infer_roles(TABLE, id_column="id"))
     pipeline = Pipeline([("columns", columns), ("classifier", ls.BinaryRelevance(random_state=0))])
     return ls.AccuracyAwareClassifier(pipeline, "hamming", cv=2, random_state=0).fit(TABLE, Y)
 
 
 def fit_predictions():
-    columns = ls.PredictionColumns(["a", "b", "c"])
+    columns = ls.tables.PredictionColumns(["a", "b", "c"])
     truth = pd.DataFrame(TRUTH, columns=SCORES.columns)
     pipeline = Pipeline([("columns", columns), ("scores", ls.PrecomputedProbabilities())])
     frozen = FrozenEstimator(pipeline.fit(SCORES, truth))
@@ -82,12 +82,12 @@ def fit_predictions():
 
 
 MAKERS = {
-    "TableColumns": lambda: ls.TableColumns(infer_roles(TABLE, id_column="id")).fit(TABLE),
-    "PredictionColumns": lambda: ls.PredictionColumns(["a", "b", "c"]).fit(SCORES),
+    "TableColumns": lambda: ls.tables.TableColumns(infer_roles(TABLE, id_column="id")).fit(TABLE),
+    "PredictionColumns": lambda: ls.tables.PredictionColumns(["a", "b", "c"]).fit(SCORES),
     "a table": fit_columns,
     "predictions": fit_predictions,
     "BinaryRelevance": lambda: ls.BinaryRelevance(random_state=0).fit(X, Y),
-    "ClassifierTrellis": lambda: ls.ClassifierTrellis(random_state=0).fit(X, Y),
+    "ClassifierTrellis": lambda: ls.classifiers.ClassifierTrellis(random_state=0).fit(X, Y),
     "ProbabilisticClassifierChain": lambda: ls.ProbabilisticClassifierChain(random_state=0).fit(
         X, Y
     ),
@@ -95,7 +95,7 @@ MAKERS = {
         n_chains=2, random_state=0
     ).fit(X, Y),
     "LabelPowerset": lambda: ls.LabelPowerset(random_state=0).fit(X, Y),
-    "ConditionalBernoulliMixture": lambda: ls.ConditionalBernoulliMixture(
+    "ConditionalBernoulliMixture": lambda: ls.classifiers.ConditionalBernoulliMixture(
         2, n_restarts=2, max_iter=3, random_state=0
     ).fit(X, Y),
     "PrecomputedProbabilities": lambda: ls.PrecomputedProbabilities().fit(P, TRUTH),
@@ -114,7 +114,9 @@ MAKERS = {
     "LabelwiseCalibration": lambda: ls.LabelwiseCalibration(gate=False).fit(
         ls.IndependentLabels(P), TRUTH
     ),
-    "ChainDependence": lambda: ls.ChainDependence(gate=False).fit(ls.IndependentLabels(P), TRUTH),
+    "ChainDependence": lambda: ls.classifiers.ChainDependence(gate=False).fit(
+        ls.IndependentLabels(P), TRUTH
+    ),
     "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),
     "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
         ls.IndependentLabels(P), TRUTH
@@ -152,9 +154,9 @@ def answers(model):
         return [model.predict(ls.IndependentLabels(P)), model.accuracy_]
     if isinstance(model, Recalibration):
         return [model.transform(ls.IndependentLabels(P)).marginals(), str(model)]
-    if isinstance(model, ls.TableColumns):
+    if isinstance(model, ls.tables.TableColumns):
         return [model.transform(TABLE).toarray(), model.medians_]
-    if isinstance(model, ls.PredictionColumns):
+    if isinstance(model, ls.tables.PredictionColumns):
         return [model.transform(SCORES).to_numpy()]
     if getattr(getattr(model, "card_", None), "columns", None):
         table = SCORES if model.card_.columns[0]["role"] == "probability" else TABLE

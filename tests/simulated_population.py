@@ -16,8 +16,10 @@ def random_dist(n_samples, seed=0, n_labels=N_LABELS, n_chains=2, spread=3.0):
     for _ in range(n_chains):
         order = rng.permutation(n_labels)
         base = by_label[:, order] + 0.5 * rng.normal(size=(n_samples, n_labels))
-        chains.append(ls.LinearChain(order, base, rng.normal(size=(n_labels, n_labels))))
-    return ls.ChainMixture(chains)
+        chains.append(
+            ls.distributions.LinearChain(order, base, rng.normal(size=(n_labels, n_labels)))
+        )
+    return ls.distributions.ChainMixture(chains)
 
 
 class Population:

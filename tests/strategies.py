@@ -164,9 +164,11 @@ def _trellis(draw, L, least, most):
     ]
 
     def relabel(new_order):
-        return ls.TrellisDistribution(tables, parents, [new_order.index(label) for label in order])
+        return ls.distributions.TrellisDistribution(
+            tables, parents, [new_order.index(label) for label in order]
+        )
 
-    return ls.TrellisDistribution(tables, parents, order), P, relabel
+    return ls.distributions.TrellisDistribution(tables, parents, order), P, relabel
 
 
 def _chain_parts(rng, n_samples, L, n_chains, scale):
@@ -194,10 +196,12 @@ def mixture_weights(rng, form, n_samples, n_chains):
 
 def _mixture_of(parts, n_prefix=0, weights=None):
     """The first chains by the way of any base learner, the others linear."""
-    chains = [ls.LinearChain(*part) for part in parts]
+    chains = [ls.distributions.LinearChain(*part) for part in parts]
     for m in range(n_prefix):
-        chains[m] = ls.PrefixChain(chains[m].order, chains[m].conditional, chains[m].n_samples)
-    return ls.ChainMixture(chains, weights=weights)
+        chains[m] = ls.distributions.PrefixChain(
+            chains[m].order, chains[m].conditional, chains[m].n_samples
+        )
+    return ls.distributions.ChainMixture(chains, weights=weights)
 
 
 @st.composite
@@ -242,7 +246,7 @@ def _components(draw, L, least, most):
 
     def make(order):
         parts = [ls.IndependentLabels(q[:, order]) for q in p]
-        return ls.IndependentMixture(parts, weights=weights)
+        return ls.distributions.IndependentMixture(parts, weights=weights)
 
     return make(list(range(L))), P, make
 
@@ -260,7 +264,9 @@ def _smoothed(draw, L, least, most):
 
     def make(order):
         moved_table = as_table(moved(table, L, order).tolist(), L)
-        return ls.SmoothedTable(moved_table, ls.IndependentLabels(p[:, order]), shares)
+        return ls.distributions.SmoothedTable(
+            moved_table, ls.IndependentLabels(p[:, order]), shares
+        )
 
     return make(list(range(L))), P, make
 
@@ -275,7 +281,7 @@ def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
     """`spread` 0.1 is nearly flat, 4 is concentrated."""
     rng = np.random.default_rng(seed)
     return [
-        ls.LinearChain(
+        ls.distributions.LinearChain(
             rng.permutation(n_labels),
             spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
             0.5 * spread * rng.normal(size=(n_labels, n_labels)),
@@ -285,7 +291,7 @@ def linear_chains(seed, n_labels, n_chains, spread, n_samples=5):
 
 
 def as_prefix_chain(chain):
-    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
+    return ls.distributions.PrefixChain(chain.order, chain.conditional, chain.n_samples)
 
 
 _KINDS = {
@@ -310,18 +316,22 @@ def many(kind, n_samples, L=5, seed=0, label_names=None):
     if kind.startswith("independent"):
         return ls.IndependentLabels(rng.random((n_samples, L)).astype(dtype), label_names)
     if kind == "trellis":
-        return ls.TrellisDistribution(*_trellis_parts(rng, n_samples, L, "any"), label_names)
+        return ls.distributions.TrellisDistribution(
+            *_trellis_parts(rng, n_samples, L, "any"), label_names
+        )
     if kind == "mixture":
-        chains = [ls.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)]
-        return ls.ChainMixture(chains, label_names)
+        chains = [
+            ls.distributions.LinearChain(*part) for part in _chain_parts(rng, n_samples, L, 3, 1.5)
+        ]
+        return ls.distributions.ChainMixture(chains, label_names)
     if kind == "components":
         parts = [ls.IndependentLabels(p, label_names) for p in rng.random((3, n_samples, L))]
         weights = mixture_weights(rng, "rows", n_samples, 3)
-        return ls.IndependentMixture(parts, weights=weights)
+        return ls.distributions.IndependentMixture(parts, weights=weights)
     P = rng.dirichlet(np.full(2**L, 0.3), size=n_samples)
     if kind == "smoothed":
         rest = ls.IndependentLabels(rng.random((n_samples, L)))
-        return ls.SmoothedTable(as_table(P, L, label_names=label_names), rest, 0.1)
+        return ls.distributions.SmoothedTable(as_table(P, L, label_names=label_names), rest, 0.1)
     if kind == "table":
         return as_table(P, L, label_names=label_names)
     if kind == "blocks":
@@ -347,19 +357,22 @@ def beyond_numbers(kind, seed=0, n_samples=2):
     if kind == "trellis":
         parents = [(), *((j,) for j in range(L - 1))]
         tables = [rng.uniform(0.3, 0.7, (n_samples, 2 ** len(some))) for some in parents]
-        return ls.TrellisDistribution(tables, parents, range(L))
+        return ls.distributions.TrellisDistribution(tables, parents, range(L))
     if kind in ("table", "smoothed"):
         rows = rng.integers(0, 2, (n_samples, 3, L))
         table = ls.LabelsetTable(rows, np.tile([0.5, 0.3, 0.2], (n_samples, 1)))
         # Of the second instance the table says nothing.
         shares = np.linspace(0.2, 1.0, n_samples)
         rest = ls.IndependentLabels(p)
-        return table if kind == "table" else ls.SmoothedTable(table, rest, shares)
+        return table if kind == "table" else ls.distributions.SmoothedTable(table, rest, shares)
     if kind == "components":
         parts = [ls.IndependentLabels(rng.uniform(0.3, 0.7, (n_samples, L))) for _ in range(2)]
-        return ls.IndependentMixture(parts, weights=[0.3, 0.7], budget=300)
-    chains = [ls.LinearChain(rng.permutation(L), logit(p), 0.1 * np.eye(L, k=-1)) for _ in range(2)]
-    return ls.ChainMixture(chains, budget=300)
+        return ls.distributions.IndependentMixture(parts, weights=[0.3, 0.7], budget=300)
+    chains = [
+        ls.distributions.LinearChain(rng.permutation(L), logit(p), 0.1 * np.eye(L, k=-1))
+        for _ in range(2)
+    ]
+    return ls.distributions.ChainMixture(chains, budget=300)
 
 
 @st.composite
@@ -385,15 +398,19 @@ def same_as_every_kind(p):
     L = len(p[0])
     P = [oracles.joint_of_independent(row) for row in p]
     tables = [np.array(p)[:, j : j + 1] for j in range(L)]
-    chain = ls.PrefixChain(range(L), lambda j, rows, prefixes: tables[j][rows, 0], len(p))
+    chain = ls.distributions.PrefixChain(
+        range(L), lambda j, rows, prefixes: tables[j][rows, 0], len(p)
+    )
     return {
         "independent": ls.IndependentLabels(p),
         "dense": ls.DenseDistribution(P),
         "table": as_table(P, L),
-        "trellis": ls.TrellisDistribution(tables, [()] * L, range(L)),
-        "mixture": ls.ChainMixture([chain]),
-        "components": ls.IndependentMixture([ls.IndependentLabels(p)] * 2, weights=[0.25, 0.75]),
-        "smoothed": ls.SmoothedTable(as_table(P, L), ls.IndependentLabels(p), 1.0),
+        "trellis": ls.distributions.TrellisDistribution(tables, [()] * L, range(L)),
+        "mixture": ls.distributions.ChainMixture([chain]),
+        "components": ls.distributions.IndependentMixture(
+            [ls.IndependentLabels(p)] * 2, weights=[0.25, 0.75]
+        ),
+        "smoothed": ls.distributions.SmoothedTable(as_table(P, L), ls.IndependentLabels(p), 1.0),
     }
 
 

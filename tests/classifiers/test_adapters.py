@@ -55,7 +55,7 @@ def test_classifier_chain_is_expanded(learner, order):
 def test_classifier_chain_of_linear_learners_takes_the_fast_route():
     model = ClassifierChain(LogisticRegression(), cv=2, chain_method="predict_proba").fit(X, Y)
     dist = ls.as_distribution(model, X)
-    assert isinstance(dist._parts[0], ls.LinearChain)
+    assert isinstance(dist._parts[0], ls.distributions.LinearChain)
     expected = slow.joint_of_chain(model.estimators_, model.order_, X[0].tolist())
     np.testing.assert_allclose(dist.probabilities()[0], expected, atol=1e-12)
 
@@ -269,7 +269,9 @@ def test_wrong_calls():
         ls.as_distribution(KNeighborsClassifier().fit(X, Y), X, kind="joint")
     with pytest.raises(ls.InputError, match=r"Fit it with `refit=True`"):
         ls.as_distribution(GridSearchCV(TREE, {}, cv=2, refit=False).fit(X, Y), X)
-    with pytest.raises(ls.UnknownNameError, match=r"Unknown kind for a forest 'vote'.*'votes'"):
+    with pytest.raises(
+        ls.errors.UnknownNameError, match=r"Unknown kind for a forest 'vote'.*'votes'"
+    ):
         ls.as_distribution(FORESTS[0].fit(X, Y), X, kind="vote")
     with pytest.raises(ls.InputError, match="`label_names` must be None for a classifier of lab"):
         ls.as_distribution(ls.BinaryRelevance().fit(X, Y), X, label_names=list("abcd"))

@@ -19,7 +19,7 @@ LEARNERS = {
 }
 KINDS = {
     "independent": lambda learner: ls.BinaryRelevance(learner),
-    "trellis": lambda learner: ls.ClassifierTrellis(learner, random_state=0),
+    "trellis": lambda learner: ls.classifiers.ClassifierTrellis(learner, random_state=0),
     "chain": lambda learner: ls.ProbabilisticClassifierChain(learner, random_state=0),
     "ensemble": lambda learner: ls.EnsembleOfClassifierChains(learner, n_chains=2, random_state=0),
 }
@@ -68,10 +68,10 @@ def test_a_learner_is_never_asked_about_no_rows(engine, budget):
         assert len(rows) > 0
         return 0.5 + 0.01 * (prefixes.sum(axis=1) % 2 - 0.5)
 
-    chains = [ls.PrefixChain(range(6), nearly_flat, 3) for _ in range(2)]
-    dist = ls.ChainMixture(chains, engine=engine, budget=budget, max_exact_labels=3)
+    chains = [ls.distributions.PrefixChain(range(6), nearly_flat, 3) for _ in range(2)]
+    dist = ls.distributions.ChainMixture(chains, engine=engine, budget=budget, max_exact_labels=3)
     ask_everything(dist)
-    exact = ls.ChainMixture(chains, engine="dense")
+    exact = ls.distributions.ChainMixture(chains, engine="dense")
     Y = dist.mode()
     assert_allclose(dist.log_prob(Y), exact.log_prob(Y))
 

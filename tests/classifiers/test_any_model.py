@@ -255,14 +255,14 @@ CASES = [
         ClassifierChain(LOGISTIC, order=[1, 3, 0, 2]),
         sums_of_the_chain,
         "by the joint of its learners",
-        ls.ChainMixture,
+        ls.distributions.ChainMixture,
     ),
     Case(
         "ClassifierChain(DecisionTreeClassifier())",
         ClassifierChain(TREE),
         sums_of_the_chain,
         "by the joint of its learners",
-        ls.ChainMixture,
+        ls.distributions.ChainMixture,
     ),
     # A vector of zeros and ones is one label
     marginals("LogisticRegression", LOGISTIC, second_column, Y=Y[:, 0]),
@@ -285,7 +285,7 @@ CASES = [
         GridSearchCV(ClassifierChain(LOGISTIC), {"estimator__C": [0.1, 1.0]}, cv=2),
         inside(sums_of_the_chain, "best_estimator_"),
         INSIDE,
-        ls.ChainMixture,
+        ls.distributions.ChainMixture,
     ),
     Case(
         "RandomizedSearchCV",
@@ -362,10 +362,12 @@ CASES = [
     *(
         Case(type(model).__name__, model, distribution_itself, "by its own distribution", kind)
         for model, kind in (
-            (ls.LabelPowerset(share=0.1), ls.SmoothedTable),
+            (ls.LabelPowerset(share=0.1), ls.distributions.SmoothedTable),
             (
-                ls.ConditionalBernoulliMixture(2, n_restarts=1, max_iter=3, random_state=0),
-                ls.IndependentMixture,
+                ls.classifiers.ConditionalBernoulliMixture(
+                    2, n_restarts=1, max_iter=3, random_state=0
+                ),
+                ls.distributions.IndependentMixture,
             ),
         )
     ),
@@ -374,21 +376,21 @@ CASES = [
         ls.ProbabilisticClassifierChain(),
         distribution_itself,
         "by its own distribution",
-        ls.ChainMixture,
+        ls.distributions.ChainMixture,
     ),
     Case(
         "EnsembleOfClassifierChains",
         ls.EnsembleOfClassifierChains(n_chains=2, random_state=0),
         distribution_itself,
         "by its own distribution",
-        ls.ChainMixture,
+        ls.distributions.ChainMixture,
     ),
     Case(
         "ClassifierTrellis",
-        ls.ClassifierTrellis(random_state=0),
+        ls.classifiers.ClassifierTrellis(random_state=0),
         distribution_itself,
         "by its own distribution",
-        ls.TrellisDistribution,
+        ls.distributions.TrellisDistribution,
     ),
 ]
 

@@ -57,13 +57,15 @@ def test_each_round_makes_the_truth_more_likely():
 
 def test_the_classifier_is_the_mean_of_its_restarts():
     X, Y = two_cases(100)
-    model = ls.ConditionalBernoulliMixture(2, n_restarts=2, max_iter=5, random_state=0).fit(X, Y)
+    model = ls.classifiers.ConditionalBernoulliMixture(
+        2, n_restarts=2, max_iter=5, random_state=0
+    ).fit(X, Y)
     total = np.zeros(100)
     for gate, labels in zip(model.gates_, model.coefficients_, strict=True):
         parameters = mixtures.Parameters(gate, labels)
         total += np.exp(parameters.log_joints(X / model.scale_, Y)).sum(axis=1) / 2
     dist = model.predict_distribution(X)
-    assert isinstance(dist, ls.IndependentMixture)
+    assert isinstance(dist, ls.distributions.IndependentMixture)
     assert dist.n_components == 4
     assert_allclose(np.exp(dist.log_prob(Y)), total, rtol=1e-9)
 
@@ -71,7 +73,7 @@ def test_the_classifier_is_the_mean_of_its_restarts():
 def test_cases_are_found():
     X, Y = two_cases(600)
     X_new, Y_new = two_cases(400, seed=1)
-    model = ls.ConditionalBernoulliMixture(2, random_state=0).fit(X, Y)
+    model = ls.classifiers.ConditionalBernoulliMixture(2, random_state=0).fit(X, Y)
     p, high = expit(X_new[:, 0]), np.array([0.8] * 3 + [0.1] * 3)
     by_case = [np.where(Y_new == 1, q, 1 - q).prod(axis=1) for q in (high, high[::-1])]
     truth = np.log(p * by_case[0] + (1 - p) * by_case[1]).mean()
@@ -84,7 +86,7 @@ def test_cases_are_found():
 def test_a_restart_stops_where_instances_held_out_say_so():
     _, Y = two_cases(60)
     noise = np.random.default_rng(2).normal(size=(60, 40))
-    model = ls.ConditionalBernoulliMixture(4, C=100.0, random_state=0).fit(noise, Y)
+    model = ls.classifiers.ConditionalBernoulliMixture(4, C=100.0, random_state=0).fit(noise, Y)
     assert (model.n_iter_ < 50).all()
     fit = mixtures._fit_restart(noise / model.scale_, Y, np.ones(60), 4, 0.01, 50, seed=3)
     short = mixtures._fit_restart(
@@ -101,9 +103,9 @@ def test_a_restart_stops_where_instances_held_out_say_so():
 def test_sparse_features_and_seeds():
     X, Y = two_cases(60)
     settings = {"n_restarts": 2, "max_iter": 4, "random_state": 0}
-    dense = ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y)
-    again = ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y)
-    sparse = ls.ConditionalBernoulliMixture(2, **settings).fit(sp.csr_matrix(X), Y)
+    dense = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(X, Y)
+    again = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(X, Y)
+    sparse = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(sp.csr_matrix(X), Y)
     assert_array_equal(dense.gates_, again.gates_)
     assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-4)
 
@@ -115,12 +117,16 @@ def test_weights_are_repeated_rows(form):
     weights = np.array([1, 3, 0, 2, 1, 1, 4, 2])
     repeated = np.repeat(np.arange(8), weights)
     settings = {"n_restarts": 2, "max_iter": 4, "random_state": 0}
-    weighted = ls.ConditionalBernoulliMixture(2, **settings).fit(form(X), Y, sample_weight=weights)
-    model = ls.ConditionalBernoulliMixture(2, **settings).fit(form(X[repeated]), Y[repeated])
+    weighted = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(
+        form(X), Y, sample_weight=weights
+    )
+    model = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(
+        form(X[repeated]), Y[repeated]
+    )
     assert_allclose(weighted.scale_, model.scale_)
     assert_allclose(weighted.held_out_, model.held_out_, rtol=1e-6)
     assert_allclose(weighted.predict_proba(X), model.predict_proba(X), atol=1e-6)
-    alike = ls.ConditionalBernoulliMixture(2, **settings).fit(
+    alike = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(
         form(X[repeated]), Y[repeated], np.ones(14)
     )
     assert_array_equal(alike.gates_, model.gates_)
@@ -130,17 +136,22 @@ def test_instances_of_weight_0_are_not_there():
     X, Y = two_cases(60)
     is_there = np.arange(60) % 3 > 0
     settings = {"n_restarts": 1, "max_iter": 3, "random_state": 0}
-    weighted = ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y, is_there * 1.0)
-    model = ls.ConditionalBernoulliMixture(2, **settings).fit(X[is_there], Y[is_there])
+    weighted = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(X, Y, is_there * 1.0)
+    model = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(X[is_there], Y[is_there])
     assert_array_equal(weighted.gates_, model.gates_)
     rng = np.random.default_rng(0)
-    heavy = ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y, rng.uniform(0.1, 5, 60))
+    heavy = ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(
+        X, Y, rng.uniform(0.1, 5, 60)
+    )
     assert (
-        np.abs(heavy.gates_ - ls.ConditionalBernoulliMixture(2, **settings).fit(X, Y).gates_).max()
+        np.abs(
+            heavy.gates_
+            - ls.classifiers.ConditionalBernoulliMixture(2, **settings).fit(X, Y).gates_
+        ).max()
         > 0.01
     )
     with pytest.raises(ls.InputError, match="must be a vector of 60 weights"):
-        ls.ConditionalBernoulliMixture(2).fit(X, Y, [1.0])
+        ls.classifiers.ConditionalBernoulliMixture(2).fit(X, Y, [1.0])
 
 
 @pytest.mark.parametrize(
@@ -154,4 +165,4 @@ def test_instances_of_weight_0_are_not_there():
 )
 def test_settings_that_are_wrong(settings, message):
     with pytest.raises(ls.InputError, match=message):
-        ls.ConditionalBernoulliMixture(**settings).fit(*two_cases(20))
+        ls.classifiers.ConditionalBernoulliMixture(**settings).fit(*two_cases(20))

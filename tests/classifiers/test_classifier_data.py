@@ -21,7 +21,7 @@ TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 ALL = [
     ls.BinaryRelevance(),
     ls.ProbabilisticClassifierChain(),
-    ls.ClassifierTrellis(random_state=0),
+    ls.classifiers.ClassifierTrellis(random_state=0),
     ls.EnsembleOfClassifierChains(n_chains=3, random_state=0),
     ls.ProbabilisticClassifierChain(TREE),
     ls.EnsembleOfClassifierChains(TREE, n_chains=3, random_state=0),
@@ -131,7 +131,7 @@ def test_a_constant_label_in_a_chain_keeps_the_fast_route():
     Y[:, 1] = 0
     model = ls.ProbabilisticClassifierChain().fit(X, Y)
     chain = model._expand(X)
-    assert isinstance(chain, ls.LinearChain)
+    assert isinstance(chain, ls.distributions.LinearChain)
     np.testing.assert_allclose(expit(chain.base[:, 1]), 1 / (len(X) + 2))
     assert not chain.weights[1].any()
 
@@ -168,7 +168,7 @@ def test_weights_count_in_the_smoothed_prior():
 )
 @pytest.mark.parametrize(
     "classifier",
-    [ls.BinaryRelevance, ls.ProbabilisticClassifierChain, ls.ClassifierTrellis],
+    [ls.BinaryRelevance, ls.ProbabilisticClassifierChain, ls.classifiers.ClassifierTrellis],
 )
 def test_weights_reach_the_base_learner(classifier, learner):
     X, Y = make_problem(n_labels=3)
@@ -179,7 +179,7 @@ def test_weights_reach_the_base_learner(classifier, learner):
 
 
 def _seed(classifier):
-    return {"placement": [0, 1, 2]} if classifier is ls.ClassifierTrellis else {}
+    return {"placement": [0, 1, 2]} if classifier is ls.classifiers.ClassifierTrellis else {}
 
 
 @every_classifier

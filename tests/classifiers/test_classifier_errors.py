@@ -21,7 +21,7 @@ X, Y = make_problem(n_samples=30, n_labels=3)
 ALL = [
     ls.BinaryRelevance,
     ls.ProbabilisticClassifierChain,
-    ls.ClassifierTrellis,
+    ls.classifiers.ClassifierTrellis,
     ls.EnsembleOfClassifierChains,
 ]
 every_classifier = pytest.mark.parametrize("classifier", ALL)
@@ -138,21 +138,21 @@ def test_wrong_order(order):
 
 def test_wrong_placement():
     with pytest.raises(ls.InputError, match=r"`placement` must be 'mutual_info' or 'random' or"):
-        ls.ClassifierTrellis(placement=[0, 0, 1]).fit(X, Y)
-    with pytest.raises(ls.UnknownNameError, match=r"Did you mean 'mutual_info'\?"):
-        ls.ClassifierTrellis(placement="mutual_information").fit(X, Y)
+        ls.classifiers.ClassifierTrellis(placement=[0, 0, 1]).fit(X, Y)
+    with pytest.raises(ls.errors.UnknownNameError, match=r"Did you mean 'mutual_info'\?"):
+        ls.classifiers.ClassifierTrellis(placement="mutual_information").fit(X, Y)
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.0, "3"])
 def test_wrong_width(width):
     with pytest.raises(ls.InputError, match="`width` must be None or a whole number of at least 1"):
-        ls.ClassifierTrellis(width=width).fit(X, Y)
+        ls.classifiers.ClassifierTrellis(width=width).fit(X, Y)
 
 
 @pytest.mark.parametrize("density", [3, -1, 0.5, "1", True])
 def test_wrong_density(density):
     with pytest.raises(ls.InputError, match="`density` must be 0, 1 or 2, got"):
-        ls.ClassifierTrellis(density=density).fit(X, Y)
+        ls.classifiers.ClassifierTrellis(density=density).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_chains", [0, -2, 1.5, "ten"])

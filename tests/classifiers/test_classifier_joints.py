@@ -26,7 +26,7 @@ CLASSIFIERS = {
     "chain": lambda learner: ls.ProbabilisticClassifierChain(
         learner, order="random", random_state=3
     ),
-    "trellis": lambda learner: ls.ClassifierTrellis(learner, density=2, random_state=1),
+    "trellis": lambda learner: ls.classifiers.ClassifierTrellis(learner, density=2, random_state=1),
     "ensemble": lambda learner: ls.EnsembleOfClassifierChains(learner, n_chains=3, random_state=2),
 }
 
@@ -36,7 +36,7 @@ def brute_force(model, x):
         return slow.mean_joint([brute_force(chain, x) for chain in model.chains_])
     if isinstance(model, ls.ProbabilisticClassifierChain):
         return slow.joint_of_chain(model.estimators_, model.order_, x)
-    if isinstance(model, ls.ClassifierTrellis):
+    if isinstance(model, ls.classifiers.ClassifierTrellis):
         return slow.joint_of_network(model.estimators_, model.order_, model.parents_, x)
     return slow.joint_of_independent_learners(model.estimators_, x)
 

@@ -43,7 +43,7 @@ def draw_pairs(n_samples, seed=0):
 def test_a_chain_is_logistic_regressions_on_the_log_odds():
     p, Y = draw_dependent(400)
     dist = ls.IndependentLabels(p, list("abcd"))
-    chain = ls.ChainDependence(C=2.0, gate=False).fit(dist, Y)
+    chain = ls.classifiers.ChainDependence(C=2.0, gate=False).fit(dist, Y)
     logits = np.log(p / (1 - p))
     total = np.zeros(400)
     for j in range(4):
@@ -51,7 +51,7 @@ def test_a_chain_is_logistic_regressions_on_the_log_odds():
         model = LogisticRegression(C=2.0, max_iter=1000).fit(known, Y[:, j])
         total += np.log(model.predict_proba(known)[np.arange(400), Y[:, j]])
     joint = chain.transform(dist)
-    assert isinstance(joint, ls.ChainMixture)
+    assert isinstance(joint, ls.distributions.ChainMixture)
     assert joint.label_names == dist.label_names
     assert_allclose(joint.log_prob(Y), total, rtol=1e-9)
 
@@ -59,7 +59,7 @@ def test_a_chain_is_logistic_regressions_on_the_log_odds():
 def test_a_label_of_one_value_stays_as_it_is():
     p, Y = draw_dependent(60)
     Y[:, 2] = 1
-    chain = ls.ChainDependence(gate=False).fit(ls.IndependentLabels(p), Y)
+    chain = ls.classifiers.ChainDependence(gate=False).fit(ls.IndependentLabels(p), Y)
     assert (chain.slopes_[2], chain.intercepts_[2]) == (1, 0)
     assert_array_equal(chain.weights_[2], 0)
 
@@ -67,32 +67,35 @@ def test_a_label_of_one_value_stays_as_it_is():
 def test_only_independent_labels_become_dependent():
     dense = ls.DenseDistribution(np.full((10, 4), 0.25))
     with pytest.raises(ls.InputError, match="must be IndependentLabels for a ChainDependence"):
-        ls.ChainDependence().fit(dense, np.zeros((10, 2)))
+        ls.classifiers.ChainDependence().fit(dense, np.zeros((10, 2)))
     with pytest.raises(ls.InputError, match="`C` must be a number above 0, got 0"):
-        ls.ChainDependence(C=0).fit(ls.IndependentLabels([[0.5]] * 6), np.zeros((6, 1)))
+        ls.classifiers.ChainDependence(C=0).fit(ls.IndependentLabels([[0.5]] * 6), np.zeros((6, 1)))
 
 
 def test_an_aware_classifier_takes_them():
     X, Y = draw_pairs(300)
     model = ls.AccuracyAwareClassifier(
-        ls.BinaryRelevance(), "exact", recalibration=ls.ChainDependence(), random_state=0
+        ls.BinaryRelevance(),
+        "exact",
+        recalibration=ls.classifiers.ChainDependence(),
+        random_state=0,
     ).fit(X, Y)
-    assert isinstance(model.predict_distribution(X[:5]), ls.ChainMixture)
+    assert isinstance(model.predict_distribution(X[:5]), ls.distributions.ChainMixture)
 
 
 # The classifier around it.
 
-ALWAYS = ls.ChainDependence(gate=False)
+ALWAYS = ls.classifiers.ChainDependence(gate=False)
 
 
 def test_the_layer_finds_what_helps():
     p, Y = draw_dependent(700)
     layer = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), "dependence").fit(p, Y)
-    alone = ls.ChainDependence().fit(ls.IndependentLabels(p), Y)
+    alone = ls.classifiers.ChainDependence().fit(ls.IndependentLabels(p), Y)
     assert layer.recalibration_.is_kept_
     assert_array_equal(layer.recalibration_.weights_, alone.weights_)
     assert layer.recalibration_.gain_low_ == alone.gain_low_
-    assert isinstance(layer.predict_distribution(p[:3]), ls.ChainMixture)
+    assert isinstance(layer.predict_distribution(p[:3]), ls.distributions.ChainMixture)
 
 
 def test_labels_stay_independent_without_a_gain():
@@ -101,7 +104,7 @@ def test_labels_stay_independent_without_a_gain():
     assert not layer.recalibration_.is_kept_
     assert isinstance(layer.predict_distribution(p), ls.IndependentLabels)
     always = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), ALWAYS).fit(p, Y)
-    assert isinstance(always.predict_distribution(p), ls.ChainMixture)
+    assert isinstance(always.predict_distribution(p), ls.distributions.ChainMixture)
 
 
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(8).uniform(0.1, 5, 400)])
@@ -124,7 +127,7 @@ def test_an_unfitted_model_is_judged_by_folds(weights):
         truths.append(Y[test])
         if weights is not None:
             of_parts.append(weights[test])
-    by_hand = ls.ChainDependence().fit_parts(dists, truths, of_parts)
+    by_hand = ls.classifiers.ChainDependence().fit_parts(dists, truths, of_parts)
     assert_allclose(layer.recalibration_.weights_, by_hand.weights_, rtol=1e-9)
     assert layer.recalibration_.gain_ == pytest.approx(by_hand.gain_)
 
@@ -295,7 +298,7 @@ def test_the_card_of_a_model_says_what_the_layer_chose():
     [
         (None, ls.LabelwiseCalibration),
         (ls.ProbabilisticClassifierChain(), ls.TemperatureScaling),
-        (ls.ClassifierTrellis(random_state=0), ls.TemperatureScaling),
+        (ls.classifiers.ClassifierTrellis(random_state=0), ls.TemperatureScaling),
     ],
 )
 def test_the_recalibration_follows_from_the_kind_of_distribution(estimator, kind):
@@ -315,7 +318,7 @@ def test_every_method_by_name_and_as_an_object():
     for name, method in (
         ("labels", ls.LabelwiseCalibration()),
         ("temperature", ls.TemperatureScaling()),
-        ("dependence", ls.ChainDependence()),
+        ("dependence", ls.classifiers.ChainDependence()),
     ):
         alone = method.fit(dist, Y)
         assert alone.is_kept_

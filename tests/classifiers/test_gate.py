@@ -225,7 +225,7 @@ WEIGHED = [
     ls.TemperatureScaling(),
     ls.LabelwiseCalibration(),
     ls.LabelwiseCalibration("isotonic"),
-    ls.ChainDependence(),
+    ls.classifiers.ChainDependence(),
 ]
 
 

@@ -69,7 +69,7 @@ def test_the_corner_is_random_and_the_rest_follows():
     X, Y = make_problem()
     corners = set()
     for seed in range(12):
-        model = ls.ClassifierTrellis(random_state=seed).fit(X, Y)
+        model = ls.classifiers.ClassifierTrellis(random_state=seed).fit(X, Y)
         corner = model.order_[0]
         corners.add(int(corner))
         assert model.order_.tolist() == slow.placement(Y.T.tolist(), 2, 1, corner)
@@ -91,7 +91,7 @@ def test_weights_decide_the_placement():
 
 def test_an_array_places_the_labels():
     X, Y = make_problem(n_labels=4)
-    model = ls.ClassifierTrellis(placement=(2, 0, 3, 1), density=2).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(placement=(2, 0, 3, 1), density=2).fit(X, Y)
     assert model.order_.tolist() == [2, 0, 3, 1]
     assert model.parents_ == ((), (0,), (0,), (2, 1, 0))
     assert [learner.n_features_in_ for learner in model.estimators_] == [3, 4, 4, 6]
@@ -100,7 +100,7 @@ def test_an_array_places_the_labels():
 def test_a_wide_problem_has_a_narrow_grid():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 2)), rng.integers(0, 2, size=(30, 40))
-    model = ls.ClassifierTrellis(random_state=0).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(random_state=0).fit(X, Y)
     marginals = model.predict_distribution(X[:2]).marginals()
     assert marginals.shape == (2, 40)
     assert ((marginals > 0) & (marginals < 1)).all()

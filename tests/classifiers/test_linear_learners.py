@@ -87,7 +87,7 @@ def fitted_chain(learner, n_labels=5):
 def both_routes(model, X):
     linear = expand_chain(model.order_, model.estimators_, model._linear_weights, X)
     prefix = expand_chain(model.order_, model.estimators_, None, X)
-    return (ls.ChainMixture([chain]) for chain in (linear, prefix))
+    return (ls.distributions.ChainMixture([chain]) for chain in (linear, prefix))
 
 
 @pytest.mark.parametrize("learner", LINEAR, ids=str)
@@ -111,14 +111,16 @@ def test_both_routes_give_the_same_numbers(learner, monkeypatch):
 def test_other_learners_take_the_prefix_route(learner):
     model = fitted_chain(learner)
     assert model._linear_weights is None
-    assert isinstance(model._expand(np.zeros((2, 3))), ls.PrefixChain)
+    assert isinstance(model._expand(np.zeros((2, 3))), ls.distributions.PrefixChain)
 
 
 @pytest.mark.parametrize("density", [0, 1, 2])
 @pytest.mark.parametrize("make_input", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_a_linear_trellis_by_one_product_is_what_each_learner_says(density, make_input):
     X, Y = make_problem(n_labels=7)
-    model = ls.ClassifierTrellis(width=3, density=density, random_state=0).fit(make_input(X), Y)
+    model = ls.classifiers.ClassifierTrellis(width=3, density=density, random_state=0).fit(
+        make_input(X), Y
+    )
     assert model._linear_weights is not None
     X_new = make_input(make_problem(n_samples=30, seed=9)[0] * 3)
     together = model.predict_distribution(X_new)
@@ -132,14 +134,16 @@ def test_a_linear_trellis_by_one_product_is_what_each_learner_says(density, make
 
 def test_a_trellis_of_learners_that_are_not_linear_asks_each():
     X, Y = make_problem(n_labels=4)
-    model = ls.ClassifierTrellis(DecisionTreeClassifier(max_depth=2), random_state=0).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(
+        DecisionTreeClassifier(max_depth=2), random_state=0
+    ).fit(X, Y)
     assert model._linear_weights is None
 
 
 def test_logits_that_are_not_numbers_are_refused_by_a_linear_trellis():
     """As where features are extreme: what overflows with both signs has no sum."""
     X, Y = make_problem(n_labels=3)
-    model = ls.ClassifierTrellis(random_state=0).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(random_state=0).fit(X, Y)
     model._linear_weights[2][1] = np.inf - np.inf
     with pytest.raises(ls.InputError, match=r"`conditionals` must lie in \[0, 1\], got nan"):
         model.predict_distribution(X[:1])

@@ -75,7 +75,7 @@ def test_only_estimates_are_kept_off_zero_and_one():
     assert_array_equal(model.predict_distribution(P).marginals(), kept_off)
     assert_array_equal(ls.IndependentLabels(P).marginals(), P)
     assert ls.IndependentLabels(P).log_prob([[1, 1, 0]])[0] == -np.inf
-    table = ls.TrellisDistribution([[[0.0]], [[1.0]]], [(), ()], [0, 1])
+    table = ls.distributions.TrellisDistribution([[[0.0]], [[1.0]]], [(), ()], [0, 1])
     assert_array_equal(table.marginals(), [[0.0, 1.0]])
     joint = ls.as_distribution([[0.0, 1.0]], kind="joint")
     assert_array_equal(joint.probabilities(), [[0.0, 1.0]])
@@ -92,7 +92,7 @@ CLASSIFIERS = {
     )
     for name, make in {
         "independent": ls.BinaryRelevance,
-        "trellis": lambda learner: ls.ClassifierTrellis(learner, random_state=0),
+        "trellis": lambda learner: ls.classifiers.ClassifierTrellis(learner, random_state=0),
         "chain": ls.ProbabilisticClassifierChain,
         "ensemble": lambda learner: ls.EnsembleOfClassifierChains(
             learner, n_chains=2, random_state=0
@@ -136,7 +136,9 @@ def test_a_forest_that_is_sure():
 
 
 def test_a_trellis_of_linear_learners_is_exact_up_to_a_double():
-    model = ls.ClassifierTrellis(LogisticRegression(), density=1, random_state=0).fit(X, Y)
+    model = ls.classifiers.ClassifierTrellis(LogisticRegression(), density=1, random_state=0).fit(
+        X, Y
+    )
     chain_of_same = [
         learner.predict_proba(np.hstack([X, np.zeros((len(X), len(parents)))]))[:, 1]
         for learner, parents in zip(model.estimators_, model.parents_, strict=True)
@@ -160,6 +162,9 @@ def test_true_labelsets_of_real_data_are_possible(name, monkeypatch):
     data = ls.load_dataset(name, source="file")
     train, test = ls.split_dataset(data, 0.3, random_state=0)
     learner = LogisticRegression(C=1e3, max_iter=300, solver="liblinear")
-    for model in (ls.BinaryRelevance(learner), ls.ClassifierTrellis(learner, random_state=0)):
+    for model in (
+        ls.BinaryRelevance(learner),
+        ls.classifiers.ClassifierTrellis(learner, random_state=0),
+    ):
         dist = model.fit(train.X, train.Y).predict_distribution(test.X)
         assert np.isfinite(dist.log_prob(test.Y)).all()

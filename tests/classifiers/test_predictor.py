@@ -91,7 +91,7 @@ def test_features_have_one_type_and_layout(make):
     [
         ls.BinaryRelevance,
         lambda: ls.ProbabilisticClassifierChain(order="random", random_state=0),
-        lambda: ls.ClassifierTrellis(random_state=0),
+        lambda: ls.classifiers.ClassifierTrellis(random_state=0),
         lambda: ls.EnsembleOfClassifierChains(n_chains=2, random_state=0),
     ],
 )

@@ -19,8 +19,8 @@ ESTIMATORS = [
     ls.BinaryRelevance(TREE),
     ls.ProbabilisticClassifierChain(),
     ls.ProbabilisticClassifierChain(TREE, order="random"),
-    ls.ClassifierTrellis(),
-    ls.ClassifierTrellis(TREE, width=2, density=2, placement="random"),
+    ls.classifiers.ClassifierTrellis(),
+    ls.classifiers.ClassifierTrellis(TREE, width=2, density=2, placement="random"),
     ls.EnsembleOfClassifierChains(n_chains=2, bootstrap=False),
 ]
 MIXTURES = [
@@ -29,7 +29,7 @@ MIXTURES = [
     ls.LabelPowerset(),
     ls.RecalibratedClassifier(method="dependence", cv=2),
     ls.RecalibratedClassifier(cv=2),
-    ls.ConditionalBernoulliMixture(2, n_restarts=1, max_iter=10),
+    ls.classifiers.ConditionalBernoulliMixture(2, n_restarts=1, max_iter=10),
 ]
 """Labels that depend on each other in another way than one chain has: most draws fail a check."""
 
@@ -50,7 +50,7 @@ def expected_failures(estimator):
     failures = {"check_classifier_multioutput": MODE}
     if getattr(estimator, "bootstrap", False):
         failures |= {check.__name__: ROWS for check in EQUIVALENCES}
-    if isinstance(estimator, (ls.LabelPowerset, ls.ConditionalBernoulliMixture)):
+    if isinstance(estimator, (ls.LabelPowerset, ls.classifiers.ConditionalBernoulliMixture)):
         failures |= {check.__name__: FOLDS for check in EQUIVALENCES}
     if isinstance(estimator, ls.RecalibratedClassifier):
         failures |= {check.__name__: SPLITS for check in EQUIVALENCES}

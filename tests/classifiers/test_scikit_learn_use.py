@@ -23,7 +23,7 @@ TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 ALL = [
     ls.BinaryRelevance(),
     ls.ProbabilisticClassifierChain(),
-    ls.ClassifierTrellis(random_state=0),
+    ls.classifiers.ClassifierTrellis(random_state=0),
     ls.EnsembleOfClassifierChains(n_chains=3, random_state=0),
     ls.ProbabilisticClassifierChain(make_pipeline(StandardScaler(), LogisticRegression())),
     ls.EnsembleOfClassifierChains(TREE, n_chains=3, random_state=0),

@@ -16,7 +16,7 @@ def independent_case(n_labels, n_samples=6):
     rng = np.random.default_rng(n_labels)
     P = rng.beta(0.6, 1.5, size=(n_samples, n_labels))
     chains = [
-        ls.LinearChain(order, logit(P)[:, order], np.zeros((n_labels, n_labels)))
+        ls.distributions.LinearChain(order, logit(P)[:, order], np.zeros((n_labels, n_labels)))
         for order in (rng.permutation(n_labels), rng.permutation(n_labels))
     ]
     return ls.IndependentLabels(P), chains
@@ -33,9 +33,9 @@ def trellis_case(n_labels, n_samples=6):
         for j in range(1, n_labels)
     ]
     parents = [[], *([j - 1] for j in range(1, n_labels))]
-    trellis = ls.TrellisDistribution([first, *others], parents, np.arange(n_labels))
+    trellis = ls.distributions.TrellisDistribution([first, *others], parents, np.arange(n_labels))
     weights = np.diag(pull[1:], -1)
-    return trellis, [ls.LinearChain(np.arange(n_labels), base, weights)]
+    return trellis, [ls.distributions.LinearChain(np.arange(n_labels), base, weights)]
 
 
 CASES = {
@@ -51,7 +51,7 @@ CASES = {
 def test_decisions_are_near_the_best_where_that_is_known(case):
     make, n_labels = CASES[case]
     truth, chains = make(n_labels)
-    dist = ls.ChainMixture(chains)
+    dist = ls.distributions.ChainMixture(chains)
     drawn = dist.sample(1, random_state=1)[:, 0]
     np.testing.assert_allclose(dist.log_prob(drawn), truth.log_prob(drawn), atol=1e-9)
     for metric in METRICS:
@@ -74,15 +74,15 @@ def test_gaps_hold_with_draws_for_the_rest(empty, monkeypatch):
     rng = np.random.default_rng(3)
     for spread in (0.4, 1.5):
         chains = [
-            ls.LinearChain(
+            ls.distributions.LinearChain(
                 rng.permutation(6),
                 spread * rng.normal(size=(40, 6)),
                 spread * rng.normal(size=(6, 6)),
             )
             for _ in range(2)
         ]
-        dense = DenseDistribution(ls.ChainMixture(chains).probabilities())
-        dist = ls.ChainMixture(chains, max_exact_labels=1, budget=30)
+        dense = DenseDistribution(ls.distributions.ChainMixture(chains).probabilities())
+        dist = ls.distributions.ChainMixture(chains, max_exact_labels=1, budget=30)
         for metric in ("exact", *METRICS):
             decided, gap = ls.decide(dist, metric, empty=empty, return_gap=True)
             best = ls.decide(dense, metric, empty=empty)
@@ -95,7 +95,7 @@ def test_gaps_hold_with_draws_for_the_rest(empty, monkeypatch):
 def test_the_mode_goes_by_probabilities_not_by_draws():
     """A draw stands for many labelsets; its share of the rest is not its probability."""
     _, chains = independent_case(30)
-    dist = ls.ChainMixture(chains)
+    dist = ls.distributions.ChainMixture(chains)
     for rows, known in dist._support():
         mode = known.table.mode()
         part = dist[rows]

@@ -73,12 +73,12 @@ def short_trellis(n_labels, n_samples=1):
     rng = np.random.default_rng(n_labels)
     parents = [(), *((j,) for j in range(n_labels - 1))]
     conditionals = [rng.beta(0.4, 1.0, (n_samples, 2 ** len(some))) for some in parents]
-    return ls.TrellisDistribution(conditionals, parents, range(n_labels))
+    return ls.distributions.TrellisDistribution(conditionals, parents, range(n_labels))
 
 
 def test_the_search_ends_when_its_evaluations_are_used_up(monkeypatch):
     dist = short_trellis(40)
-    asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
+    asked = count_evaluated(monkeypatch, ls.distributions.TrellisDistribution)
     whole, whole_gap = ls.decide(dist, "jaccard", return_gap=True)
     assert sum(asked) > 150
     for allowed in (150, *range(90, -1, -4)):
@@ -96,7 +96,7 @@ def test_the_search_ends_when_its_evaluations_are_used_up(monkeypatch):
 @pytest.mark.jit_only
 def test_a_search_of_two_hundred_labels_ends_where_no_flip_helps(monkeypatch):
     dist = short_trellis(200)
-    asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
+    asked = count_evaluated(monkeypatch, ls.distributions.TrellisDistribution)
     decision, gap = ls.decide(dist, "jaccard", return_gap=True)
     assert len(asked) < 200
     assert 0 <= gap[0] < 0.3
@@ -107,7 +107,7 @@ def test_a_search_of_two_hundred_labels_ends_where_no_flip_helps(monkeypatch):
 
 def test_half_of_the_evaluations_are_kept_for_flips(monkeypatch):
     dist = short_trellis(40)
-    asked = count_evaluated(monkeypatch, ls.TrellisDistribution)
+    asked = count_evaluated(monkeypatch, ls.distributions.TrellisDistribution)
     for allowed, expected in ((13, [3, 2, 2]), (85, [3, *[2] * 6, 41])):
         asked.clear()
         monkeypatch.setattr(_limits, "SEARCHED_LABELS", 40 * allowed)
@@ -137,13 +137,13 @@ def test_sizes_with_the_highest_bound_are_tried_first(monkeypatch):
     dist = short_trellis(40)
     monkeypatch.setattr(_limits, "SEARCHED_LABELS", 7 * 40)
     tried = []
-    evaluate = ls.TrellisDistribution._expected
+    evaluate = ls.distributions.TrellisDistribution._expected
 
     def noted(dist, metric, guesses, empty):
         tried.append(guesses.sum(axis=2)[0].tolist())
         return evaluate(dist, metric, guesses, empty)
 
-    monkeypatch.setattr(ls.TrellisDistribution, "_expected", noted)
+    monkeypatch.setattr(ls.distributions.TrellisDistribution, "_expected", noted)
     ls.decide(dist, "jaccard")
     sizes = np.arange(1, 41)
     worth = dist._size_marginals()[0] @ (1 / np.maximum(sizes[:, np.newaxis], sizes))
@@ -211,11 +211,13 @@ def few_seen(n_samples=8, budget=4):
     With a budget of 4 no round of the search is finished, with 12 some are.
     """
     rng = np.random.default_rng(0)
-    chain = ls.LinearChain(
+    chain = ls.distributions.LinearChain(
         rng.permutation(5), rng.normal(size=(n_samples, 5)), rng.normal(size=(5, 5))
     )
-    certified = ls.ChainMixture([chain], engine="certified", tolerance=0.0, budget=budget)
-    return certified, ls.ChainMixture([chain], engine="dense").probabilities()
+    certified = ls.distributions.ChainMixture(
+        [chain], engine="certified", tolerance=0.0, budget=budget
+    )
+    return certified, ls.distributions.ChainMixture([chain], engine="dense").probabilities()
 
 
 @pytest.mark.parametrize("range_", [(0.0, 3.0), (-1.0, 5.0), None])
@@ -242,9 +244,10 @@ def test_no_gap_is_wider_than_the_range_of_its_metric():
     rng = np.random.default_rng(4)
     bases, weights = rng.normal(size=(2, 30, 15)), rng.normal(size=(2, 15, 15))
     chains = [
-        ls.LinearChain(rng.permutation(15), *pair) for pair in zip(bases, weights, strict=True)
+        ls.distributions.LinearChain(rng.permutation(15), *pair)
+        for pair in zip(bases, weights, strict=True)
     ]
-    dist = ls.ChainMixture(chains, engine="certified", budget=10)
+    dist = ls.distributions.ChainMixture(chains, engine="certified", budget=10)
     gap = ls.decide(dist, "jaccard", return_gap=True)[1]
     for rows, known in dist._support():
         among_seen = ls.decide(known.table, "jaccard", return_gap=True)[1]

@@ -45,7 +45,7 @@ def test_sparse_rows_against_loops(drawn, data):
     k = data.draw(st.integers(1, n_labels))
     scores, true = as_sparse(rows, n_labels), as_rows(truths, n_labels)
     for truth in (true, sparse.csc_array(true)):
-        found = ls.precision_at_k(scores, truth, k)
+        found = ls.decisions.precision_at_k(scores, truth, k)
         expected = [
             naive.precision_at_k(row, has, k) for row, has in zip(rows, truths, strict=True)
         ]
@@ -60,20 +60,22 @@ def test_dense_and_sparse_rows_say_the_same(data):
     scores = np.array(data.draw(st.lists(strategies.marginal_rows(n_labels), min_size=1)))
     true = np.array([data.draw(strategies.labelset_rows(n_labels)) for _ in scores])
     everything = as_sparse([dict(enumerate(row)) for row in scores], n_labels)
-    dense = ls.precision_at_k(scores, true, k)
-    np.testing.assert_array_equal(dense, ls.precision_at_k(everything, true, k))
-    np.testing.assert_array_equal(dense, ls.precision_at_k(ls.IndependentLabels(scores), true, k))
+    dense = ls.decisions.precision_at_k(scores, true, k)
+    np.testing.assert_array_equal(dense, ls.decisions.precision_at_k(everything, true, k))
+    np.testing.assert_array_equal(
+        dense, ls.decisions.precision_at_k(ls.IndependentLabels(scores), true, k)
+    )
     expected = [sum(sorted(row)[-k:]) / k for row in scores.tolist()]
     for probabilities in (scores, everything, ls.IndependentLabels(scores)):
-        np.testing.assert_allclose(ls.expected_precision_at_k(probabilities, k), expected)
+        np.testing.assert_allclose(ls.decisions.expected_precision_at_k(probabilities, k), expected)
 
 
 def test_the_expected_precision_is_the_mean_over_truths():
     """Labels that depend on each other, too: here all or none of the first two."""
     joint = ls.DenseDistribution([[0.3, 0, 0, 0.5, 0.2, 0, 0, 0]])
     labelsets = [[0, 0, 0], [1, 1, 0], [0, 0, 1]]
-    values = [ls.precision_at_k(joint, [labelset], 2)[0] for labelset in labelsets]
-    assert ls.expected_precision_at_k(joint, 2)[0] == pytest.approx(
+    values = [ls.decisions.precision_at_k(joint, [labelset], 2)[0] for labelset in labelsets]
+    assert ls.decisions.expected_precision_at_k(joint, 2)[0] == pytest.approx(
         np.dot([0.3, 0.5, 0.2], values), rel=1e-12
     )
 
@@ -83,8 +85,8 @@ def test_the_expected_precision_is_met():
     marginals = rng.beta(0.3, 2, size=(4000, 30))
     true = (rng.uniform(size=marginals.shape) < marginals).astype(int)
     for k in (1, 3, 5):
-        found = ls.precision_at_k(marginals, true, k).mean()
-        expected = ls.expected_precision_at_k(marginals, k).mean()
+        found = ls.decisions.precision_at_k(marginals, true, k).mean()
+        expected = ls.decisions.expected_precision_at_k(marginals, k).mean()
         # A mean of 4,000 precisions, each of standard deviation at most a half.
         assert abs(found - expected) < 4 * 0.5 / 4000**0.5
 
@@ -99,9 +101,9 @@ def test_a_million_labels_in_the_memory_of_what_is_listed():
     true = sparse.csr_array((ones, labels, starts), (n, n_labels))
     true.sum_duplicates()
     true.data[:] = 1
-    ls.precision_at_k(scores, true, 5)
+    ls.decisions.precision_at_k(scores, true, 5)
     tracemalloc.start()
-    found = ls.precision_at_k(scores, true, 5)
+    found = ls.decisions.precision_at_k(scores, true, 5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.min() == 1
@@ -115,23 +117,47 @@ P = [[0.2, 0.9], [0.5, 0.5]]
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: ls.precision_at_k(P, Y, 0), "`k` must be a number of labels from 1 to 2, got 0"),
-        (lambda: ls.precision_at_k(P, Y, 3), "`k` must be a number of labels from 1 to 2, got 3"),
-        (lambda: ls.precision_at_k(P, Y, True), "`k` must be a number of labels .* got True"),
-        (lambda: ls.precision_at_k([0.2], Y, 1), "`scores` must be distributions, or numbers of"),
-        (lambda: ls.precision_at_k("a", Y, 1), r"`scores` must be distributions.* got str\."),
-        (lambda: ls.precision_at_k([[np.nan, 0.1]], Y, 1), "finite numbers, got NaN or infinity"),
-        (lambda: ls.precision_at_k(P, [[1, 0]], 1), "`Y_true` must have 2 rows, got 1"),
-        (lambda: ls.precision_at_k(P, [[1], [0]], 1), r"`Y_true` must have 2 labels \(columns\)"),
         (
-            lambda: ls.precision_at_k(P, sparse.csr_array([[2, 0], [0, 0]]), 1),
+            lambda: ls.decisions.precision_at_k(P, Y, 0),
+            "`k` must be a number of labels from 1 to 2, got 0",
+        ),
+        (
+            lambda: ls.decisions.precision_at_k(P, Y, 3),
+            "`k` must be a number of labels from 1 to 2, got 3",
+        ),
+        (
+            lambda: ls.decisions.precision_at_k(P, Y, True),
+            "`k` must be a number of labels .* got True",
+        ),
+        (
+            lambda: ls.decisions.precision_at_k([0.2], Y, 1),
+            "`scores` must be distributions, or numbers of",
+        ),
+        (
+            lambda: ls.decisions.precision_at_k("a", Y, 1),
+            r"`scores` must be distributions.* got str\.",
+        ),
+        (
+            lambda: ls.decisions.precision_at_k([[np.nan, 0.1]], Y, 1),
+            "finite numbers, got NaN or infinity",
+        ),
+        (lambda: ls.decisions.precision_at_k(P, [[1, 0]], 1), "`Y_true` must have 2 rows, got 1"),
+        (
+            lambda: ls.decisions.precision_at_k(P, [[1], [0]], 1),
+            r"`Y_true` must have 2 labels \(columns\)",
+        ),
+        (
+            lambda: ls.decisions.precision_at_k(P, sparse.csr_array([[2, 0], [0, 0]]), 1),
             "`Y_true` must contain only 0 and 1, got 2 in row 0, column 0",
         ),
         (
-            lambda: ls.expected_precision_at_k([[0.5, 1.5]], 1),
+            lambda: ls.decisions.expected_precision_at_k([[0.5, 1.5]], 1),
             "probabilities of labels, .* got 1.5",
         ),
-        (lambda: ls.expected_precision_at_k([[-2, 0.5]], 1), "probabilities of labels, .* got -2"),
+        (
+            lambda: ls.decisions.expected_precision_at_k([[-2, 0.5]], 1),
+            "probabilities of labels, .* got -2",
+        ),
     ],
 )
 def test_messages(ask, message):
@@ -142,6 +168,6 @@ def test_messages(ask, message):
 def test_scores_of_a_caller_are_not_changed():
     scores = sparse.csr_matrix(([0.5, 0.2], [1, 0], [0, 2]), shape=(1, 3))
     kept = scores.copy()
-    ls.precision_at_k(scores, [[0, 1, 0]], 2)
+    ls.decisions.precision_at_k(scores, [[0, 1, 0]], 2)
     np.testing.assert_array_equal(scores.indices, kept.indices)
     np.testing.assert_array_equal(scores.data, kept.data)

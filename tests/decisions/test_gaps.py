@@ -59,8 +59,8 @@ def test_gaps_of_hamming_from_draws_hold_in_95_percent(engine, spread, budget, l
     chains = linear_chains(3, 12, 5, spread, n_samples=n_samples)
     if not linear:
         chains = [as_prefix_chain(chain) for chain in chains]
-    exact = ls.ChainMixture(chains, engine="dense")
-    dist = ls.ChainMixture(chains, engine=engine, budget=budget, max_exact_labels=1)
+    exact = ls.distributions.ChainMixture(chains, engine="dense")
+    dist = ls.distributions.ChainMixture(chains, engine=engine, budget=budget, max_exact_labels=1)
     decided, gaps = ls.decide(dist, "hamming", return_gap=True)
     best = ls.expected_accuracy(exact, ls.decide(exact, "hamming"), metric="hamming")
     lost = best - ls.expected_accuracy(exact, decided, metric="hamming")
@@ -74,8 +74,8 @@ def test_gaps_of_hamming_from_draws_hold_in_95_percent(engine, spread, budget, l
 def test_open_labels_from_draws_hold_in_95_percent():
     """The regret of answers that leave labels open rests on the same simultaneous intervals."""
     chains = linear_chains(4, 12, 5, 0.5, n_samples=200)
-    exact = ls.ChainMixture(chains, engine="dense").marginals()
-    dist = ls.ChainMixture(chains, engine="sampled", budget=100)
+    exact = ls.distributions.ChainMixture(chains, engine="dense").marginals()
+    dist = ls.distributions.ChainMixture(chains, engine="sampled", budget=100)
     answer = ls.decide(dist, "hamming", open_cost=0.4)
     worth = np.where(answer.values == -1, 0.4, np.abs(answer.values - exact))
     lost = (worth - np.minimum(np.minimum(exact, 1 - exact), 0.4)).mean(axis=1)

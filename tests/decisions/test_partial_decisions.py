@@ -48,7 +48,7 @@ def test_labels_and_rows_keep_their_names():
 
 @given(st.integers(0, 10**6), st.integers(1, 30), costs)
 def test_gaps_hold_where_few_labelsets_are_seen(seed, budget, open_cost):
-    dense = ls.ChainMixture(random_chains(seed, 4, 2))
+    dense = ls.distributions.ChainMixture(random_chains(seed, 4, 2))
     few = dense.with_engine(engine="certified", budget=budget, tolerance=0.0)
     answers = ls.decide(few, "hamming", open_cost=open_cost)
     P = dense.probabilities().tolist()
@@ -57,7 +57,7 @@ def test_gaps_hold_where_few_labelsets_are_seen(seed, budget, open_cost):
 
 
 def test_gaps_are_open_only_where_labelsets_are_unseen():
-    dense = ls.ChainMixture(random_chains(0, 6, 2, n_samples=50))
+    dense = ls.distributions.ChainMixture(random_chains(0, 6, 2, n_samples=50))
     few = dense.with_engine(engine="certified", budget=4, tolerance=0.0)
     answers = ls.decide(few, "hamming", open_cost=0.2)
     assert (answers.gap > 0.01).any()
@@ -74,7 +74,7 @@ def test_costs_that_are_none_are_refused(wrong):
 @pytest.mark.parametrize("metric", ["exact", "jaccard", "f1", lambda tp, fp, fn, tn: tp * 1.0])
 @pytest.mark.parametrize("asked", [{"open_cost": 0.1}, {"skeptical": True}])
 def test_other_metrics_than_hamming_are_refused(metric, asked):
-    dist = ls.ChainMixture(random_chains(1, 4, 2))
+    dist = ls.distributions.ChainMixture(random_chains(1, 4, 2))
     with pytest.raises(ls.InputError, match=r"must be 'hamming' with `open_cost` or `skeptical`"):
         ls.decide(dist, metric, **asked)
 
@@ -93,7 +93,7 @@ def test_what_does_not_go_together_is_refused():
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 3))
 def test_what_all_members_agree_on(seed, n_labels, n_chains):
-    dist = ls.ChainMixture(random_chains(seed, n_labels, n_chains, scale=0.8))
+    dist = ls.distributions.ChainMixture(random_chains(seed, n_labels, n_chains, scale=0.8))
     answers = ls.decide(dist, "hamming", skeptical=True)
     by_member = [member.probabilities().tolist() for member in dist._members()]
     for i, answer in enumerate(rows_of(answers)):
@@ -102,7 +102,7 @@ def test_what_all_members_agree_on(seed, n_labels, n_chains):
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
 def test_what_is_not_known_of_a_member_is_open(seed, budget):
-    dense = ls.ChainMixture(random_chains(seed, 4, 3, scale=0.8))
+    dense = ls.distributions.ChainMixture(random_chains(seed, 4, 3, scale=0.8))
     few = dense.with_engine(engine="certified", budget=budget, tolerance=0.0)
     answers = ls.decide(few, "hamming", skeptical=True)
     exact = ls.decide(dense, "hamming", skeptical=True)
@@ -110,13 +110,13 @@ def test_what_is_not_known_of_a_member_is_open(seed, budget):
 
 
 def test_a_marginal_of_a_half_is_open():
-    chain = ls.LinearChain(range(2), np.array([[0.0, 3.0]]), np.zeros((2, 2)))
-    assert ls.decide(ls.ChainMixture([chain]), "hamming", skeptical=True).values.tolist() == [
-        [-1, 1]
-    ]
+    chain = ls.distributions.LinearChain(range(2), np.array([[0.0, 3.0]]), np.zeros((2, 2)))
+    assert ls.decide(
+        ls.distributions.ChainMixture([chain]), "hamming", skeptical=True
+    ).values.tolist() == [[-1, 1]]
 
 
 def test_one_member_agrees_with_itself():
-    dist = ls.ChainMixture(random_chains(1, 4, 1, n_samples=8))
+    dist = ls.distributions.ChainMixture(random_chains(1, 4, 1, n_samples=8))
     answers = ls.decide(dist, "hamming", skeptical=True)
     assert (answers.values == ls.decide(dist, "hamming")).all()

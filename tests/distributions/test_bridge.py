@@ -103,7 +103,7 @@ def test_no_kind_adds_a_question_of_its_own(kind):
 def test_what_is_no_mixture_has_no_members(kind):
     dist = strategies.many(kind, 2)
     assert (dist._members() is None) == (
-        not isinstance(dist, (ls.ChainMixture, ls.IndependentMixture))
+        not isinstance(dist, (ls.distributions.ChainMixture, ls.distributions.IndependentMixture))
     )
 
 
@@ -120,8 +120,8 @@ def test_guesses_that_are_none_are_refused():
 
 
 def test_guesses_have_the_bounds_that_they_have_alone():
-    chain = ls.LinearChain([1, 0, 2], [[0.3, -1.0, 0.5]] * 2, np.zeros((3, 3)))
-    dist = ls.ChainMixture([chain], engine="certified", tolerance=0.0, budget=3)
+    chain = ls.distributions.LinearChain([1, 0, 2], [[0.3, -1.0, 0.5]] * 2, np.zeros((3, 3)))
+    dist = ls.distributions.ChainMixture([chain], engine="certified", tolerance=0.0, budget=3)
     guesses = np.array([[[1, 0, 0], [1, 1, 1]], [[0, 0, 0], [0, 1, 0]]])
     found = dist.expected("f1", guesses)
     assert (found.low < found.high).all()

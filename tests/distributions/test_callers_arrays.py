@@ -30,8 +30,8 @@ CALLS = {
     "source": lambda m: ls.as_distribution(m(P)),
     "labelsets": lambda m: ls.LabelsetTable(m([[[1, 0]]]), [[1.0]]),
     "samples": lambda m: ls.LabelsetTable.from_samples(m([[[1, 0]]])),
-    "base": lambda m: ls.LinearChain([0, 1], m(P), np.zeros((2, 2))),
-    "weights": lambda m: ls.LinearChain([0, 1], P, m(np.zeros((2, 2)))),
+    "base": lambda m: ls.distributions.LinearChain([0, 1], m(P), np.zeros((2, 2))),
+    "weights": lambda m: ls.distributions.LinearChain([0, 1], P, m(np.zeros((2, 2)))),
     "Y_true": lambda m: ls.accuracy(m(Y), Y, "jaccard"),
     "Y_pred": lambda m: ls.expected_accuracy(ls.IndependentLabels(P), m(Y), metric="jaccard"),
     "Y": lambda m: ls.Dataset(X, m(Y)),
@@ -76,15 +76,21 @@ KINDS = {
     "joint": (lambda P: ls.as_distribution(P, kind="joint"), [[0.1, 0.2, 0.3, 0.4]]),
     "pairs": (ls.as_distribution, [[[0.3, 0.7], [0.4, 0.6]]]),
     "chain": (
-        lambda base: ls.ChainMixture([ls.LinearChain([0, 1], base, np.ones((2, 2)))]),
+        lambda base: ls.distributions.ChainMixture(
+            [ls.distributions.LinearChain([0, 1], base, np.ones((2, 2)))]
+        ),
         [[0.3, 0.6]],
     ),
     "weights": (
-        lambda weights: ls.ChainMixture([ls.LinearChain([0, 1], [[0.3, 0.6]], weights)]),
+        lambda weights: ls.distributions.ChainMixture(
+            [ls.distributions.LinearChain([0, 1], [[0.3, 0.6]], weights)]
+        ),
         [[0.0, 0.0], [2.0, 0.0]],
     ),
     "trellis": (
-        lambda first: ls.TrellisDistribution([first, [[0.1, 0.8]]], [(), (0,)], [1, 0]),
+        lambda first: ls.distributions.TrellisDistribution(
+            [first, [[0.1, 0.8]]], [(), (0,)], [1, 0]
+        ),
         [[0.3]],
     ),
     "table": (lambda p: ls.LabelsetTable([[[1, 0], [1, 1]]], p), [[0.25, 0.75]]),
@@ -123,7 +129,7 @@ def test_a_large_array_can_be_used_without_a_copy():
 @pytest.mark.parametrize("order", [[0.5, 1.9], [0.0, 1.0], [True, False], ["0", "1"]])
 def test_an_order_of_labels_is_whole_numbers(order):
     with pytest.raises(InputError, match="`order` must name every label index once"):
-        ls.LinearChain(order, [[0.0, 0.0]], np.zeros((2, 2)))
+        ls.distributions.LinearChain(order, [[0.0, 0.0]], np.zeros((2, 2)))
 
 
 SEED = r"`random_state` must be a whole number from 0 to 4294967295, a numpy RandomState or None, "
@@ -136,7 +142,7 @@ SEED = r"`random_state` must be a whole number from 0 to 4294967295, a numpy Ran
         ls.BinaryRelevance,
         ls.ProbabilisticClassifierChain,
         ls.EnsembleOfClassifierChains,
-        ls.ClassifierTrellis,
+        ls.classifiers.ClassifierTrellis,
         lambda random_state: ls.AccuracyAwareClassifier(
             ls.BinaryRelevance(), metric="hamming", random_state=random_state
         ),

@@ -28,7 +28,7 @@ FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 def profile_of(P):
     """The profile of rows over any number of outcomes, K = 3 included."""
     rows = [oracles.profile(row) for row in P]
-    return ls.Profile.from_values(*np.transpose(rows), n_labels=np.log2(len(P[0])))
+    return ls.distributions.Profile.from_values(*np.transpose(rows), n_labels=np.log2(len(P[0])))
 
 
 def test_the_names():
@@ -120,7 +120,7 @@ def test_orders_hold_within_a_few_ulps(n_labels, centre):
     close = neighbours(centre)
     close = close[close <= 1]
     n = len(close)
-    profile = ls.Profile.from_values(close, np.zeros(n), np.zeros(n), close, n_labels)
+    profile = ls.distributions.Profile.from_values(close, np.zeros(n), np.zeros(n), close, n_labels)
     table = confidence_of_profile(profile, EIGHT)
     for a, b in [("HP", "ME"), ("CE", "GI"), ("CE", "CS"), ("GI", "CS")]:
         assert never_reversed(table[a], table[b])
@@ -203,7 +203,7 @@ def test_bounds_of_the_top_gap_cross_the_fields():
     """The gap is smallest for the lowest top and the highest runner-up, and never below 0."""
 
     def profile(top, runner_up):
-        return ls.Profile.from_values([top], [runner_up], [1.0], [0.3], n_labels=3)
+        return ls.distributions.Profile.from_values([top], [runner_up], [1.0], [0.3], n_labels=3)
 
     bounds = (profile(0.4, 0.1), profile(0.6, 0.3))
     table = confidence_of_profile(replace(profile(0.5, 0.2), bounds=bounds), ["TG"], bounds=True)

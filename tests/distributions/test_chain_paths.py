@@ -21,7 +21,7 @@ ALL = ((CODES[:, np.newaxis] >> np.arange(N_LABELS)) & 1).astype(np.int8)
 def linear_chains(seed, spread=1.5, n_chains=2):
     rng = np.random.default_rng(seed)
     return [
-        ls.LinearChain(
+        ls.distributions.LinearChain(
             rng.permutation(N_LABELS),
             spread * rng.normal(size=(1, N_LABELS)),
             spread * rng.normal(size=(N_LABELS, N_LABELS)),
@@ -31,7 +31,10 @@ def linear_chains(seed, spread=1.5, n_chains=2):
 
 
 def prefix_chains(seed):
-    return [ls.PrefixChain(c.order, c.conditional, c.n_samples) for c in linear_chains(seed)]
+    return [
+        ls.distributions.PrefixChain(c.order, c.conditional, c.n_samples)
+        for c in linear_chains(seed)
+    ]
 
 
 KINDS = {"linear": linear_chains, "prefix": prefix_chains}
@@ -100,7 +103,7 @@ def test_what_paths_expect_sums_to_marginals(kind):
 def test_probabilities_of_many_labelsets(kind, spread):
     """Also where products of odds are far beyond what a float holds."""
     chains = linear_chains(3, spread=spread, n_chains=3)
-    kinds = [ls.PrefixChain(c.order, c.conditional, 1) for c in chains]
+    kinds = [ls.distributions.PrefixChain(c.order, c.conditional, 1) for c in chains]
     given = chains if kind == "linear" else kinds
     found = log_mean_prob(WeightedChains(given), ALL[np.newaxis], with_squared=True)[0]
     rows = np.zeros(len(ALL), dtype=int)
@@ -115,7 +118,7 @@ def test_probabilities_of_many_labelsets(kind, spread):
 def test_a_product_of_many_odds_does_not_overflow():
     """Sixty certain labels of odds e**200 or e**-200 each."""
     base = np.where(np.arange(60) % 3 == 0, -200.0, 200.0)[np.newaxis]
-    chain = ls.LinearChain(np.arange(60), base, np.zeros((60, 60)))
+    chain = ls.distributions.LinearChain(np.arange(60), base, np.zeros((60, 60)))
     Y = np.stack([(base[0] > 0), (base[0] < 0), np.ones(60, bool)]).astype(np.int8)
     truth = chain.take(np.zeros(3, dtype=int)).log_prob(Y)
     found = log_mean_prob(WeightedChains([chain]), Y[np.newaxis])[0, :, 0]
@@ -127,7 +130,7 @@ def test_a_product_of_many_odds_does_not_overflow():
 def test_a_probability_that_is_too_small_for_a_number_has_a_log(logit, n_labels):
     """The product of all odds plus 1 is too large for one; that of the odds set is too small."""
     base = np.full((1, n_labels), logit)
-    chain = ls.LinearChain(np.arange(n_labels), base, np.zeros((n_labels, n_labels)))
+    chain = ls.distributions.LinearChain(np.arange(n_labels), base, np.zeros((n_labels, n_labels)))
     Y = np.ones((1, 1, n_labels), dtype=np.int8)
     found = log_mean_prob(WeightedChains([chain] * 2), Y, with_squared=True)[0, 0]
     assert_allclose(found[0], -n_labels * math.log1p(math.exp(-logit)), rtol=1e-12)

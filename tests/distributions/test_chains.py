@@ -24,7 +24,7 @@ def brute_force(chains, row):
 
 def as_prefix_chain(chain):
     """The same chain through the route of base learners that are not linear."""
-    return ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
+    return ls.distributions.PrefixChain(chain.order, chain.conditional, chain.n_samples)
 
 
 chain_settings = st.tuples(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 3))
@@ -34,15 +34,17 @@ chain_settings = st.tuples(st.integers(0, 10**6), st.integers(1, 6), st.integers
 def test_joint_is_the_product_of_conditionals(settings):
     chains = random_chains(*settings)
     expected = [brute_force(chains, row) for row in range(2)]
-    np.testing.assert_allclose(ls.ChainMixture(chains).probabilities(), expected, atol=1e-14)
+    np.testing.assert_allclose(
+        ls.distributions.ChainMixture(chains).probabilities(), expected, atol=1e-14
+    )
 
 
 @given(chain_settings)
 def test_prefix_route_gives_the_same_numbers(settings):
     chains = random_chains(*settings)
-    linear = ls.ChainMixture(chains)
-    prefix = ls.ChainMixture([as_prefix_chain(chain) for chain in chains])
-    mixed = ls.ChainMixture([as_prefix_chain(chains[0]), *chains[1:]])
+    linear = ls.distributions.ChainMixture(chains)
+    prefix = ls.distributions.ChainMixture([as_prefix_chain(chain) for chain in chains])
+    mixed = ls.distributions.ChainMixture([as_prefix_chain(chains[0]), *chains[1:]])
     for other in (prefix, mixed):
         np.testing.assert_allclose(other.probabilities(), linear.probabilities(), atol=1e-14)
 
@@ -53,7 +55,9 @@ def test_prefix_route_gives_the_same_numbers(settings):
 def test_joint_of_more_labels_than_are_worked_on_at_a_time(seed, block_labels):
     """Nine labels vary within a part; what comes late in one chain comes early in another."""
     chains = random_chains(seed, 12, 2, n_samples=1)
-    chains.append(ls.LinearChain(chains[0].order[::-1], chains[0].base, chains[1].weights))
+    chains.append(
+        ls.distributions.LinearChain(chains[0].order[::-1], chains[0].base, chains[1].weights)
+    )
     expected = [brute_force(chains, 0)]
     np.testing.assert_allclose(joint_by_kernel(chains, block_labels), expected, atol=1e-15)
 
@@ -80,13 +84,15 @@ def test_joint_in_blocks_of_any_size(settings, block_labels, scale):
 def test_joint_where_odds_would_overflow(size):
     chains = random_chains(3, 5, 2, scale=size)
     expected = [brute_force(chains, row) for row in range(2)]
-    np.testing.assert_allclose(ls.ChainMixture(chains).probabilities(), expected, atol=1e-14)
+    np.testing.assert_allclose(
+        ls.distributions.ChainMixture(chains).probabilities(), expected, atol=1e-14
+    )
 
 
 @given(chain_settings)
 def test_every_answer_is_that_of_loops_over_all_labelsets(settings):
     chains = random_chains(*settings)
-    dist = ls.ChainMixture(chains)
+    dist = ls.distributions.ChainMixture(chains)
     P = [brute_force(chains, row) for row in range(2)]
     labelsets = oracles_of_all.all_labelsets(dist.n_labels)
     Y = [labelsets[(settings[0] + 7 * row) % len(labelsets)] for row in range(2)]
@@ -116,7 +122,7 @@ def test_every_answer_is_that_of_loops_over_all_labelsets(settings):
 
 @given(chain_settings)
 def test_summary_says_what_the_single_questions_say(settings):
-    dist = ls.ChainMixture(random_chains(*settings))
+    dist = ls.distributions.ChainMixture(random_chains(*settings))
     summary = summary_of(dist, ["exact", "hamming", "jaccard", "f1"], 0.5)
     np.testing.assert_array_equal(summary.mode, dist.mode())
     np.testing.assert_array_equal(summary.profile.entropy, dist.profile().entropy)
@@ -129,7 +135,7 @@ def test_summary_says_what_the_single_questions_say(settings):
 @given(chain_settings)
 def test_members_are_the_single_chains(settings):
     chains = random_chains(*settings)
-    dist = ls.ChainMixture(chains)._with_index(pd.Index(["a", "b"]))
+    dist = ls.distributions.ChainMixture(chains)._with_index(pd.Index(["a", "b"]))
     members = dist._members()
     assert [member.n_chains for member in members] == [1] * len(chains)
     assert all(member.index.equals(dist.index) for member in members)
@@ -141,7 +147,7 @@ def test_members_are_the_single_chains(settings):
 
 
 def test_samples_follow_the_distribution():
-    dist = ls.ChainMixture(random_chains(0, 4, 3))
+    dist = ls.distributions.ChainMixture(random_chains(0, 4, 3))
     draws = dist.sample(40_000, random_state=1)
     P = dist.probabilities()
     for row in range(2):
@@ -156,8 +162,12 @@ def test_samples_follow_the_distribution():
 def test_sums_do_not_depend_on_where_arrays_lie_in_memory(monkeypatch):
     """Each thread gets memory of its own; work arrays lie close behind probabilities in it."""
     rng = np.random.default_rng(0)
-    dist = ls.ChainMixture(
-        [ls.LinearChain([1, 0, 2], rng.normal(size=(300, 3)), rng.normal(size=(3, 3)))]
+    dist = ls.distributions.ChainMixture(
+        [
+            ls.distributions.LinearChain(
+                [1, 0, 2], rng.normal(size=(300, 3)), rng.normal(size=(3, 3))
+            )
+        ]
     )
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")
     alone = dist.profile()
@@ -169,7 +179,7 @@ def test_sums_do_not_depend_on_where_arrays_lie_in_memory(monkeypatch):
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch):
-    dist = ls.ChainMixture(random_chains(5, 6, 3, n_samples=7))
+    dist = ls.distributions.ChainMixture(random_chains(5, 6, 3, n_samples=7))
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "1")
     one, summary = dist.probabilities(), summary_of(dist, ["jaccard"])
     monkeypatch.setenv("LABELSURE_NUM_THREADS", "3")
@@ -188,7 +198,9 @@ def test_base_learners_are_asked_by_the_callers_thread_only(monkeypatch):
         callers.add(threading.get_ident())
         return np.full(len(rows), 0.3)
 
-    dist = ls.ChainMixture([ls.PrefixChain([0, 1, 2], conditional, n_samples=20)])
+    dist = ls.distributions.ChainMixture(
+        [ls.distributions.PrefixChain([0, 1, 2], conditional, n_samples=20)]
+    )
     summary_of(dist, ["jaccard"])
     dist.marginals()
     assert callers == {threading.get_ident()}
@@ -196,7 +208,10 @@ def test_base_learners_are_asked_by_the_callers_thread_only(monkeypatch):
 
 def test_rows_can_be_taken():
     chains = random_chains(6, 4, 2, n_samples=5)
-    for dist in (ls.ChainMixture(chains), ls.ChainMixture([as_prefix_chain(c) for c in chains])):
+    for dist in (
+        ls.distributions.ChainMixture(chains),
+        ls.distributions.ChainMixture([as_prefix_chain(c) for c in chains]),
+    ):
         P = dist.probabilities()
         np.testing.assert_allclose(dist[[3, 1]].probabilities(), P[[3, 1]], atol=1e-15)
         np.testing.assert_allclose(dist[1:3][1].probabilities(), P[2:3], atol=1e-15)
@@ -206,7 +221,7 @@ def test_rows_can_be_taken():
 
 
 def test_many_labels_can_be_evaluated_and_sampled_but_not_written_out():
-    dist = ls.ChainMixture(random_chains(1, 70, 2), max_exact_labels=20)
+    dist = ls.distributions.ChainMixture(random_chains(1, 70, 2), max_exact_labels=20)
     draws = dist.sample(3, random_state=0)
     assert draws.shape == (2, 3, 70)
     assert np.isfinite(dist.log_prob(draws[:, 0])).all()
@@ -217,17 +232,31 @@ def test_many_labels_can_be_evaluated_and_sampled_but_not_written_out():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ls.ChainMixture([]), "at least one chain"),
+        (lambda: ls.distributions.ChainMixture([]), "at least one chain"),
         (
-            lambda: ls.ChainMixture([*random_chains(0, 2, 1), *random_chains(0, 3, 1)]),
+            lambda: ls.distributions.ChainMixture(
+                [*random_chains(0, 2, 1), *random_chains(0, 3, 1)]
+            ),
             "same instances and labels",
         ),
-        (lambda: ls.LinearChain([0, 0], [[0.0, 0.0]], np.zeros((2, 2))), "permutation"),
-        (lambda: ls.LinearChain([0, 1], [[0.0]], np.zeros((2, 2))), r"`base` must have shape"),
-        (lambda: ls.LinearChain([0, 1], [[0.0, 0.0]], np.zeros((3, 3))), r"`weights` must have"),
-        (lambda: ls.LinearChain([0], [[np.nan]], np.zeros((1, 1))), "`base` must be finite"),
         (
-            lambda: ls.PrefixChain([0], lambda *_: np.array([2.0]), 1).joint(),
+            lambda: ls.distributions.LinearChain([0, 0], [[0.0, 0.0]], np.zeros((2, 2))),
+            "permutation",
+        ),
+        (
+            lambda: ls.distributions.LinearChain([0, 1], [[0.0]], np.zeros((2, 2))),
+            r"`base` must have shape",
+        ),
+        (
+            lambda: ls.distributions.LinearChain([0, 1], [[0.0, 0.0]], np.zeros((3, 3))),
+            r"`weights` must have",
+        ),
+        (
+            lambda: ls.distributions.LinearChain([0], [[np.nan]], np.zeros((1, 1))),
+            "`base` must be finite",
+        ),
+        (
+            lambda: ls.distributions.PrefixChain([0], lambda *_: np.array([2.0]), 1).joint(),
             r"`conditional` must return 1 probabilities in \[0, 1\]",
         ),
     ],

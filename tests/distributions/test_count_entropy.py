@@ -131,7 +131,9 @@ def test_collision_of_few_draws_is_unbiased():
 
 
 def test_unknown_estimators_are_refused_with_the_nearest():
-    with pytest.raises(ls.UnknownNameError, match=r"'chao-shen'.*Did you mean 'chao_shen'\?"):
+    with pytest.raises(
+        ls.errors.UnknownNameError, match=r"'chao-shen'.*Did you mean 'chao_shen'\?"
+    ):
         ls.LabelsetTable.from_samples([[[0, 1]]], entropy="chao-shen")
 
 

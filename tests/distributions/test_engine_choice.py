@@ -18,13 +18,13 @@ def chains_of(n_labels, n_chains, spread, n_samples=3, seed=0):
         order = rng.permutation(n_labels)
         own = base + 0.2 * spread * rng.normal(size=base.shape)
         links = 0.3 * spread * rng.normal(size=(n_labels, n_labels))
-        chains.append(ls.LinearChain(order, own[:, order], links))
+        chains.append(ls.distributions.LinearChain(order, own[:, order], links))
     return chains
 
 
 @pytest.mark.jit_only
 def test_the_tolerance_of_draws_is_met():
-    dist = ls.ChainMixture(chains_of(30, 5, 0.8, n_samples=10))
+    dist = ls.distributions.ChainMixture(chains_of(30, 5, 0.8, n_samples=10))
     for tolerance in (0.05, 0.01, 0.004):
         chosen = dist.with_engine(sampled_tolerance=tolerance)
         frame = ls.confidence(chosen, bounds=True)
@@ -34,7 +34,9 @@ def test_the_tolerance_of_draws_is_met():
 
 @pytest.mark.jit_only
 def test_threads_change_neither_the_choice_nor_a_bit(monkeypatch):
-    mixtures = [ls.ChainMixture(chains_of(n_labels, 3, 1.0)) for n_labels in (16, 24, 40)]
+    mixtures = [
+        ls.distributions.ChainMixture(chains_of(n_labels, 3, 1.0)) for n_labels in (16, 24, 40)
+    ]
     answers = []
     for threads in ("1", "3"):
         monkeypatch.setenv("LABELSURE_NUM_THREADS", threads)
@@ -54,7 +56,7 @@ def test_threads_change_neither_the_choice_nor_a_bit(monkeypatch):
 def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
     assert _limits.EXACT_LABELS == 16
     for n_labels in (16, 17):
-        dist = ls.ChainMixture(chains_of(n_labels, 2, 0.3))
+        dist = ls.distributions.ChainMixture(chains_of(n_labels, 2, 0.3))
         assert set(dist.profile().method) == {"exact" if n_labels == 16 else "certified+sampled"}
         assert set(dist.profile(engine="dense").method) == {"exact"}
         marginals, exact = dist.marginals(), dist.with_engine(engine="dense").marginals()
@@ -62,7 +64,7 @@ def test_auto_writes_out_all_labelsets_up_to_a_border(monkeypatch):
         assert (dist._support() is None) == (n_labels == 16)
     monkeypatch.setattr(_limits, "EXACT_LABELS", 17)
     assert set(dist.profile().method) == {"exact"}
-    bounded = ls.ChainMixture(chains_of(12, 2, 0.3), max_exact_labels=11)
+    bounded = ls.distributions.ChainMixture(chains_of(12, 2, 0.3), max_exact_labels=11)
     assert "exact" not in bounded.profile().method
 
 
@@ -72,7 +74,7 @@ def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
     goals = Goals.of(width=0.0, unseen=0.0, enough_mass=2.0)
     found = {}
     for spread in (0.5, 4.0):
-        dist = ls.ChainMixture(chains_of(27, 5, spread))
+        dist = ls.distributions.ChainMixture(chains_of(27, 5, spread))
         for small in (0.0, 0.002, 0.02):
             found[spread, small] = dist._beyond_dense.search(np.arange(3), goals, 256, small)
     assert (found[0.5, 0.0].seen.totals() < 0.01).all()
@@ -87,8 +89,8 @@ def test_labelsets_of_large_odds_are_found_with_their_probabilities():
     """Sixty labels of odds e**200 or e**-200, and one in doubt: their product is no number."""
     base = np.where(np.arange(61) % 3 == 0, -200.0, 200.0)[np.newaxis]
     base[0, 60] = 1.0
-    chain = ls.LinearChain(np.arange(61), base, np.zeros((61, 61)))
-    best = ls.ChainMixture([chain], engine="certified").top(2)
+    chain = ls.distributions.LinearChain(np.arange(61), base, np.zeros((61, 61)))
+    best = ls.distributions.ChainMixture([chain], engine="certified").top(2)
     p = 1 / (1 + np.exp(-1.0))
     np.testing.assert_allclose(best.probabilities, [[p, 1 - p]], rtol=1e-12)
     assert_array_equal(best.labelsets[0, 0], base[0] > 0)

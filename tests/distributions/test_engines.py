@@ -47,7 +47,7 @@ def tied_chain(chain):
     def conditional(position, rows, prefixes):
         return np.round(4 * chain.conditional(position, rows, prefixes)) / 4
 
-    return ls.PrefixChain(chain.order, conditional, chain.n_samples)
+    return ls.distributions.PrefixChain(chain.order, conditional, chain.n_samples)
 
 
 KINDS = {
@@ -67,7 +67,7 @@ chain_settings = st.tuples(
 
 def truth_of(chains):
     """All probabilities; the dense engine itself is tested against loops elsewhere."""
-    return DenseDistribution(ls.ChainMixture(chains, engine="dense").probabilities())
+    return DenseDistribution(ls.distributions.ChainMixture(chains, engine="dense").probabilities())
 
 
 # What must hold.
@@ -136,7 +136,7 @@ def assert_gaps_hold(dist, dense, metrics=METRICS, empty=1.0):
 
 def assert_all_enclosed(chains, stop, seed=0):
     dense = truth_of(chains)
-    dist = ls.ChainMixture(chains, engine="certified", **stop)
+    dist = ls.distributions.ChainMixture(chains, engine="certified", **stop)
     profile = dist.profile()
     assert (profile.method == "certified").all()
     assert_profile_encloses(profile, dense.profile())
@@ -173,7 +173,7 @@ def test_profiles_of_up_to_sixteen_labels(spread, n_chains):
     for n_labels in (10, 12, 14, 16):
         chains = linear_chains(n_labels, n_labels, n_chains, spread, n_samples=12)
         truth = truth_of(chains).profile()
-        dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=2000)
+        dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=2000)
         stops = [{"budget": budget} for budget in (0, 1, 10, 300, 2000)]
         stops += [{"tolerance": 0.05}, {"tolerance": 1e-3}, {"mass": 0.5}, {"mass": 0.9}]
         for stop in stops:
@@ -219,7 +219,9 @@ def test_thresholds_lie_above_and_below_the_mass_left():
     kinds = set()
     for budget in (0, 3, 10, 31, 32):
         chains = linear_chains(1, 5, 2, 1.5)
-        dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=budget)
+        dist = ls.distributions.ChainMixture(
+            chains, engine="certified", tolerance=0.0, budget=budget
+        )
         for _, known in dist._support():
             kinds |= set((known.largest_unseen < known.unseen_mass).tolist())
     assert kinds == {True, False}
@@ -228,7 +230,9 @@ def test_thresholds_lie_above_and_below_the_mass_left():
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_enumerated_is_exact(kind):
     chains = KINDS[kind](linear_chains(3, 6, 2, 1.0))
-    profile = ls.ChainMixture(chains).profile(engine="certified", tolerance=0.0, budget=64)
+    profile = ls.distributions.ChainMixture(chains).profile(
+        engine="certified", tolerance=0.0, budget=64
+    )
     truth = truth_of(chains).profile()
     for name in FIELDS:
         assert_allclose(getattr(profile.low, name), getattr(truth, name), atol=1e-9)
@@ -238,7 +242,7 @@ def test_everything_enumerated_is_exact(kind):
 @pytest.mark.parametrize("kind", ["linear", "prefix"])
 def test_nothing_enumerated_says_what_must_be(kind):
     chains = KINDS[kind](linear_chains(0, 8, 2, 1.0))
-    dist = ls.ChainMixture(chains, engine="certified", budget=0)
+    dist = ls.distributions.ChainMixture(chains, engine="certified", budget=0)
     frame = ls.confidence(dist, bounds=True)
     for name in PAPER_CANDIDATES:
         assert_allclose(frame[f"{name}_low"], 0, atol=1e-12)
@@ -252,7 +256,7 @@ def test_nothing_enumerated_says_what_must_be(kind):
 @pytest.mark.jit_only
 def test_more_budget_never_widens_an_interval(kind, spread):
     chains = KINDS[kind](linear_chains(7, 8, 3, spread))
-    dist = ls.ChainMixture(chains, tolerance=0.0)
+    dist = ls.distributions.ChainMixture(chains, tolerance=0.0)
     Y = truth_of(chains).mode()
     before = None
     for budget in (0, 1, 2, 5, 13, 34, 89, 144, 233, 256, 1000):
@@ -278,7 +282,9 @@ def test_modes_said_to_be_certain_are_right(kind):
         chains = KINDS[kind](linear_chains(seed, 10, 3, (0.5, 1.0, 2.0)[seed % 3], n_samples=20))
         dense = truth_of(chains)
         for budget in (5, 50, 500):
-            dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=budget)
+            dist = ls.distributions.ChainMixture(
+                chains, engine="certified", tolerance=0.0, budget=budget
+            )
             best = dist.top(2)
             certain = (best.high == best.probabilities).all(axis=1)
             assert_array_equal(dist.mode()[certain], dense.mode()[certain])
@@ -300,8 +306,8 @@ def test_both_routes_agree(chain, budget):
     """The kernel for linear chains and the batched expansion for any base learner."""
     chains = linear_chains(*chain)
     chosen = {"engine": "certified", "tolerance": 0.0, "budget": budget}
-    linear = ls.ChainMixture(chains, **chosen)
-    prefix = ls.ChainMixture([as_prefix_chain(chain) for chain in chains], **chosen)
+    linear = ls.distributions.ChainMixture(chains, **chosen)
+    prefix = ls.distributions.ChainMixture([as_prefix_chain(chain) for chain in chains], **chosen)
     one, other = linear.profile(), prefix.profile()
     for name in FIELDS:
         most = np.minimum(getattr(one.high, name), getattr(other.high, name))
@@ -325,8 +331,8 @@ def test_prefix_route_against_loops():
         return table[position, last]
 
     orders = [[2, 0, 3, 1], [1, 3, 0, 2]]
-    dist = ls.ChainMixture(
-        [ls.PrefixChain(order, conditional, 1) for order in orders],
+    dist = ls.distributions.ChainMixture(
+        [ls.distributions.PrefixChain(order, conditional, 1) for order in orders],
         engine="certified",
         tolerance=0.0,
     )
@@ -357,8 +363,8 @@ def test_bounds_hold_beyond_what_an_integer_counts():
     """Seventy labels, of which only four are in doubt: the truth is known."""
     base = np.full((1, 70), -60.0)
     base[0, [3, 20, 40, 69]] = [0.0, 1.0, -1.0, 0.5]
-    chain = ls.LinearChain(np.arange(70)[::-1], base[:, ::-1], np.zeros((70, 70)))
-    dist = ls.ChainMixture([chain])
+    chain = ls.distributions.LinearChain(np.arange(70)[::-1], base[:, ::-1], np.zeros((70, 70)))
+    dist = ls.distributions.ChainMixture([chain])
     truth = ls.IndependentLabels(1 / (1 + np.exp(-base))).profile()
     profile = dist.profile()
     assert_array_equal(profile.method, ["certified"])
@@ -374,14 +380,16 @@ def test_gaps_hold_however_little_was_seen(empty):
         chains = linear_chains(seed, (4, 7)[seed % 2], 2, 1.0, n_samples=20)
         dense = truth_of(chains)
         for budget in (1, 3, 6, 10, 20, 40):
-            dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=budget)
+            dist = ls.distributions.ChainMixture(
+                chains, engine="certified", tolerance=0.0, budget=budget
+            )
             assert_gaps_hold(dist, dense, (*METRICS, cost_of_errors), empty)
 
 
 def test_half_of_the_mass_can_decide_every_label():
     """Two labels certain, one a coin, one labelset seen: ones outnumber zeros among the seen."""
-    chain = ls.LinearChain([0, 1, 2], [[50.0, 50.0, 0.0]], np.zeros((3, 3)))
-    dist = ls.ChainMixture([chain], engine="certified", tolerance=0.0, budget=1)
+    chain = ls.distributions.LinearChain([0, 1, 2], [[50.0, 50.0, 0.0]], np.zeros((3, 3)))
+    dist = ls.distributions.ChainMixture([chain], engine="certified", tolerance=0.0, budget=1)
     assert_array_equal(ls.decide(dist, "hamming")[:, :2], [[1, 1]])
     assert_gaps_hold(dist, truth_of([chain]))
 
@@ -395,7 +403,7 @@ def repeated(chains, times):
     Equal instances get equal draws, so that these differ by a millionth.
     """
     off = 1e-6 * np.random.default_rng(0).normal(size=(times, chains[0].order.size))
-    return [ls.LinearChain(c.order, c.base[:1] + off, c.weights) for c in chains]
+    return [ls.distributions.LinearChain(c.order, c.base[:1] + off, c.weights) for c in chains]
 
 
 SAMPLED_CASES = {
@@ -412,7 +420,7 @@ def test_intervals_of_pure_sampling_cover(case):
     """At least 93% of 1,000 repeats, of level 95% from 1,000 draws."""
     chains = repeated(linear_chains(11, *SAMPLED_CASES[case], n_samples=1), 1000)
     truth = truth_of(chains).profile()
-    dist = ls.ChainMixture(chains, engine="sampled", budget=1000, random_state=5)
+    dist = ls.distributions.ChainMixture(chains, engine="sampled", budget=1000, random_state=5)
     profile = dist.profile()
     assert set(profile.method) == {"sampled"}
     for name in ("entropy", "log_collision"):
@@ -428,7 +436,7 @@ def test_intervals_of_pure_sampling_cover(case):
 def test_intervals_of_sampled_expectations_cover():
     chains = linear_chains(12, 8, 3, 1.0, n_samples=1)
     dense = truth_of(chains)
-    dist = ls.ChainMixture(repeated(chains, 400), engine="sampled", budget=1000)
+    dist = ls.distributions.ChainMixture(repeated(chains, 400), engine="sampled", budget=1000)
     Y = np.repeat(dense.sample(1, random_state=0)[0], 400, axis=0)
     for metric in ("hamming", "jaccard", "f1"):
         value, low, high = ls.expected_accuracy(dist, Y, metric=metric, return_bounds=True)
@@ -455,7 +463,7 @@ def test_entropy_and_collision_are_unbiased(engine, n_chains, spread, monkeypatc
     monkeypatch.setattr(_limits, "FIRST_SEARCH", 3)
     chains = linear_chains(13, 9, n_chains, spread, n_samples=1)
     truth = truth_of(chains).profile()
-    dist = ls.ChainMixture(
+    dist = ls.distributions.ChainMixture(
         repeated(chains, 6000), max_exact_labels=1, engine=engine, tolerance=0.0, budget=6
     )
     profile = dist.profile()
@@ -470,7 +478,7 @@ def test_standard_errors_are_those_of_the_estimates(engine, monkeypatch):
     monkeypatch.setattr(_limits, "FIRST_SEARCH", 30)
     chains = repeated(linear_chains(13, 9, 3, 1.0, n_samples=1), 3000)
     to_the_end = {"tolerance": 0.0, "sampled_tolerance": 0.0, "budget": 60}
-    dist = ls.ChainMixture(chains, max_exact_labels=1, engine=engine, **to_the_end)
+    dist = ls.distributions.ChainMixture(chains, max_exact_labels=1, engine=engine, **to_the_end)
     profile = dist.profile()
     assert_allclose((profile.entropy_error**2).mean(), profile.entropy.var(), rtol=0.15)
     assert_allclose((profile.collision_error**2).mean(), profile.collision.var(), rtol=0.15)
@@ -479,7 +487,9 @@ def test_standard_errors_are_those_of_the_estimates(engine, monkeypatch):
 def test_unbiased_in_plain_python_too():
     chains = linear_chains(14, 4, 2, 1.0, n_samples=1)
     truth = truth_of(chains).profile()
-    profile = ls.ChainMixture(repeated(chains, 400), engine="sampled", budget=4).profile()
+    profile = ls.distributions.ChainMixture(
+        repeated(chains, 400), engine="sampled", budget=4
+    ).profile()
     assert_unbiased(profile.entropy, truth.entropy)
     assert_unbiased(profile.collision, truth.collision)
 
@@ -492,7 +502,9 @@ def test_enumeration_takes_variance_away(spread, gain, of_collision, monkeypatch
     """Of a flat collision there is none to take: draws with squared odds nearly all weigh alike."""
     monkeypatch.setattr(_limits, "FIRST_SEARCH", 500)
     chains = repeated(linear_chains(15, 12, 3, spread, n_samples=1), 200)
-    dist = ls.ChainMixture(chains, max_exact_labels=1, tolerance=0.0, sampled_tolerance=0.0)
+    dist = ls.distributions.ChainMixture(
+        chains, max_exact_labels=1, tolerance=0.0, sampled_tolerance=0.0
+    )
     alone = dist.profile(engine="sampled", budget=500)
     combined = dist.profile(engine="auto", budget=_limits.FIRST_SEARCH + 750)  # two thirds of these
     assert combined.entropy.std() < alone.entropy.std() / gain
@@ -508,7 +520,7 @@ def test_intervals_of_both_together_cover(spread, budget, monkeypatch):
     chains = linear_chains(17, 12, 3, spread, n_samples=1)
     truth = truth_of(chains).profile()
     to_the_end = {"tolerance": 0.0, "sampled_tolerance": 0.0, "budget": budget}
-    dist = ls.ChainMixture(repeated(chains, 300), max_exact_labels=1, **to_the_end)
+    dist = ls.distributions.ChainMixture(repeated(chains, 300), max_exact_labels=1, **to_the_end)
     profile = dist.profile()
     assert set(profile.method) == {"certified+sampled"}
     for name in ("entropy", "log_collision"):
@@ -520,7 +532,9 @@ def test_intervals_of_both_together_cover(spread, budget, monkeypatch):
 def test_few_draws_claim_no_more_than_what_is_certain():
     chains = linear_chains(18, 8, 2, 1.0, n_samples=4)
     truth = truth_of(chains).profile()
-    assert_profile_encloses(ls.ChainMixture(chains, engine="sampled", budget=10).profile(), truth)
+    assert_profile_encloses(
+        ls.distributions.ChainMixture(chains, engine="sampled", budget=10).profile(), truth
+    )
 
 
 def test_equal_rows_get_equal_answers_wherever_they_stand():
@@ -529,7 +543,9 @@ def test_equal_rows_get_equal_answers_wherever_they_stand():
         chains = KINDS[kind](linear_chains(7, 9, 3, 1.0, n_samples=4))
         rows = np.array([0, 2, 1, 2, 3, 2])
         for engine in ("auto", "sampled"):
-            dist = ls.ChainMixture(chains, engine=engine, budget=400, max_exact_labels=1)[rows]
+            dist = ls.distributions.ChainMixture(
+                chains, engine=engine, budget=400, max_exact_labels=1
+            )[rows]
             answers = [
                 dist.profile().entropy,
                 dist.profile().collision,
@@ -546,17 +562,17 @@ def test_equal_rows_get_equal_answers_wherever_they_stand():
             assert_array_equal(alone, answers[0][5:])
     base = np.array([[1.0, 2.0], [1.0, 2.0]]) / 3
     base[1] = np.nextafter(base[1], 2)
-    keys = WeightedChains([ls.LinearChain([0, 1], base, np.zeros((2, 2)))]).row_keys()
+    keys = WeightedChains([ls.distributions.LinearChain([0, 1], base, np.zeros((2, 2)))]).row_keys()
     assert keys[0] == keys[1]
 
 
 def test_rows_and_seeds_get_draws_of_their_own():
     chains = repeated(linear_chains(16, 6, 2, 1.0, n_samples=1), 30)
-    entropy = ls.ChainMixture(chains, engine="sampled", budget=10).profile().entropy
+    entropy = ls.distributions.ChainMixture(chains, engine="sampled", budget=10).profile().entropy
     assert len(set(entropy)) > 15
-    again = ls.ChainMixture(chains, engine="sampled", budget=10).profile().entropy
+    again = ls.distributions.ChainMixture(chains, engine="sampled", budget=10).profile().entropy
     assert_array_equal(entropy, again)
-    other = ls.ChainMixture(chains, engine="sampled", budget=10, random_state=1)
+    other = ls.distributions.ChainMixture(chains, engine="sampled", budget=10, random_state=1)
     assert (other.profile().entropy != entropy).any()
 
 
@@ -574,7 +590,7 @@ def widths(frame):
 def test_auto_says_what_ran_where_dense_is_out_of_reach(spread, budget, monkeypatch):
     monkeypatch.setattr(_limits, "FIRST_SEARCH", budget // 3)
     chains = linear_chains(1, 16, 3, spread, n_samples=10)
-    dist = ls.ChainMixture(chains, max_exact_labels=10, tolerance=0.01, budget=budget)
+    dist = ls.distributions.ChainMixture(chains, max_exact_labels=10, tolerance=0.01, budget=budget)
     truth = truth_of(chains).profile()
     profile, frame = dist.profile(), ls.confidence(dist, bounds=True)
     assert set(profile.method) <= {"sampled", "certified", "certified+sampled"}
@@ -591,7 +607,7 @@ def test_auto_says_what_ran_where_dense_is_out_of_reach(spread, budget, monkeypa
 
 
 def test_auto_that_may_look_at_nothing_claims_nothing():
-    dist = ls.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4, budget=0)
+    dist = ls.distributions.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4, budget=0)
     frame = ls.confidence(dist, bounds=True)
     assert set(dist.profile().method) == {"certified"}
     for name in PAPER_CANDIDATES:
@@ -600,7 +616,7 @@ def test_auto_that_may_look_at_nothing_claims_nothing():
 
 
 def test_dense_is_refused_where_it_is_out_of_reach():
-    dist = ls.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4)
+    dist = ls.distributions.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4)
     with pytest.raises(ls.TooLargeError, match=r"at most 4 labels.*engine='auto'"):
         dist.profile(engine="dense")
     with pytest.raises(ls.TooLargeError, match="at most 4 labels"):
@@ -610,7 +626,7 @@ def test_dense_is_refused_where_it_is_out_of_reach():
 @pytest.mark.jit_only
 def test_top_is_certain_under_auto():
     chains = linear_chains(4, 15, 3, 2.0, n_samples=6)
-    dist = ls.ChainMixture(chains, max_exact_labels=14)
+    dist = ls.distributions.ChainMixture(chains, max_exact_labels=14)
     best, truth = dist.top(5), truth_of(chains).top(5)
     assert_array_equal(best.labelsets, truth.labelsets)
     assert_array_equal(best.high, best.probabilities)
@@ -625,8 +641,8 @@ def of_every_kind():
         "dense": DenseDistribution(P),
         "independent": ls.IndependentLabels([[0.2, 0.6]]),
         "table": ls.LabelsetTable([[[0, 1], [1, 1]]], [[0.5, 0.5]]),
-        "trellis": ls.TrellisDistribution([[[0.2]], [[0.3, 0.6]]], [[], [0]], [0, 1]),
-        "chains": ls.ChainMixture(linear_chains(0, 2, 2, 1.0, n_samples=1)),
+        "trellis": ls.distributions.TrellisDistribution([[[0.2]], [[0.3, 0.6]]], [[], [0]], [0, 1]),
+        "chains": ls.distributions.ChainMixture(linear_chains(0, 2, 2, 1.0, n_samples=1)),
     }
 
 
@@ -683,13 +699,15 @@ def test_right_settings_are_taken_by_every_kind(kind):
 )
 def test_wrong_defaults_are_refused_when_they_are_set(chosen, message):
     with pytest.raises(ls.InputError, match=message):
-        ls.ChainMixture(linear_chains(0, 2, 1, 1.0), **chosen)
+        ls.distributions.ChainMixture(linear_chains(0, 2, 1, 1.0), **chosen)
 
 
 def test_defaults_are_those_of_the_distribution_and_calls_replace_them():
     chains = linear_chains(5, 6, 2, 1.0)
-    dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
-    same = ls.ChainMixture(chains).profile(engine="certified", tolerance=0.0, budget=4)
+    dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
+    same = ls.distributions.ChainMixture(chains).profile(
+        engine="certified", tolerance=0.0, budget=4
+    )
     for profile in (dist.profile(), dist[:].profile(), summary_of(dist).profile):
         assert_array_equal(profile.high.entropy, same.high.entropy)
         assert_array_equal(profile.method, same.method)
@@ -699,7 +717,7 @@ def test_defaults_are_those_of_the_distribution_and_calls_replace_them():
 
 
 def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_that_was_set():
-    dist = ls.ChainMixture(linear_chains(5, 6, 2, 1.0))
+    dist = ls.distributions.ChainMixture(linear_chains(5, 6, 2, 1.0))
     chosen = {"engine": "certified", "tolerance": 0.0, "budget": 2}
     by_two = dist.with_engine(**chosen)
     for metric in METRICS:
@@ -716,7 +734,9 @@ def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_th
 
 
 def test_a_mass_that_was_seen_is_enough():
-    dist = ls.ChainMixture(linear_chains(6, 9, 2, 1.5), engine="certified", tolerance=0.0)
+    dist = ls.distributions.ChainMixture(
+        linear_chains(6, 9, 2, 1.5), engine="certified", tolerance=0.0
+    )
     for mass in (0.3, 0.8, 0.99):
         for _, known in dist.with_engine(mass=mass)._support():
             assert (known.unseen_mass <= 1 - mass + ROUNDING).all()
@@ -730,7 +750,9 @@ def test_a_mass_that_was_seen_is_enough():
 def test_no_instances_are_no_problem():
     for engine in ("dense", "certified", "sampled", "auto"):
         for kind in ("linear", "prefix"):
-            none = ls.ChainMixture(KINDS[kind](linear_chains(0, 16, 2, 1.0)), engine=engine)[:0]
+            none = ls.distributions.ChainMixture(
+                KINDS[kind](linear_chains(0, 16, 2, 1.0)), engine=engine
+            )[:0]
             assert len(none.profile()) == 0
             assert none.mode().shape == (0, 16)
             assert none.top(3).labelsets.shape == (0, 3, 16)
@@ -741,7 +763,9 @@ def test_no_instances_are_no_problem():
 def test_memory_does_not_grow_with_the_number_of_instances(monkeypatch):
     """Joints are not kept beyond the instances at hand."""
     monkeypatch.setattr(_limits, "CACHED_JOINT_BYTES", 2**20)  # fewer than 40 instances at a time
-    dist = ls.ChainMixture(linear_chains(0, 18, 10, spread=0.8, n_samples=160), engine="dense")
+    dist = ls.distributions.ChainMixture(
+        linear_chains(0, 18, 10, spread=0.8, n_samples=160), engine="dense"
+    )
     summary_of(dist[:2])  # what is compiled or read once is no part of it
 
     def peak(n_threads, n_samples):

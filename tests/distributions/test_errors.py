@@ -15,8 +15,10 @@ KINDS = [
     ls.IndependentLabels([[0.9, 0.2], [0.5, 0.5]]),
     DENSE,
     ls.LabelsetTable([[[1, 0], [1, 1]], [[0, 0]]], [[0.25, 0.75], [1]]),
-    ls.TrellisDistribution([[[0.2], [0.5]], [[0.3, 0.6]] * 2], [[], [0]], [1, 0]),
-    ls.ChainMixture([ls.LinearChain([1, 0], [[0.0, -2.0]] * 2, [[0, 0], [4.0, 0]])]),
+    ls.distributions.TrellisDistribution([[[0.2], [0.5]], [[0.3, 0.6]] * 2], [[], [0]], [1, 0]),
+    ls.distributions.ChainMixture(
+        [ls.distributions.LinearChain([1, 0], [[0.0, -2.0]] * 2, [[0, 0], [4.0, 0]])]
+    ),
 ]
 for_each_kind = pytest.mark.parametrize("dist", KINDS, ids=lambda dist: type(dist).__name__)
 
@@ -67,7 +69,7 @@ def test_label_names(names):
     ):
         with pytest.raises(ls.InputError, match="label_names"):
             make()
-    with pytest.raises(ls.UnknownNameError, match="catt"):
+    with pytest.raises(ls.errors.UnknownNameError, match="catt"):
         ls.read_labelsets([["catt"]], ["cat", "dog"])
 
 
@@ -269,7 +271,9 @@ def test_the_limit_can_be_moved():
 def test_searches_that_do_not_fit_in_memory():
     """They take more than what they return, which alone would be allowed."""
     independent = ls.IndependentLabels(np.full((2, 200), 0.25))
-    trellis = ls.TrellisDistribution([np.full((2, 1), 0.25)] * 200, [()] * 200, range(200))
+    trellis = ls.distributions.TrellisDistribution(
+        [np.full((2, 1), 0.25)] * 200, [()] * 200, range(200)
+    )
     for dist in (independent, trellis):
         with pytest.raises(ls.TooLargeError, match="search"):
             dist.top(4 * 10**6)

@@ -18,7 +18,7 @@ def random_mixture(n_labels, n_components=3, n_samples=4, seed=0, **settings):
     p = rng.uniform(0.02, 0.98, (n_components, n_samples, n_labels))
     weights = rng.dirichlet(np.ones(n_components), n_samples)
     parts = [ls.IndependentLabels(q) for q in p]
-    return ls.IndependentMixture(parts, weights=weights, **settings), p, weights
+    return ls.distributions.IndependentMixture(parts, weights=weights, **settings), p, weights
 
 
 def test_the_collision_is_exact_whatever_the_engine():
@@ -40,7 +40,9 @@ def test_the_collision_is_exact_whatever_the_engine():
 
 def test_probabilities_too_small_for_a_number_have_a_collision():
     part = ls.IndependentLabels(np.full((1, 5000), 0.5))
-    dist = ls.IndependentMixture([part, part], weights=[0.3, 0.7], engine="certified", budget=1)
+    dist = ls.distributions.IndependentMixture(
+        [part, part], weights=[0.3, 0.7], engine="certified", budget=1
+    )
     assert_allclose(dist.profile().log_collision, -5000 * np.log(2))
 
 
@@ -48,7 +50,7 @@ def test_many_labels_are_exact_where_it_is_linear():
     """Two components, of which one has no weight, are the other alone, at 300 labels."""
     rng = np.random.default_rng(1)
     alone, other = (ls.IndependentLabels(rng.uniform(0, 0.3, (2, 300))) for _ in range(2))
-    dist = ls.IndependentMixture([alone, other], weights=[1.0, 0.0])
+    dist = ls.distributions.IndependentMixture([alone, other], weights=[1.0, 0.0])
     guess = (rng.random((2, 300)) < 0.1).astype(int)
     for metric in ("exact", "hamming", "jaccard", "f1"):
         expected = ls.expected_accuracy(alone, guess, metric=metric)
@@ -83,7 +85,7 @@ def test_jaccard_beyond_dense_labels():
 
 def test_certain_labels():
     one = ls.IndependentLabels([[1.0, 0.0, 0.3]])
-    dist = ls.IndependentMixture([one, ls.IndependentLabels([[1.0, 1.0, 0.3]])])
+    dist = ls.distributions.IndependentMixture([one, ls.IndependentLabels([[1.0, 1.0, 0.3]])])
     assert_allclose(dist.probabilities(), [[0, 0.35, 0, 0.35, 0, 0.15, 0, 0.15]])
     assert_allclose(dist.profile().entropy, [np.log(2) - 0.7 * np.log(0.7) - 0.3 * np.log(0.3)])
     assert dist.log_prob([[0, 0, 0]]) == -np.inf
@@ -96,7 +98,7 @@ def test_members_draws_and_names():
     codes = dist.sample(20_000, random_state=0) @ (1 << np.arange(3))
     shares = np.array([np.bincount(row, minlength=8) / 20_000 for row in codes])
     assert np.abs(shares - dist.probabilities()).max() < 0.015
-    named = ls.IndependentMixture([ls.IndependentLabels([[0.5, 0.1]], ["a", "b"])])
+    named = ls.distributions.IndependentMixture([ls.IndependentLabels([[0.5, 0.1]], ["a", "b"])])
     assert named.label_names == ("a", "b")
 
 
@@ -113,9 +115,9 @@ def test_members_draws_and_names():
 )
 def test_components_that_are_none(parts, message):
     with pytest.raises(ls.InputError, match=message):
-        ls.IndependentMixture(parts)
+        ls.distributions.IndependentMixture(parts)
     with pytest.raises(ls.InputError, match="engine"):
-        ls.IndependentMixture([ls.IndependentLabels([[0.5]])], engine="fast")
+        ls.distributions.IndependentMixture([ls.IndependentLabels([[0.5]])], engine="fast")
 
 
 @pytest.mark.parametrize("engine", ["dense", "certified", "auto"])
@@ -125,7 +127,7 @@ def test_of_ties_by_rounding_the_lowest_code_is_the_mode(engine):
     for _ in range(60):
         q = rng.integers(1, 10, rng.integers(2, 6)) / 10
         parts = [ls.IndependentLabels([q]), ls.IndependentLabels([1 - q])]
-        dist = ls.IndependentMixture(parts, engine=engine)
+        dist = ls.distributions.IndependentMixture(parts, engine=engine)
         P = dist.probabilities()[0]
         lowest = int(np.flatnonzero(P.max() * (1 - 1e-12) <= P)[0])
         for mode in (dist.mode(), dist.top(1).labelsets[:, 0], summary_of(dist).mode):

@@ -149,7 +149,7 @@ def test_messages():
         message = f"`sep` must be the text between names.*None for tuples.*got {sep!r}"
         with pytest.raises(ls.InputError, match=message):
             DIST.to_frame(sep=sep)
-    with pytest.raises(ls.UnknownNameError, match="Unknown candidate 'XY'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown candidate 'XY'"):
         DIST.to_frame(candidates="XY")
     for row, k in ((slice(2), 10), ("z", 10), (0, 0)):
         with pytest.raises(ls.InputError, match=r"`row` must be the position.*`k` at least 1"):

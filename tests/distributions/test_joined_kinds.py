@@ -15,7 +15,7 @@ def test_many_labels_over_a_rest_are_exact():
     rng = np.random.default_rng(5)
     rest = ls.IndependentLabels(rng.uniform(0.2, 0.8, (1, 40)))
     rows = (rng.random((1, 3, 40)) < 0.5).astype(int)
-    dist = ls.SmoothedTable(ls.LabelsetTable(rows, [[0.5, 0.3, 0.2]]), rest, 0.25)
+    dist = ls.distributions.SmoothedTable(ls.LabelsetTable(rows, [[0.5, 0.3, 0.2]]), rest, 0.25)
     listed = [
         (0.75 * t, 0.25 * float(np.exp(rest.log_prob(row[np.newaxis]))[0]))
         for t, row in zip([0.5, 0.3, 0.2], rows[0], strict=True)
@@ -46,4 +46,4 @@ def test_what_is_refused():
         ((table, rest, [0.1, 0.2, 0.3]), "one for each of the 2 instances, got shape"),
     ):
         with pytest.raises(ls.InputError, match=message):
-            ls.SmoothedTable(*arguments)
+            ls.distributions.SmoothedTable(*arguments)

@@ -44,7 +44,7 @@ def made(monkeypatch):
 @given(st.integers(0, 7), st.integers(1, 4), st.integers(1, 16), st.integers(0, 2**32))
 def test_the_answers_are_those_of_the_same_distributions(kind, n_samples, n_labels, k, seed):
     k = min(k, 2**n_labels)
-    dist = ls.ChainMixture(make_chains(kind, n_samples, n_labels, seed))
+    dist = ls.distributions.ChainMixture(make_chains(kind, n_samples, n_labels, seed))
     kept = dist.with_engine(keep_top=k)
     for _ in range(2):  # before and after the sweep that keeps them
         for few in range(1, k + 1):
@@ -60,7 +60,7 @@ def test_the_answers_are_those_of_the_same_distributions(kind, n_samples, n_labe
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_probabilities_are_made_once(kind, made):
-    dist = ls.ChainMixture(make_chains(kind, 100, 5, 0)).with_engine(keep_top=3)
+    dist = ls.distributions.ChainMixture(make_chains(kind, 100, 5, 0)).with_engine(keep_top=3)
     summary_of(dist, ["jaccard"])
     assert sum(made) == 100
     dist.top(3), dist.top(2), dist.marginals()
@@ -70,7 +70,7 @@ def test_all_probabilities_are_made_once(kind, made):
 
 
 def test_nothing_is_kept_of_other_rows_or_engines():
-    dist = ls.ChainMixture(make_chains("linear", 20, 4, 1), list("abcd"))
+    dist = ls.distributions.ChainMixture(make_chains("linear", 20, 4, 1), list("abcd"))
     kept = dist.with_engine(keep_top=2)
     kept.profile()
     assert_array_equal(kept[5:7].marginals(), dist[5:7].marginals())
@@ -86,7 +86,7 @@ def test_nothing_is_kept_of_other_rows_or_engines():
 def test_names_and_index_stay():
     import pandas as pd
 
-    dist = ls.ChainMixture(make_chains("linear", 3, 2, 2), ["a", "b"])
+    dist = ls.distributions.ChainMixture(make_chains("linear", 3, 2, 2), ["a", "b"])
     dist = dist._with_index(pd.Index(["x", "y", "z"]))
     kept = dist.with_engine(keep_top=1)
     assert kept.label_names == ("a", "b")
@@ -95,7 +95,7 @@ def test_names_and_index_stay():
 
 
 def test_answers_can_be_changed_without_harm():
-    kept = ls.ChainMixture(make_chains("linear", 3, 2, 3)).with_engine(keep_top=2)
+    kept = ls.distributions.ChainMixture(make_chains("linear", 3, 2, 3)).with_engine(keep_top=2)
     kept.profile()
     before = kept.top(2)
     for array in (kept.marginals(), before.labelsets, before.probabilities):

@@ -75,8 +75,8 @@ def test_a_polars_frame_of_one_column_is_read():
         ls.BinaryRelevance,
         lambda: ls.EnsembleOfClassifierChains(n_chains=2, random_state=0),
         lambda: ls.LabelPowerset(random_state=0),
-        lambda: ls.ConditionalBernoulliMixture(n_components=2, random_state=0),
-        lambda: ls.ClassifierTrellis(random_state=0),
+        lambda: ls.classifiers.ConditionalBernoulliMixture(n_components=2, random_state=0),
+        lambda: ls.classifiers.ClassifierTrellis(random_state=0),
         lambda: ls.AccuracyAwareClassifier(ls.BinaryRelevance(), cv=2, random_state=0),
         lambda: ls.RecalibratedClassifier(random_state=0),
         lambda: ls.AccuracyAwareClassifier(
@@ -150,17 +150,19 @@ class TestParts:
     def test_rows_of_parts_are_aligned_and_other_labels_refused(self):
         first = pd.DataFrame([[0.9, 0.1], [0.2, 0.3]], ["a", "b"], ["sea", "sky"])
         second = first.iloc[::-1]
-        mixed = ls.IndependentMixture([ls.IndependentLabels(first), ls.IndependentLabels(second)])
+        mixed = ls.distributions.IndependentMixture(
+            [ls.IndependentLabels(first), ls.IndependentLabels(second)]
+        )
         np.testing.assert_allclose(mixed.marginals(), first)
         turned = ls.IndependentLabels(first[["sky", "sea"]])
         with pytest.raises(ls.InputError, match="'sky' instead of 'sea'"):
-            ls.IndependentMixture([ls.IndependentLabels(first), turned])
+            ls.distributions.IndependentMixture([ls.IndependentLabels(first), turned])
         votes = ls.LabelsetTable([[[1, 0]], [[0, 1]]], [[1.0], [1.0]], ["sea", "sky"])
         votes = votes._with_index(first.index)
-        smooth = ls.SmoothedTable(votes, ls.IndependentLabels(second), 0.5)
+        smooth = ls.distributions.SmoothedTable(votes, ls.IndependentLabels(second), 0.5)
         np.testing.assert_allclose(smooth.marginals(), (votes.marginals() + first) / 2)
         with pytest.raises(ls.InputError, match="'sky' instead of 'sea'"):
-            ls.SmoothedTable(votes, turned, 0.5)
+            ls.distributions.SmoothedTable(votes, turned, 0.5)
 
     @pytest.mark.parametrize("kind", ["marginal", "logit"])
     @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas])

@@ -29,7 +29,7 @@ def block_chains(seed, n_blocks, width, n_chains, spread, *, common=0.0, n_sampl
         base = common * shared + (1 - common) * of_chain
         linked = block[order][:, np.newaxis] == block[order]
         weights = 0.5 * spread * rng.normal(size=linked.shape) * linked
-        chains.append(ls.LinearChain(order, base[:, order], weights))
+        chains.append(ls.distributions.LinearChain(order, base[:, order], weights))
     return chains
 
 
@@ -41,7 +41,9 @@ def log_collisions(chains, n_blocks, width):
         for chain in chains:
             at = np.flatnonzero(chain.order // width == b)
             weights = chain.weights[np.ix_(at, at)]
-            part = ls.LinearChain(chain.order[at] - b * width, chain.base[:, at], weights)
+            part = ls.distributions.LinearChain(
+                chain.order[at] - b * width, chain.base[:, at], weights
+            )
             parts.append(part.joint())
         joints.append(np.stack(parts, axis=1))  # (n, m, 2**width)
     return np.array(
@@ -66,7 +68,7 @@ MANY_LABELS = {
 def test_collision_of_174_labels_and_ten_chains(case):
     chains = block_chains(1, 58, 3, 10, **MANY_LABELS[case])
     truth = log_collisions(chains, 58, 3)
-    profile = ls.ChainMixture(chains, engine="sampled", budget=600).profile()
+    profile = ls.distributions.ChainMixture(chains, engine="sampled", budget=600).profile()
     low, high = profile.low.log_collision, profile.high.log_collision
     assert share_inside(low, truth, high) >= 0.93
     assert np.median(high - low) < 0.01 * 174 * np.log(2)  # a hundredth of the scale of CE
@@ -89,8 +91,10 @@ def test_entropy_collision_and_expectations_of_twelve_labels(case, engine):
     """Against all 2**12 probabilities; "auto" enumerates first, as dense is out of reach."""
     n_chains, spread, common = FEW_LABELS[case]
     chains = block_chains(2, 1, 12, n_chains, spread, common=common, n_samples=1000)
-    dense = ls.ChainMixture(chains, engine="dense")
-    dist = ls.ChainMixture(chains, engine=engine, tolerance=0.0, budget=500, max_exact_labels=1)
+    dense = ls.distributions.ChainMixture(chains, engine="dense")
+    dist = ls.distributions.ChainMixture(
+        chains, engine=engine, tolerance=0.0, budget=500, max_exact_labels=1
+    )
     truth, profile = dense.profile(), dist.profile()
     for name in ("entropy", "log_collision"):
         low, value, high = (getattr(p, name) for p in (profile.low, truth, profile.high))
@@ -110,9 +114,9 @@ def test_entropy_collision_and_expectations_of_twelve_labels(case, engine):
 def test_intervals_of_marginals_of_twelve_labels(case, engine):
     n_chains, spread, common = FEW_LABELS[case]
     chains = block_chains(3, 1, 12, n_chains, spread, common=common, n_samples=150)
-    truth = ls.ChainMixture(chains, engine="dense").marginals()
+    truth = ls.distributions.ChainMixture(chains, engine="dense").marginals()
     settings = {"tolerance": 0.0, "budget": 3000, "max_exact_labels": 1}
-    dist = ls.ChainMixture(chains, engine=engine, sampled_tolerance=0.03, **settings)
+    dist = ls.distributions.ChainMixture(chains, engine=engine, sampled_tolerance=0.03, **settings)
     found = dist.marginal_bounds()
     assert_array_equal(found.value, dist.marginals())
     inside = (found.low <= truth + 1e-9) & (truth <= found.high + 1e-9)
@@ -125,8 +129,8 @@ def test_intervals_of_marginals_of_twelve_labels(case, engine):
 
 def test_bounds_of_marginals_hold_what_was_not_seen():
     chains = block_chains(4, 1, 3, 2, 1.0, n_samples=5)
-    truth = ls.ChainMixture(chains, engine="dense").marginals()
-    dist = ls.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
+    truth = ls.distributions.ChainMixture(chains, engine="dense").marginals()
+    dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
     found, seen = dist.marginal_bounds(), dist.top(4)
     unseen = 1 - seen.probabilities.sum(axis=1, keepdims=True)
     low = (seen.probabilities[:, :, np.newaxis] * seen.labelsets).sum(axis=1)
@@ -147,7 +151,7 @@ def as_chain(order, conditional):
     def of_rows(position, rows, prefixes):
         return np.array([conditional(position, list(prefix)) for prefix in prefixes])
 
-    return ls.PrefixChain(order, of_rows, 1)
+    return ls.distributions.PrefixChain(order, of_rows, 1)
 
 
 def test_squared_odds_against_loops():
@@ -156,7 +160,7 @@ def test_squared_odds_against_loops():
     conditional = oracles.squared_conditional(conditional_of_two)
     assert_allclose(squared, oracles.prefix_chain_joint(order, conditional), atol=1e-15)
     linear = block_chains(3, 1, 5, 1, 1.5, n_samples=3)[0]
-    prefix = ls.PrefixChain(linear.order, linear.conditional, 3)
+    prefix = ls.distributions.PrefixChain(linear.order, linear.conditional, 3)
     assert_allclose(linear.square_odds().joint(), prefix.square_odds().joint(), atol=1e-15)
     assert_array_equal(linear.square_odds().order, linear.order)
 
@@ -186,10 +190,12 @@ def test_weights_of_squared_draws_sum_to_the_collision():
 
 def test_draws_that_are_all_alike_are_not_sure():
     """A labelset of probability .999: a thousand draws may well see no other."""
-    chain = ls.LinearChain([0, 1, 2], np.full((50, 3), [8.0, 0.0, 0.0]), np.zeros((3, 3)))
+    chain = ls.distributions.LinearChain(
+        [0, 1, 2], np.full((50, 3), [8.0, 0.0, 0.0]), np.zeros((3, 3))
+    )
     chain.base[:, 1:] = 8.0
-    dist = ls.ChainMixture([chain], engine="sampled", budget=400)
-    truth = ls.ChainMixture([chain], engine="dense")
+    dist = ls.distributions.ChainMixture([chain], engine="sampled", budget=400)
+    truth = ls.distributions.ChainMixture([chain], engine="dense")
     profile = dist.profile()
     assert (profile.entropy_error < 1e-15).any()  # some instances saw one labelset
     assert (profile.high.entropy >= truth.profile().entropy).all()
@@ -202,7 +208,9 @@ def test_draws_that_are_all_alike_are_not_sure():
 @pytest.mark.jit_only  # plain numbers warn where a product is beyond them
 def test_weights_too_small_for_a_number_have_a_logarithm():
     """2,000 fair labels: their collision is 2**-2000."""
-    chain = ls.LinearChain(np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000)))
+    chain = ls.distributions.LinearChain(
+        np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000))
+    )
     found = enumerate_chains(WeightedChains([chain]), Goals.of(0.0, 2.0, 2.0), 0)
     sampled = Sampled(found, WeightedChains([chain]), DrawStreams(0, [0], [0])).draw_more(200)
     assert_allclose(sampled.squared.estimate().value, -2000 * np.log(2))

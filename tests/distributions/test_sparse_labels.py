@@ -337,7 +337,7 @@ class TestReading:
         rows = csr_array([[0.9, 0.2, 0.0], [0.0, 0.0, 0.8]])
         dist = ls.SparseIndependentLabels(rows, label_names=["a", "b", "c"])
         assert dist.align([["a"], ["b", "c"]]).toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
-        with pytest.raises(ls.UnknownNameError, match="label in row 0"):
+        with pytest.raises(ls.errors.UnknownNameError, match="label in row 0"):
             dist.align([["x"], []])
         assert len(dist[1]) == 1
         assert dist[[True, False]].mode().indices.tolist() == [0]
@@ -434,23 +434,25 @@ class TestSuggestedFloor:
     def test_it_is_the_share_of_true_labels_among_those_not_listed(self):
         dist = make()
         truth = from_indices([[3, 5, 6], [], [10, 11]], MILLION)
-        assert ls.suggest_floor(dist, truth) == pytest.approx(3.5 / (3 * MILLION - 15))
+        assert ls.distributions.suggest_floor(dist, truth) == pytest.approx(
+            3.5 / (3 * MILLION - 15)
+        )
 
     def test_the_truth_of_data_with_that_floor_is_as_likely_as_it_says(self):
         rng = np.random.default_rng(0)
         rows = random_rows(rng, 300, 5000, 20)
         truth = ls.SparseIndependentLabels(rows, floor=2e-4).sample(1, random_state=1)[:, 0]
-        found = ls.suggest_floor(ls.SparseIndependentLabels(rows), truth)
+        found = ls.distributions.suggest_floor(ls.SparseIndependentLabels(rows), truth)
         assert found == pytest.approx(2e-4, rel=0.2)
 
     def test_what_has_no_floor_is_refused(self):
         with pytest.raises(
             InputError, match=r"must be SparseIndependentLabels, .* got Independent"
         ):
-            ls.suggest_floor(ls.IndependentLabels([[0.5]]), [[1]])
+            ls.distributions.suggest_floor(ls.IndependentLabels([[0.5]]), [[1]])
         with pytest.raises(InputError, match="at least one instance, got none"):
-            ls.suggest_floor(make()[:0], from_indices([], MILLION))
+            ls.distributions.suggest_floor(make()[:0], from_indices([], MILLION))
 
     def test_it_is_a_floor(self):
         dist = ls.SparseIndependentLabels(csr_array((2, 3)))
-        assert ls.suggest_floor(dist, [[1, 1, 1], [1, 1, 1]]) == 0.25
+        assert ls.distributions.suggest_floor(dist, [[1, 1, 1], [1, 1, 1]]) == 0.25

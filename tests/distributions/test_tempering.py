@@ -84,10 +84,10 @@ def test_links_of_chains_are_divided(n_prefix, temperature):
         (rng.permutation(4).tolist(), rng.normal(size=(5, 4)), np.tril(rng.normal(size=(4, 4)), -1))
         for _ in range(2)
     ]
-    chains = [ls.LinearChain(*part) for part in parts]
+    chains = [ls.distributions.LinearChain(*part) for part in parts]
     for m in range(n_prefix):
-        chains[m] = ls.PrefixChain(chains[m].order, chains[m].conditional, 5)
-    tempered = ls.ChainMixture(chains, engine="dense").temper(temperature)
+        chains[m] = ls.distributions.PrefixChain(chains[m].order, chains[m].conditional, 5)
+    tempered = ls.distributions.ChainMixture(chains, engine="dense").temper(temperature)
     for row in range(5):
         joints = [tempered_chain(o, base[row], weights, temperature) for o, base, weights in parts]
         expected = oracles_chains.mixture_joint(joints)
@@ -98,7 +98,9 @@ def test_links_of_chains_are_divided(n_prefix, temperature):
 def test_a_mixture_tempers_its_parts():
     rng = np.random.default_rng(5)
     p, weights = rng.random((2, 3, 4)), np.array([0.3, 0.7])
-    dist = ls.IndependentMixture([ls.IndependentLabels(part) for part in p], weights=weights)
+    dist = ls.distributions.IndependentMixture(
+        [ls.IndependentLabels(part) for part in p], weights=weights
+    )
     for row, found in enumerate(dist.temper(1.7).probabilities()):
         joints = [tempered_independent(part[row].tolist(), 1.7) for part in p]
         assert_allclose(found, weights @ np.array(joints), rtol=1e-12)
@@ -112,7 +114,9 @@ def test_a_smoothed_table_tempers_table_and_rest(temperature):
     P /= P.sum(axis=1, keepdims=True)
     labelsets = np.tile(oracles.all_labelsets(3), (3, 1, 1))
     p, shares = rng.random((3, 3)), np.array([0.3, 1.0, 0.9])
-    dist = ls.SmoothedTable(ls.LabelsetTable(labelsets, P), ls.IndependentLabels(p), shares)
+    dist = ls.distributions.SmoothedTable(
+        ls.LabelsetTable(labelsets, P), ls.IndependentLabels(p), shares
+    )
     tempered = dist.temper(temperature)
     for row in range(3):
         expected = oracles_joints.joint_of_smoothed(

@@ -43,7 +43,7 @@ def test_a_table_without_a_share_says_nothing():
         assert_allclose(getattr(dist.profile(), name), getattr(rest.profile(), name), rtol=1e-11)
     assert_array_equal(dist.mode(), rest.mode())
     table = ls.LabelsetTable([[[1, 1], [0, 1]]], [[0.5, 0.5]])
-    certain = ls.SmoothedTable(table, ls.IndependentLabels([[0.0, 0.4]]), 1.0)
+    certain = ls.distributions.SmoothedTable(table, ls.IndependentLabels([[0.0, 0.4]]), 1.0)
     assert_allclose(certain.profile().entropy, ls.IndependentLabels([[0.4]]).profile().entropy)
     assert_allclose(certain.top(4).probabilities, [[0.6, 0.4, 0, 0]])
 

@@ -95,7 +95,7 @@ def dense(dist):
 
 @given(any_trellis(max_labels=8))
 def test_probabilities_and_log_prob(given_trellis):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     joints = np.array([brute_force(*given_trellis, row) for row in range(2)])
     np.testing.assert_allclose(dist.probabilities(), joints, atol=1e-15)
     for code in (0, 2**dist.n_labels - 1, 2**dist.n_labels // 3):
@@ -105,7 +105,7 @@ def test_probabilities_and_log_prob(given_trellis):
 
 @given(any_trellis())
 def test_marginals_and_profile(given_trellis):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     profile, mode, marginals = dist.profile(), dist.mode(), dist.marginals()
     for row in range(2):
         P = brute_force(*given_trellis, row)
@@ -121,7 +121,7 @@ def test_marginals_and_profile(given_trellis):
 
 @given(any_trellis(), st.integers(1, 64))
 def test_top_is_the_ranking_of_all(given_trellis, k):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     k = min(k, 2**dist.n_labels)
     top = dist.top(k)
     for row in range(2):
@@ -134,7 +134,7 @@ def test_top_is_the_ranking_of_all(given_trellis, k):
 
 @given(any_trellis(), st.sampled_from(list(METRICS)), st.sampled_from([0.0, 0.3, 1.0]), st.data())
 def test_expected_accuracy(given_trellis, metric, empty, data):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     codes = [data.draw(st.integers(0, 2**dist.n_labels - 1)) for _ in range(2)]
     values = dist.expected(metric, from_codes(codes, dist.n_labels), empty=empty).value
     for row, code in enumerate(codes):
@@ -146,7 +146,7 @@ def test_expected_accuracy(given_trellis, metric, empty, data):
 @given(any_trellis(), st.sampled_from([0.0, 0.3, 1.0]), st.data())
 def test_expected_jaccard_of_all_flips(given_trellis, empty, data):
     """One sweep in both directions gives those of a labelset and of all that differ by a label."""
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     codes = [data.draw(st.integers(0, 2**dist.n_labels - 1)) for _ in range(2)]
     guesses = with_flips(from_codes(codes, dist.n_labels))
     values = dist.expected("jaccard", guesses, empty=empty).value
@@ -159,7 +159,7 @@ def test_expected_jaccard_of_all_flips(given_trellis, empty, data):
 
 @given(any_trellis())
 def test_size_marginals(given_trellis):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     by_hand = [
         oracles.size_marginals(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
@@ -168,7 +168,7 @@ def test_size_marginals(given_trellis):
 
 @given(any_trellis())
 def test_covariance_sums(given_trellis):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     by_hand = [
         oracles.covariance_sums(brute_force(*given_trellis, row), dist.n_labels) for row in range(2)
     ]
@@ -177,7 +177,7 @@ def test_covariance_sums(given_trellis):
 
 @given(any_trellis(max_labels=4))
 def test_no_prediction_of_a_size_exceeds_the_bound_by_covariances(given_trellis):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     n_labels = dist.n_labels
     bounds = _bound_by_covariances(dist.marginals(), dist._covariance_sums())
     for row in range(2):
@@ -191,7 +191,7 @@ def test_no_prediction_of_a_size_exceeds_the_bound_by_covariances(given_trellis)
 
 @given(any_trellis(max_labels=5, values=("any", "certain")), st.sampled_from(list(METRICS)))
 def test_decisions_are_those_of_all_probabilities(given_trellis, metric):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     decision, gap = ls.decide(dist, metric, return_gap=True)
     of_dense = ls.decide(dense(dist), metric)
     np.testing.assert_array_equal(gap, 0)
@@ -200,7 +200,7 @@ def test_decisions_are_those_of_all_probabilities(given_trellis, metric):
 
 @given(any_trellis())
 def test_summary_is_what_its_parts_say(given_trellis):
-    dist = ls.TrellisDistribution(*given_trellis)
+    dist = ls.distributions.TrellisDistribution(*given_trellis)
     summary = summary_of(dist, ["hamming", "exact", "jaccard"], 0.5)
     np.testing.assert_array_equal(summary.mode, dist.mode())
     np.testing.assert_array_equal(summary.profile.entropy, dist.profile().entropy)
@@ -214,7 +214,7 @@ def test_summary_is_what_its_parts_say(given_trellis):
 
 def test_draws_are_as_frequent_as_probable():
     conditionals, parents, order = random_trellis(3, 4, 2, density=2, values="certain")
-    dist = ls.TrellisDistribution(conditionals, parents, order)
+    dist = ls.distributions.TrellisDistribution(conditionals, parents, order)
     size = 4000
     draws = dist.sample(size, random_state=0)
     assert draws.shape == (2, size, 4)
@@ -228,7 +228,7 @@ def test_draws_are_as_frequent_as_probable():
 
 def test_density_zero_is_independent_labels():
     conditionals, parents, order = random_trellis(0, 6, 3, density=0, n_samples=3)
-    dist = ls.TrellisDistribution(conditionals, parents, order)
+    dist = ls.distributions.TrellisDistribution(conditionals, parents, order)
     p = np.empty((3, 6))
     p[:, order] = np.hstack(conditionals)
     independent = ls.IndependentLabels(p)
@@ -245,7 +245,7 @@ def test_density_zero_is_independent_labels():
 
 def test_width_one_is_a_first_order_chain():
     first, second, third = [[0.3]], [[0.2, 0.9]], [[0.6, 0.1]]
-    dist = ls.TrellisDistribution([first, second, third], [(), (0,), (1,)], [0, 1, 2])
+    dist = ls.distributions.TrellisDistribution([first, second, third], [(), (0,), (1,)], [0, 1, 2])
     assert dist.memory == 1
     assert np.exp(dist.log_prob([[1, 1, 0]])) == pytest.approx(0.3 * 0.9 * 0.9)
     assert dist.marginals()[0, 2] == pytest.approx(0.6 * 0.59 + 0.1 * 0.41)
@@ -253,12 +253,18 @@ def test_width_one_is_a_first_order_chain():
 
 def test_first_parent_is_the_lowest_bit():
     tables = [[[1.0]], [[0.0]], [[0.1, 0.2, 0.3, 0.4]]]
-    assert ls.TrellisDistribution(tables, [(), (), (0, 1)], range(3)).marginals()[0, 2] == 0.2
-    assert ls.TrellisDistribution(tables, [(), (), (1, 0)], range(3)).marginals()[0, 2] == 0.3
+    assert (
+        ls.distributions.TrellisDistribution(tables, [(), (), (0, 1)], range(3)).marginals()[0, 2]
+        == 0.2
+    )
+    assert (
+        ls.distributions.TrellisDistribution(tables, [(), (), (1, 0)], range(3)).marginals()[0, 2]
+        == 0.3
+    )
 
 
 def test_one_label():
-    dist = ls.TrellisDistribution([[[0.2], [0.5], [1.0]]], [()], [0], ["only"])
+    dist = ls.distributions.TrellisDistribution([[[0.2], [0.5], [1.0]]], [()], [0], ["only"])
     assert dist.label_names == ("only",)
     np.testing.assert_array_equal(dist.mode(), [[0], [0], [1]])
     np.testing.assert_allclose(dist.profile().runner_up, [0.2, 0.5, 0.0])
@@ -268,7 +274,9 @@ def test_one_label():
 
 
 def test_no_instance():
-    dist = ls.TrellisDistribution([np.empty((0, 1)), np.empty((0, 2))], [(), (0,)], [1, 0])
+    dist = ls.distributions.TrellisDistribution(
+        [np.empty((0, 1)), np.empty((0, 2))], [(), (0,)], [1, 0]
+    )
     assert len(dist) == 0
     assert dist.marginals().shape == dist.mode().shape == (0, 2)
     assert dist.top(3).labelsets.shape == (0, 3, 2)
@@ -280,7 +288,7 @@ def test_no_instance():
 
 
 def test_impossible_labelsets_have_log_prob_minus_infinity():
-    dist = ls.TrellisDistribution([[[1.0]], [[0.5, 0.0]]], [(), (0,)], [0, 1])
+    dist = ls.distributions.TrellisDistribution([[[1.0]], [[0.5, 0.0]]], [(), (0,)], [0, 1])
     np.testing.assert_array_equal(dist.log_prob([[1, 1]]), [-np.inf])
     assert dist.profile().log_runner_up == -np.inf
     assert dist.profile().entropy == 0
@@ -293,7 +301,7 @@ def test_impossible_labelsets_have_log_prob_minus_infinity():
 def test_equal_probabilities_come_in_the_order_of_codes(order):
     parents = grid_parents(4, 2, 2)
     conditionals = [np.full((1, 2 ** len(p)), 0.5) for p in parents]
-    dist = ls.TrellisDistribution(conditionals, parents, order)
+    dist = ls.distributions.TrellisDistribution(conditionals, parents, order)
     np.testing.assert_array_equal(codes_of(dist.top(16).labelsets[0]), np.arange(16))
     np.testing.assert_array_equal(dist.mode(), [[0, 0, 0, 0]])
     assert dist.profile().log_top == dist.profile().log_runner_up
@@ -304,12 +312,12 @@ def test_products_that_differ_only_by_rounding_are_ties(seed):
     """All labels are alike, so that only the number of them counts: the lowest code is first."""
     rng = np.random.default_rng(seed)
     order, p = rng.permutation(6), 0.1 + 0.3 * rng.random()
-    dist = ls.TrellisDistribution([[[p]]] * 6, [()] * 6, order)
+    dist = ls.distributions.TrellisDistribution([[[p]]] * 6, [()] * 6, order)
     by_size = sorted(range(64), key=lambda code: (oracles.size(code), code))
     np.testing.assert_array_equal(codes_of(dist.top(64).labelsets[0]), by_size)
     # Labels that copy or contradict the first: two labelsets, equally probable.
     copies = [[[0.5]]] + [[[float(flip), 1.0 - flip]] for flip in rng.integers(2, size=5)]
-    dist = ls.TrellisDistribution(copies, [(), *[(0,)] * 5], order)
+    dist = ls.distributions.TrellisDistribution(copies, [(), *[(0,)] * 5], order)
     first, second = codes_of(dist.top(2).labelsets[0])
     assert first + second == 63
     assert first < second
@@ -319,7 +327,7 @@ def test_products_that_differ_only_by_rounding_are_ties(seed):
 @pytest.mark.parametrize("rows", [2, -1, slice(1, None, 2), [3, 0, 0], np.arange(4) > 1])
 def test_rows_are_taken_with_everything(rows):
     conditionals, parents, order = random_trellis(1, 5, 2, density=1, n_samples=4)
-    dist = ls.TrellisDistribution(conditionals, parents, order, list("abcde"))
+    dist = ls.distributions.TrellisDistribution(conditionals, parents, order, list("abcde"))
     some = dist[rows]
     chosen = np.atleast_1d(np.arange(4)[rows])
     assert some.label_names == dist.label_names
@@ -333,7 +341,7 @@ def test_rows_are_taken_with_everything(rows):
 
 
 def test_number_of_threads_changes_nothing(monkeypatch):
-    dist = ls.TrellisDistribution(*random_trellis(5, 6, 3, density=2, n_samples=9))
+    dist = ls.distributions.TrellisDistribution(*random_trellis(5, 6, 3, density=2, n_samples=9))
     Y = dist.sample(1, 0)[:, 0]
 
     def answers():
@@ -351,7 +359,7 @@ def test_number_of_threads_changes_nothing(monkeypatch):
 
 
 def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
-    dist = ls.TrellisDistribution(*random_trellis(5, 6, 3, density=1, n_samples=5))
+    dist = ls.distributions.TrellisDistribution(*random_trellis(5, 6, 3, density=1, n_samples=5))
     at_once = dist.sample(4, random_state=0)
     monkeypatch.setattr(_limits, "UNIFORM_NUMBERS", 50)
     np.testing.assert_array_equal(dist.sample(4, random_state=0), at_once)
@@ -360,7 +368,7 @@ def test_draws_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
 def test_single_precision_is_taken_as_it_is():
     conditionals, parents, order = random_trellis(2, 4, 2, density=1)
     single = [table.astype(np.float32) for table in conditionals]
-    dist = ls.TrellisDistribution(single, parents, order)
+    dist = ls.distributions.TrellisDistribution(single, parents, order)
     np.testing.assert_allclose(dist.probabilities().sum(axis=1), 1, rtol=1e-14)
     assert dist.probabilities()[0] == pytest.approx(
         brute_force([table.astype(float) for table in single], parents, order), rel=1e-13
@@ -383,7 +391,7 @@ def test_flips_of_sixty_labels_are_worth_what_each_alone_is(n_set):
 
 
 def test_guesses_that_are_not_flips_are_evaluated_one_by_one():
-    dist = ls.TrellisDistribution(*random_trellis(5, 3, 2, density=1))
+    dist = ls.distributions.TrellisDistribution(*random_trellis(5, 3, 2, density=1))
     guesses = with_flips(np.zeros((2, 3), dtype=np.int8))
     guesses[1, 2] = 1
     values = dist.expected("jaccard", guesses).value
@@ -394,7 +402,7 @@ def test_guesses_that_are_not_flips_are_evaluated_one_by_one():
 @pytest.mark.jit_only
 @pytest.mark.parametrize(("width", "density"), [(1, 1), (4, 1), (3, 2), (5, None)])
 def test_twelve_labels_against_all_probabilities(width, density):
-    dist = ls.TrellisDistribution(*random_trellis(7, 12, width, density, n_samples=3))
+    dist = ls.distributions.TrellisDistribution(*random_trellis(7, 12, width, density, n_samples=3))
     full = dense(dist)
     Y = dist.sample(1, 0)[:, 0]
     np.testing.assert_allclose(dist.marginals(), full.marginals(), atol=1e-13)
@@ -409,7 +417,7 @@ def test_twelve_labels_against_all_probabilities(width, density):
 
 @pytest.mark.jit_only
 def test_jaccard_decisions_beyond_dense_keep_their_certificate():
-    dist = ls.TrellisDistribution(*random_trellis(11, 16, 4, 1, values="certain"))
+    dist = ls.distributions.TrellisDistribution(*random_trellis(11, 16, 4, 1, values="certain"))
     decision, gap = ls.decide(dist, "jaccard", return_gap=True)
     best = ls.decide(dense(dist), "jaccard")
     reached, possible = (
@@ -432,7 +440,10 @@ def test_jaccard_decisions_of_many_labels_are_near_the_optimum(a, b, largest_gap
     p = np.random.default_rng(1).beta(a, b, size=(3, 60))
     parents = grid_parents(60, 6, 1)
     tables = [np.repeat(p[:, [j]], 2 ** len(some), axis=1) for j, some in enumerate(parents)]
-    dist, simple = ls.TrellisDistribution(tables, parents, range(60)), ls.IndependentLabels(p)
+    dist, simple = (
+        ls.distributions.TrellisDistribution(tables, parents, range(60)),
+        ls.IndependentLabels(p),
+    )
     decision, gap = ls.decide(dist, "jaccard", return_gap=True)
     reached = simple.expected("jaccard", decision).value
     possible = simple.expected("jaccard", ls.decide(simple, "jaccard")).value
@@ -446,7 +457,7 @@ def large_trellis(n_labels, width, density, n_samples=2, seed=0):
     parents = grid_parents(n_labels, width, density)
     logits = [rng.normal(-1.5, 1.5, size=(n_samples, 2 ** len(p))) for p in parents]
     conditionals = [1 / (1 + np.exp(-logit)) for logit in logits]
-    return ls.TrellisDistribution(conditionals, parents, rng.permutation(n_labels))
+    return ls.distributions.TrellisDistribution(conditionals, parents, rng.permutation(n_labels))
 
 
 @pytest.mark.jit_only
@@ -505,7 +516,10 @@ def test_four_hundred_labels_of_width_twelve():
     parents = grid_parents(400, 12, 1)
     p = np.random.default_rng(0).beta(0.3, 1.0, size=(1, 400))
     tables = [np.repeat(p[:, j : j + 1], 2 ** len(some), axis=1) for j, some in enumerate(parents)]
-    dist, simple = ls.TrellisDistribution(tables, parents, range(400)), ls.IndependentLabels(p)
+    dist, simple = (
+        ls.distributions.TrellisDistribution(tables, parents, range(400)),
+        ls.IndependentLabels(p),
+    )
     for field in ("log_top", "log_runner_up", "entropy", "log_collision"):
         values = getattr(dist.profile(), field), getattr(simple.profile(), field)
         np.testing.assert_allclose(*values, rtol=1e-11)
@@ -523,7 +537,7 @@ def test_collision_of_many_labels_does_not_underflow():
     n_labels = 3000
     tables = [[[0.5]]] + [[[0.5, 0.5]]] * (n_labels - 1)
     parents = [[], *([j] for j in range(n_labels - 1))]
-    profile = ls.TrellisDistribution(tables, parents, range(n_labels)).profile()
+    profile = ls.distributions.TrellisDistribution(tables, parents, range(n_labels)).profile()
     np.testing.assert_allclose(profile.log_collision, -n_labels * np.log(2), rtol=1e-12)
     np.testing.assert_allclose(profile.entropy, n_labels * np.log(2), rtol=1e-12)
     np.testing.assert_allclose(profile.log_top, -n_labels * np.log(2), rtol=1e-12)
@@ -571,13 +585,13 @@ GOOD = {"conditionals": [[[0.5]], [[0.1, 0.8]]], "parents": [(), (0,)], "order":
     ],
 )
 def test_wrong_input(wrong, message):
-    assert isinstance(ls.TrellisDistribution(**GOOD), LabelsetDistribution)
+    assert isinstance(ls.distributions.TrellisDistribution(**GOOD), LabelsetDistribution)
     with pytest.raises(ls.InputError, match=message):
-        ls.TrellisDistribution(**{**GOOD, **wrong})
+        ls.distributions.TrellisDistribution(**{**GOOD, **wrong})
 
 
 def test_too_long_a_memory_is_refused_before_anything_is_made():
     n_labels = 100
     parents = [[j - 40] if j >= 40 else [] for j in range(n_labels)]
     with pytest.raises(ls.TooLargeError, match=r"2\*\*40 states .* a grid of width 20, or 19 with"):
-        ls.TrellisDistribution([], parents, range(n_labels))
+        ls.distributions.TrellisDistribution([], parents, range(n_labels))

@@ -19,7 +19,7 @@ FIELDS = ("log_top", "log_runner_up", "entropy", "log_collision")
 def make_chains(seed, n_labels, n_chains, spread=1.0, n_samples=5, route="linear"):
     rng = np.random.default_rng(seed)
     chains = [
-        ls.LinearChain(
+        ls.distributions.LinearChain(
             rng.permutation(n_labels),
             spread * rng.normal(-0.5, 1, size=(n_samples, n_labels)),
             0.5 * spread * rng.normal(size=(n_labels, n_labels)),
@@ -28,7 +28,7 @@ def make_chains(seed, n_labels, n_chains, spread=1.0, n_samples=5, route="linear
     ]
     for m in range({"linear": 0, "prefix": n_chains, "mixed": 1}[route]):
         chain = chains[m]
-        chains[m] = ls.PrefixChain(chain.order, chain.conditional, chain.n_samples)
+        chains[m] = ls.distributions.PrefixChain(chain.order, chain.conditional, chain.n_samples)
     return chains
 
 
@@ -53,7 +53,9 @@ def test_certified_intervals_have_the_truth_in_them(route, form, budget):
         chains = make_chains(seed, 7, 3, spread, route=route)
         weights = mixture_weights(np.random.default_rng(seed), form, 5, 3)
         truth = DenseDistribution(joints(chains, weights))
-        dist = ls.ChainMixture(chains, weights=weights, engine="certified", budget=budget)
+        dist = ls.distributions.ChainMixture(
+            chains, weights=weights, engine="certified", budget=budget
+        )
         found, expected = dist.profile(), truth.profile()
         for name in FIELDS:
             assert (getattr(found.low, name) <= getattr(expected, name) + 1e-9).all()
@@ -76,7 +78,9 @@ def test_both_routes_leave_the_same_unseen(form):
     goals = Question(width=-2.0, largest_unseen=0.002).goals(None)
     bounds = []
     for route in ("linear", "prefix"):
-        dist = ls.ChainMixture(make_chains(9, 9, 3, 1.0, route=route), weights=weights)
+        dist = ls.distributions.ChainMixture(
+            make_chains(9, 9, 3, 1.0, route=route), weights=weights
+        )
         found = dist._beyond_dense.search(np.arange(5), goals, 2**9)
         bounds.append(found.largest_unseen)
     assert_allclose(bounds[0], bounds[1], rtol=1e-9)
@@ -88,7 +92,7 @@ def repeated(chains, weights, n_samples):
     rows = np.zeros(n_samples, dtype=int)
     off = 1 + 1e-6 * np.random.default_rng(0).normal(size=(n_samples, len(chains)))
     weights = weights * off / (weights * off).sum(axis=1, keepdims=True)
-    return ls.ChainMixture([chain.take(rows) for chain in chains], weights=weights)
+    return ls.distributions.ChainMixture([chain.take(rows) for chain in chains], weights=weights)
 
 
 @pytest.mark.parametrize("route", ["linear", "prefix"])
@@ -135,7 +139,7 @@ def test_left_to_itself(route, n_labels):
     chains = make_chains(2, n_labels, 3, route=route)
     weights = mixture_weights(np.random.default_rng(0), "rows", 5, 3)
     P = joints(chains, weights)
-    dist, truth = ls.ChainMixture(chains, weights=weights), DenseDistribution(P)
+    dist, truth = ls.distributions.ChainMixture(chains, weights=weights), DenseDistribution(P)
     assert_allclose(dist.probabilities(), P, rtol=1e-12, atol=1e-16)
     assert_allclose(dist.marginals(), truth.marginals(), atol=1e-12)
     assert_allclose(dist._size_marginals(), truth._size_marginals(), atol=1e-12)
@@ -156,12 +160,15 @@ def test_log_probabilities_of_many_labels():
         np.logaddexp(logs[0, 0], logs[1, 0]) - np.log(2),
         np.logaddexp(logs[0, 1] + np.log(1e-30), logs[2, 1]),
     ]
-    assert_allclose(ls.ChainMixture(chains, weights=weights).log_prob(Y), expected)
+    assert_allclose(ls.distributions.ChainMixture(chains, weights=weights).log_prob(Y), expected)
 
 
 def test_equal_weights_change_no_bit():
     chains = make_chains(4, 7, 3)
-    plain, equal = ls.ChainMixture(chains), ls.ChainMixture(chains, weights=[1 / 3] * 3)
+    plain, equal = (
+        ls.distributions.ChainMixture(chains),
+        ls.distributions.ChainMixture(chains, weights=[1 / 3] * 3),
+    )
     for engine in ("dense", "certified", "sampled"):
         one, other = (dist.with_engine(engine=engine, budget=50) for dist in (plain, equal))
         for name in FIELDS:
@@ -172,15 +179,15 @@ def test_equal_weights_change_no_bit():
 
 def test_a_chain_given_twice_has_twice_the_weight():
     first, second = make_chains(5, 5, 2)
-    twice = ls.ChainMixture([first, first, second])
-    weighted = ls.ChainMixture([first, second], weights=[2 / 3, 1 / 3])
+    twice = ls.distributions.ChainMixture([first, first, second])
+    weighted = ls.distributions.ChainMixture([first, second], weights=[2 / 3, 1 / 3])
     assert_allclose(weighted.probabilities(), twice.probabilities(), rtol=1e-13)
 
 
 def test_draws_of_users():
     chains = make_chains(6, 3, 2, n_samples=2)
     weights = [[0.9, 0.1], [0.0, 1.0]]
-    dist = ls.ChainMixture(chains, weights=weights)
+    dist = ls.distributions.ChainMixture(chains, weights=weights)
     drawn = dist.sample(20_000, random_state=0)
     codes = drawn @ (1 << np.arange(3))
     shares = np.array([np.bincount(row, minlength=8) / 20_000 for row in codes])
@@ -190,7 +197,7 @@ def test_draws_of_users():
 def test_members_and_temperatures():
     chains = make_chains(7, 4, 3, n_samples=300)
     weights = np.array([0.7, 0.2, 0.1])
-    dist = ls.ChainMixture(chains, weights=weights)
+    dist = ls.distributions.ChainMixture(chains, weights=weights)
     mixed = sum(
         w * member.probabilities() for w, member in zip(weights, dist._members(), strict=True)
     )
@@ -215,4 +222,4 @@ def test_members_and_temperatures():
 )
 def test_weights_that_are_none(weights, message):
     with pytest.raises(ls.InputError, match=message):
-        ls.ChainMixture(make_chains(0, 3, 2), weights=weights)
+        ls.distributions.ChainMixture(make_chains(0, 3, 2), weights=weights)

@@ -207,18 +207,24 @@ class TestWeights:
 
     def test_refuses_where_nothing_is_like_the_batch(self):
         far = ls.IndependentLabels(np.full((200, 3), 0.999), label_names=NAMES)
-        with pytest.raises(ls.NotEstimableError, match="of kinds that are hardly among them"):
+        with pytest.raises(
+            ls.errors.NotEstimableError, match="of kinds that are hardly among them"
+        ):
             ESTIMATOR.estimate(far, shift="weighted")
         easy, truth = make_batch(60, np.random.default_rng(10))
         few = ls.AccuracyEstimator("jaccard").fit(easy[:45], truth[:45])
-        with pytest.raises(ls.NotEstimableError, match="at least 50 are needed") as caught:
+        with pytest.raises(ls.errors.NotEstimableError, match="at least 50 are needed") as caught:
             few.estimate(DIST[800:], shift="weighted")
         assert caught.value.effective_size < 45
-        with pytest.raises(ls.NotEstimableError, match=r"at least 30 instances to see .* got 20"):
+        with pytest.raises(
+            ls.errors.NotEstimableError, match=r"at least 30 instances to see .* got 20"
+        ):
             ESTIMATOR.estimate(DIST[:20], shift="weighted")
 
     def test_other_mistakes(self):
-        with pytest.raises(ls.UnknownNameError, match=r"Unknown shift 'weigted'.*'weighted'"):
+        with pytest.raises(
+            ls.errors.UnknownNameError, match=r"Unknown shift 'weigted'.*'weighted'"
+        ):
             ESTIMATOR.estimate(DIST, shift="weigted")
         with pytest.raises(ls.InputError, match="an estimator that was fitted to labelled"):
             ls.AccuracyEstimator(model="plugin").estimate(DIST, shift="weighted")

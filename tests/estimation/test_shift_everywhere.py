@@ -66,7 +66,7 @@ def test_the_summary_of_an_assessment_says_it(model):
     ignored = model.assess(MOVED, shift="ignore")
     assert (ignored.shift, ignored.untested) == (None, "")
     np.testing.assert_array_equal(ignored.accuracy, found.accuracy)
-    with pytest.raises(ls.UnknownNameError, match="Unknown shift 'weighted'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown shift 'weighted'"):
         model.assess(MOVED, shift="weighted")
 
 

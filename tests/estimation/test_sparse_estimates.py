@@ -200,7 +200,7 @@ class TestRefusals:
         "ask",
         [
             lambda d, Y: ls.LabelThresholds().fit(d, Y),
-            lambda d, Y: ls.rank_labels(d),
+            lambda d, Y: ls.decisions.rank_labels(d),
             lambda d, Y: ls.LabelsetRegion(coverage=0.9).fit(d, Y),
         ],
     )

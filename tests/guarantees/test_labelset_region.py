@@ -308,7 +308,9 @@ def test_wrong_use():
 @pytest.mark.parametrize("score", ["probability", "mass"])
 def test_chains_that_are_searched_leave_nothing_out(spread, score, monkeypatch):
     """With enough budget as all labelsets say; with less, more is possible and less certain."""
-    dist = ls.ChainMixture(linear_chains(1, 7, 3, spread, n_samples=40), engine="certified")
+    dist = ls.distributions.ChainMixture(
+        linear_chains(1, 7, 3, spread, n_samples=40), engine="certified"
+    )
     Y = dist.sample(1, 0)[:, 0]
     for coverage in (0.3, 0.8):
         region = ls.LabelsetRegion(coverage, score=score).fit(dist, Y)
@@ -328,7 +330,7 @@ def test_chains_that_are_searched_leave_nothing_out(spread, score, monkeypatch):
 
 
 def test_flips_of_one_labelset_show_that_all_labels_are_open(monkeypatch):
-    dist = ls.ChainMixture(linear_chains(2, 6, 2, 1.0, n_samples=30))
+    dist = ls.distributions.ChainMixture(linear_chains(2, 6, 2, 1.0, n_samples=30))
     P = dist.probabilities()
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     for log_threshold in (-1.0, -5.0, -8.0, -20.0):

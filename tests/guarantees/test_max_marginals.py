@@ -18,7 +18,7 @@ def test_no_labelset_is_above_the_bounds(route, spread, budget, log_at_least):
     members = linear_chains(0, 7, 3, spread)
     if route == "any":
         members = [as_prefix_chain(chain) for chain in members]
-    dist = ls.ChainMixture(members, engine="certified", budget=budget)
+    dist = ls.distributions.ChainMixture(members, engine="certified", budget=budget)
     found = dist._max_marginals(log_at_least)
     truth = dist.with_engine(engine="dense")._max_marginals().logs
     assert (found.logs <= truth + 1e-12).all()
@@ -30,7 +30,7 @@ def test_no_labelset_is_above_the_bounds(route, spread, budget, log_at_least):
 
 
 def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
-    dist = ls.ChainMixture(linear_chains(0, 9, 3, 1.0), engine="certified")
+    dist = ls.distributions.ChainMixture(linear_chains(0, 9, 3, 1.0), engine="certified")
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     seen = {}
     for log_at_least in (-2.0, -6.0):
@@ -44,7 +44,7 @@ def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
 
 @pytest.mark.parametrize("engine", ["auto", "sampled"])
 def test_other_engines(engine, monkeypatch):
-    dist = ls.ChainMixture(linear_chains(0, 9, 3, 2.0), engine=engine, budget=100)
+    dist = ls.distributions.ChainMixture(linear_chains(0, 9, 3, 2.0), engine=engine, budget=100)
     truth = dist.with_engine(engine="dense")._max_marginals().logs
     monkeypatch.setattr(_limits, "CHEAP_DENSE_LABELS", 0)
     found = dist._max_marginals(-3.0)

@@ -106,7 +106,7 @@ def test_a_metric_of_ones_own_and_any_kind_of_distribution():
 @given(labelled())
 def test_ranks_are_those_of_loops(data):
     marginals, true = data
-    ranks = ls.rank_labels(ls.IndependentLabels(marginals))
+    ranks = ls.decisions.rank_labels(ls.IndependentLabels(marginals))
     for k in range(len(true[0]) + 1):
         tops = [naive.top_labels(row, k) for row in marginals]
         assert [tuple(row) for row in (ranks <= k).astype(int).tolist()] == tops
@@ -118,7 +118,7 @@ def test_labels_are_compared_by_name():
     dist = ls.IndependentLabels(pd.DataFrame({"a": [0.9, 0.1], "b": [0.2, 0.7]}))
     Y = pd.DataFrame({"b": [0, 1], "a": [1, 0]})
     assert ls.LabelThresholds("one").fit(dist, Y).accuracy_ == 1
-    assert ls.precision_at_k(dist, Y, 1).mean() == 1
+    assert ls.decisions.precision_at_k(dist, Y, 1).mean() == 1
 
 
 def test_it_is_cloned_and_says_what_is_wrong():

@@ -179,5 +179,5 @@ def test_stacked_labelsets_are_picked_like_an_array():
 def test_names_become_sparse_rows():
     read = ls.read_labelsets([{"b"}, set(), {"a", "b"}], ["a", "b", "c"], sparse=True)
     assert read.rows.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 1, 0]]
-    with pytest.raises(ls.UnknownNameError, match="label in row 1"):
+    with pytest.raises(ls.errors.UnknownNameError, match="label in row 1"):
         ls.read_labelsets([{"b"}, {"x"}], ["a", "b"], sparse=True)

@@ -147,8 +147,8 @@ BESIDE = {
         ),  # the order is that of Y
     ],
     "expected_accuracy": lambda Y, named: ls.expected_accuracy(dist_of(named), Y, metric="f1"),
-    "precision_at_k": lambda Y, named: ls.precision_at_k(dist_of(named), Y, 2),
-    "suggest_floor": lambda Y, named: ls.suggest_floor(
+    "precision_at_k": lambda Y, named: ls.decisions.precision_at_k(dist_of(named), Y, 2),
+    "suggest_floor": lambda Y, named: ls.distributions.suggest_floor(
         ls.SparseIndependentLabels(
             sp.csr_array(np.where(P > 0.2, P, 0)), label_names=named_parts(named)[0]
         )._with_index(named_parts(named)[1]),
@@ -289,7 +289,9 @@ ALONE = {
         for kind in (ls.BinaryRelevance, ls.LabelPowerset)  # chains depend on the order of labels
     ],
     "ConditionalBernoulliMixture.fit": lambda Y, named: fitted_marginals(
-        ls.ConditionalBernoulliMixture(n_components=1, random_state=0).fit(features(named), Y),
+        ls.classifiers.ConditionalBernoulliMixture(n_components=1, random_state=0).fit(
+            features(named), Y
+        ),
         named,
     ),
     "AccuracyAwareClassifier.fit": lambda Y, named: (

@@ -14,7 +14,8 @@ from sklearn.metrics import accuracy_score, f1_score, hamming_loss, jaccard_scor
 from strategies import labelset_rows, n_labels, summary_of
 
 import labelsure as ls
-from labelsure import InputError, UnknownNameError
+from labelsure import InputError
+from labelsure.errors import UnknownNameError
 from labelsure.metrics.registry import EXACT, METRICS, Metric, counts, get_metric
 
 

@@ -127,7 +127,7 @@ def test_what_is_no_answer(change, message):
 
 
 def test_a_metric_that_is_not_known():
-    with pytest.raises(ls.UnknownNameError, match="f1"):
+    with pytest.raises(ls.errors.UnknownNameError, match="f1"):
         example().accuracy(np.zeros((3, 3)), "f2")
     with pytest.raises(ls.InputError, match="`empty` must be a number in"):
         ls.accuracy(np.zeros((3, 3)), example(), "f1", empty=2)

@@ -22,7 +22,7 @@ LEARNER = LogisticRegression(C=1e4)  # with so many features, overconfident
 
 MODELS = {
     "temperature": ls.BinaryRelevance(LEARNER),
-    "temperature of a trellis": ls.ClassifierTrellis(LEARNER, random_state=0),
+    "temperature of a trellis": ls.classifiers.ClassifierTrellis(LEARNER, random_state=0),
     "temperature of chains": ls.EnsembleOfClassifierChains(LEARNER, n_chains=2, random_state=0),
     "labels": ls.BinaryRelevance(LEARNER),
 }

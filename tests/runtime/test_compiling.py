@@ -36,14 +36,20 @@ FORMS = {
 
 def ask_everything(form):
     """Ask every kind, made of arrays in this form, what it can be asked."""
-    chains = [ls.LinearChain(form(np.array([2, 0, 1])), form(MARGINALS), form(np.ones((3, 3))))] * 2
+    chains = [
+        ls.distributions.LinearChain(
+            form(np.array([2, 0, 1])), form(MARGINALS), form(np.ones((3, 3)))
+        )
+    ] * 2
     answers = []
     for dist in (
         ls.DenseDistribution(form(P)),
         ls.IndependentLabels(form(MARGINALS)),
-        ls.TrellisDistribution([form(table) for table in TABLES], [[], [0], [1]], [0, 1, 2]),
-        ls.ChainMixture(chains),
-        ls.ChainMixture(chains, engine="certified"),
+        ls.distributions.TrellisDistribution(
+            [form(table) for table in TABLES], [[], [0], [1]], [0, 1, 2]
+        ),
+        ls.distributions.ChainMixture(chains),
+        ls.distributions.ChainMixture(chains, engine="certified"),
         ls.LabelsetTable(
             form(np.tile([[1, 0, 1], [0, 0, 1]], (6, 1, 1))), form(np.full((6, 2), 0.5))
         ),

@@ -64,11 +64,11 @@ THINGS = {
     "distribution": (lambda: DIST, r"IndependentLabels: 30 instances, 2 labels \(<b>cat</b>, dog"),
     "profile": (lambda: DIST.profile(), "Profile of 30 distributions. top runner_up"),
     "labelsets": (
-        lambda: ls.NamedLabelsets(DIST.mode(), tuple(NAMES)),
+        lambda: ls.labelsets.NamedLabelsets(DIST.mode(), tuple(NAMES)),
         "30 labelsets of 2 labels. <b>cat</b> dog & co 0 1 1 1 1 1 2",
     ),
     "labelsets without names": (
-        lambda: ls.NamedLabelsets(DIST.mode()[:1], None, pd.Index(["<p>"])),
+        lambda: ls.labelsets.NamedLabelsets(DIST.mode()[:1], None, pd.Index(["<p>"])),
         "1 labelset of 2 labels. y0 y1 <p> 1 1",
     ),
     "partial labelsets": (
@@ -138,5 +138,7 @@ def test_a_notebook_computes_nothing_of_a_distribution():
     def fail(*_):
         raise AssertionError
 
-    chain = ls.PrefixChain(range(3), fail, 5)
-    assert shown(ls.ChainMixture([chain])).startswith("ChainMixture: 5 instances, 3 labels")
+    chain = ls.distributions.PrefixChain(range(3), fail, 5)
+    assert shown(ls.distributions.ChainMixture([chain])).startswith(
+        "ChainMixture: 5 instances, 3 labels"
+    )

@@ -12,14 +12,14 @@ N_SAMPLES = 5
 def mixture(n_labels, **settings):
     rng = np.random.default_rng(0)
     chains = [
-        ls.LinearChain(
+        ls.distributions.LinearChain(
             rng.permutation(n_labels),
             rng.normal(size=(N_SAMPLES, n_labels)),
             0.3 * rng.normal(size=(n_labels, n_labels)),
         )
         for _ in range(2)
     ]
-    return ls.ChainMixture(chains, **settings)
+    return ls.distributions.ChainMixture(chains, **settings)
 
 
 QUESTIONS = {
@@ -45,7 +45,7 @@ ENGINES = {
 def test_progress_rises_to_all_instances(question, engine):
     n_labels, settings = ENGINES[engine]
     told = []
-    with ls.watch_progress(lambda n_done, n_all: told.append((n_done, n_all))):
+    with ls.distributions.watch_progress(lambda n_done, n_all: told.append((n_done, n_all))):
         QUESTIONS[question](mixture(n_labels, **settings))
     assert told[-1] == (N_SAMPLES, N_SAMPLES)
     assert all(n_all == N_SAMPLES for _, n_all in told)
@@ -58,7 +58,7 @@ def test_progress_rises_to_all_instances(question, engine):
 def test_instances_are_told_of_as_they_are_finished(monkeypatch):
     monkeypatch.setattr(_limits, "SEEN_LABELSETS_BYTES", 1)  # one at a time
     told = []
-    with ls.watch_progress(lambda n_done, n_all: told.append(n_done)):
+    with ls.distributions.watch_progress(lambda n_done, n_all: told.append(n_done)):
         mixture(5, engine="certified").profile()
     assert told == [1, 2, 3, 4, 5]
 
@@ -67,13 +67,13 @@ def test_what_the_watcher_raises_ends_the_computation():
     def stop(n_done, n_all):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), ls.watch_progress(stop):
+    with pytest.raises(KeyboardInterrupt), ls.distributions.watch_progress(stop):
         mixture(3).profile()
 
 
 def test_a_watcher_is_a_function():
     with (
         pytest.raises(ls.InputError, match="`watcher` must be a function of two numbers"),
-        ls.watch_progress("loud"),
+        ls.distributions.watch_progress("loud"),
     ):
         pass

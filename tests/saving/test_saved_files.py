@@ -402,11 +402,11 @@ def test_a_card_prints_as_text():
 
 def test_very_many_names_are_one_text(tmp_path):
     names = tuple(f"tag {j}\n" for j in range(10_001))
-    columns = ls.PredictionColumns(names, "listed", "value").fit(None)
+    columns = ls.tables.PredictionColumns(names, "listed", "value").fit(None)
     columns.save(tmp_path / "m.labelsure")
     loaded = ls.load(tmp_path / "m.labelsure")
     assert loaded.label_names_ == names
     assert loaded.label_names == names
     assert (tmp_path / "m.labelsure").read_bytes().count(b"JsonNode") < 100
-    few = ls.PredictionColumns(names[:10_000], "listed", "value").fit(None)
+    few = ls.tables.PredictionColumns(names[:10_000], "listed", "value").fit(None)
     assert few.__getstate__()["label_names_"] == names[:10_000]

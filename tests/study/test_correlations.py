@@ -121,9 +121,9 @@ def test_messages():
         kendall([1])
     with pytest.raises(ls.InputError, match="`scores` must have at least one row"):
         pearson(SCORES[:0])
-    with pytest.raises(ls.UnknownNameError, match=r"Unknown metric 'jacard'. Did you mean"):
+    with pytest.raises(ls.errors.UnknownNameError, match=r"Unknown metric 'jacard'. Did you mean"):
         kendall(SCORES, metrics="jacard")
-    with pytest.raises(ls.UnknownNameError, match="Unknown candidate 'HQ'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown candidate 'HQ'"):
         kendall(SCORES, candidates=["HQ"])
     with pytest.raises(ls.InputError, match="At least one metric must be named"):
         kendall(SCORES, metrics=[])

@@ -165,5 +165,5 @@ def test_messages():
         effects(PUBLISHED, baselines={"dataset": "iris"})
     with pytest.raises(ls.InputError, match="`models` must be what `effects`"):
         fit_statistics(PUBLISHED)
-    with pytest.raises(ls.UnknownNameError, match="Unknown table of the paper 'effect'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown table of the paper 'effect'"):
         published_table("effect")

@@ -191,9 +191,9 @@ def test_messages():
         mixture(SCORES, repeat=7)
     with pytest.raises(ls.InputError, match="must have a column `instance` to split by it"):
         mixture(SCORES.drop(columns="instance"), by_instance=True)
-    with pytest.raises(ls.UnknownNameError, match="Unknown metric 'hammming'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown metric 'hammming'"):
         mixture(SCORES, metrics="hammming")
-    with pytest.raises(ls.UnknownNameError, match=r"response 'rate'\. Did you mean 'rates'"):
+    with pytest.raises(ls.errors.UnknownNameError, match=r"response 'rate'\. Did you mean 'rates'"):
         mixture(SCORES, response="rate")
 
 

@@ -348,5 +348,5 @@ def test_lists_of_values_that_would_take_liac_arff_for_ever(tmp_path):
 
 
 def test_an_unknown_encoding_of_nominal_features(tmp_path):
-    with pytest.raises(ls.UnknownNameError, match="Did you mean 'onehot'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Did you mean 'onehot'"):
         read(tmp_path, HEADER + ROWS, nominal="one-hot")

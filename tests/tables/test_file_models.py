@@ -291,7 +291,7 @@ def test_logits():
         "Row 0 of the predictions (rows count from 0) cannot be used: the score of 'wet' must lie "
         "in [0, 1], got "
     )
-    with pytest.raises(ls.RowsError, match=re.escape(message)):
+    with pytest.raises(ls.errors.RowsError, match=re.escape(message)):
         calibrate_model(logits.assign(cold=0.5), TRUTH)
 
 
@@ -354,7 +354,7 @@ def test_null_answers_and_unknown_words_are_left_out_and_counted():
         found = model.predict_distribution(odd).marginals()
     np.testing.assert_allclose(found, plain.predict_distribution(ANSWERS).marginals())
     empty = odd.assign(answers=[[None], *odd["answers"][1:]])
-    with pytest.raises(ls.RowsError, match=r"must have at least one answer, got \[None\]"):
+    with pytest.raises(ls.errors.RowsError, match=r"must have at least one answer, got \[None\]"):
         model.predict(empty)
 
 
@@ -372,7 +372,7 @@ def test_a_model_of_texts_takes_the_column_of_texts():
     message = "'t.csv' must have one column of texts, or one called 'text', .* got 'id', 'body'"
     with pytest.raises(ls.InputError, match=message):
         InputTable(model).read(texts, "'t.csv'")
-    with pytest.raises(ls.RowsError, match=r"Row 3 of the table .* the text is missing"):
+    with pytest.raises(ls.errors.RowsError, match=r"Row 3 of the table .* the text is missing"):
         InputTable(model).read(named.assign(text=[*named["text"][:3], None, *named["text"][4:]]))
 
 
@@ -436,7 +436,7 @@ def test_a_model_that_knows_names_of_numbers():
         pd.testing.assert_frame_equal(X, frame)
         assert list(ids) == list(range(300))
         with pytest.raises(
-            ls.RowsError, match=r"Row 1 of 't' .*a number is missing, which the mod"
+            ls.errors.RowsError, match=r"Row 1 of 't' .*a number is missing, which the mod"
         ):
             table.read(rows.assign(pressure=["1", "", *["2"] * 298]), "'t'")
         with pytest.raises(ls.InputError, match="missing are 'day'"):
@@ -455,7 +455,7 @@ def test_a_model_of_arrays():
         table.read(pd.DataFrame(X[:, :1]))
     with pytest.raises(ls.InputError, match="cannot be compared with those of the model, which wa"):
         table.read(pd.DataFrame(X, columns=["a", "b"]))
-    with pytest.raises(ls.RowsError, match="Row 0 of the table"):
+    with pytest.raises(ls.errors.RowsError, match="Row 0 of the table"):
         table.read(pd.DataFrame(X).replace(X[0, 0], np.nan))
 
 
@@ -470,7 +470,7 @@ def test_a_model_of_precomputed_probabilities():
         )
         two = scores.assign(cold=2.0)
         if kind == "marginal":
-            with pytest.raises(ls.RowsError, match="must lie in"):
+            with pytest.raises(ls.errors.RowsError, match="must lie in"):
                 InputTable(made).read(two)
         else:
             assert InputTable(made).read(two)[0]["cold"].tolist() == [2.0] * 400

@@ -73,11 +73,13 @@ def test_what_is_said_of_a_column_holds():
     }  # fmt: skip
     assert roles[1].note == "as asked for"
     assert roles[0].to_dict() == {"name": "a", "role": "id", "note": "names the rows"}
-    with pytest.raises(ls.UnknownNameError, match=re.escape("Unknown role of column 'd': 'numbr'")):
+    with pytest.raises(
+        ls.errors.UnknownNameError, match=re.escape("Unknown role of column 'd': 'numbr'")
+    ):
         infer_roles(frame, given={"d": "numbr"})
     with pytest.raises(ls.InputError, match="'a' is given as id and as number"):
         infer_roles(frame, id_column="a", given={"a": "number"})
-    with pytest.raises(ls.UnknownNameError, match="Unknown column 'z'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown column 'z'"):
         infer_roles(frame, given={"z": "number"})
 
 
@@ -96,7 +98,7 @@ ROLES = [
 
 
 def test_numbers_are_scaled_and_the_median_stands_in():
-    columns = ls.TableColumns(ROLES[:1]).fit(TABLE)
+    columns = ls.tables.TableColumns(ROLES[:1]).fit(TABLE)
     values = np.array([1, 5, 5, 9.0])
     expected = (values - values.mean()) / values.std()
     np.testing.assert_allclose(columns.transform(TABLE)[:, 0], expected)
@@ -106,7 +108,7 @@ def test_numbers_are_scaled_and_the_median_stands_in():
 
 
 def test_categories_have_a_column_each_and_unknown_ones_none():
-    columns = ls.TableColumns(ROLES[:2]).fit(TABLE)
+    columns = ls.tables.TableColumns(ROLES[:2]).fit(TABLE)
     assert list(columns.get_feature_names_out()) == ["size", "colour_", "colour_blue", "colour_red"]
     found = columns.transform(pd.DataFrame({"colour": ["blue", "pink", None], "size": ["5"] * 3}))
     assert isinstance(found, np.ndarray)
@@ -116,13 +118,13 @@ def test_categories_have_a_column_each_and_unknown_ones_none():
 def test_rare_categories_share_a_column(monkeypatch):
     monkeypatch.setattr("labelsure.tables.features.MAX_CATEGORIES", 3)
     frame = pd.DataFrame({"c": ["a"] * 9 + ["b"] * 8 + ["x", "y", "z"]})
-    columns = ls.TableColumns([ColumnRole.of("c", "category")]).fit(frame)
+    columns = ls.tables.TableColumns([ColumnRole.of("c", "category")]).fit(frame)
     found = columns.transform(pd.DataFrame({"c": ["a", "b", "x", "z", "new"]}))
     assert found.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1]]
 
 
 def test_texts_are_sparse_weights_of_words():
-    columns = ls.TableColumns(ROLES).fit(TABLE)
+    columns = ls.tables.TableColumns(ROLES).fit(TABLE)
     found = columns.transform(TABLE)
     assert sparse.issparse(found)
     names = list(columns.get_feature_names_out())
@@ -140,20 +142,20 @@ def test_texts_are_sparse_weights_of_words():
 
 def test_roles_are_inferred_without_any_and_are_said():
     frame = pd.DataFrame({"x": RNG.normal(size=N), "i": range(N), "c": ["a", "b"] * 20})
-    columns = ls.TableColumns().fit(frame)
+    columns = ls.tables.TableColumns().fit(frame)
     assert [role["role"] for role in columns.describe_columns()] == [
         "number",
         "left out",
         "category",
     ]
     assert "i: left out (it counts the rows)" in str(columns)
-    assert str(ls.TableColumns()) == "TableColumns()"
+    assert str(ls.tables.TableColumns()) == "TableColumns()"
     assert clone(columns).roles is None
     assert columns.n_features_in_ == 2
     assert columns.id_column is None
     tags = get_tags(columns).input_tags
     assert (tags.allow_nan, tags.string) == (True, True)
-    named = ls.TableColumns([*ROLES, ColumnRole.of("key", "id")])
+    named = ls.tables.TableColumns([*ROLES, ColumnRole.of("key", "id")])
     assert named.fit(TABLE).id_column == "key"
 
 
@@ -183,15 +185,15 @@ def test_numbers_have_the_same_bits_whatever_stands_beside_them(numbers, short):
 
 
 def test_a_fold_without_any_number():
-    columns = ls.TableColumns(ROLES[:1]).fit(TABLE.iloc[1:2])
+    columns = ls.tables.TableColumns(ROLES[:1]).fit(TABLE.iloc[1:2])
     assert columns.transform(TABLE.iloc[1:3]).tolist() == [[0], [5]]
 
 
 def test_bad_rows_are_known_by_place():
     frame = TABLE.assign(size=["1", "large", "inf", "2"], more=["x"] * 4, index=[7, 8, 9, 10])
     frame = frame.set_index("index")
-    columns = ls.TableColumns(ROLES[:2]).fit(TABLE)
-    with pytest.raises(ls.RowsError) as caught:
+    columns = ls.tables.TableColumns(ROLES[:2]).fit(TABLE)
+    with pytest.raises(ls.errors.RowsError) as caught:
         columns.convert(frame, "'t.csv'")
     assert caught.value.reasons == {
         8: "'size' must be a finite number, got 'large'",
@@ -201,7 +203,7 @@ def test_bad_rows_are_known_by_place():
         "Row 8 of 't.csv' (rows count from 0) cannot be used: 'size' must be a finite number, got "
         "'large' (1 more such row here). Mend or drop it."
     )
-    with pytest.raises(ls.RowsError, match=re.escape("got 'inf'. Mend or drop it.")):
+    with pytest.raises(ls.errors.RowsError, match=re.escape("got 'inf'. Mend or drop it.")):
         columns.convert(frame.drop(index=8))
     assert len(columns.convert(frame.drop(index=[8, 9]))) == 2
 
@@ -209,7 +211,7 @@ def test_bad_rows_are_known_by_place():
 def test_an_error_of_rows_can_be_sent_to_another_process():
     import pickle
 
-    error = pickle.loads(pickle.dumps(ls.RowsError({3: "why", 4: "so", 5: "no"}, "'t'")))
+    error = pickle.loads(pickle.dumps(ls.errors.RowsError({3: "why", 4: "so", 5: "no"}, "'t'")))
     assert error.reasons == {3: "why", 4: "so", 5: "no"}
     assert "cannot be used: why (2 more such rows here)" in str(error)
 
@@ -227,7 +229,7 @@ def test_an_error_of_rows_can_be_sent_to_another_process():
     ],
 )
 def test_tables_that_do_not_fit(frame, message):
-    columns = ls.TableColumns(ROLES).fit(TABLE)
+    columns = ls.tables.TableColumns(ROLES).fit(TABLE)
     with pytest.raises(ls.InputError, match=re.escape(message)):
         columns.transform(frame)
 
@@ -235,10 +237,10 @@ def test_tables_that_do_not_fit(frame, message):
 def test_nothing_to_learn_from():
     message = "must have at least one column to learn from, got 'x': it is empty."
     with pytest.raises(ls.InputError, match=message):
-        ls.TableColumns().fit(pd.DataFrame({"x": [""] * 5}))
+        ls.tables.TableColumns().fit(pd.DataFrame({"x": [""] * 5}))
     message = "Text columns ('note') must have words of two or more letters, but: empty vocabulary"
     with pytest.raises(ls.InputError, match=re.escape(message)):
-        ls.TableColumns(ROLES[2:]).fit(pd.DataFrame({"note": ["1 2 3 4"]}))
-    many = ls.TableColumns([ColumnRole.of(f"x{i}", "number") for i in range(8)])
+        ls.tables.TableColumns(ROLES[2:]).fit(pd.DataFrame({"note": ["1 2 3 4"]}))
+    many = ls.tables.TableColumns([ColumnRole.of(f"x{i}", "number") for i in range(8)])
     with pytest.raises(ls.InputError, match=r"'x4' and 3 more\. Add or rename"):
         many.fit(TABLE)

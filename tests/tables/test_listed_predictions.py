@@ -34,7 +34,7 @@ def read_lines(tmp_path, lines):
 def columns_of(frame, names=NAMES, **settings):
     layout = find_layout(frame, "id")
     settings = {"sparse": layout.name != "listed", "id_column": "id"} | settings
-    return ls.PredictionColumns(names, layout.name, layout.column, **settings).fit(frame)
+    return ls.tables.PredictionColumns(names, layout.name, layout.column, **settings).fit(frame)
 
 
 def save_matrix(tmp_path, matrix):
@@ -110,7 +110,7 @@ BAD = {
 @pytest.mark.parametrize(("cell", "reason"), BAD.values(), ids=BAD)
 def test_rows_that_cannot_be_used(tmp_path, cell, reason):
     frame = read_lines(tmp_path, [{"scores": PAIRS}, {"scores": cell}])
-    with pytest.raises(ls.RowsError, match=re.escape(reason)) as caught:
+    with pytest.raises(ls.errors.RowsError, match=re.escape(reason)) as caught:
         columns_of(frame).convert(frame, "'t.jsonl'")
     assert list(caught.value.reasons) == [1]
 
@@ -119,7 +119,7 @@ def test_numbers_that_count_end(tmp_path):
     frame = read_lines(
         tmp_path, [[{"label": "y7", "score": 0.5}], [{"label": "y07", "score": 0.5}]]
     )
-    with pytest.raises(ls.RowsError, match="the label 'y7' is none of the model's 7"):
+    with pytest.raises(ls.errors.RowsError, match="the label 'y7' is none of the model's 7"):
         columns_of(frame, 7).convert(frame)
 
 
@@ -133,7 +133,7 @@ def test_numbers_that_count_end(tmp_path):
 )
 def test_scores_of_a_matrix_that_cannot_be_used(tmp_path, matrix, reason):
     frame = save_matrix(tmp_path, matrix)
-    with pytest.raises(ls.RowsError, match=re.escape(reason)):
+    with pytest.raises(ls.errors.RowsError, match=re.escape(reason)):
         columns_of(frame, 2).convert(frame)
 
 
@@ -145,9 +145,9 @@ def test_a_matrix_of_other_labels(tmp_path):
 
 def test_layouts_that_list_all_labels():
     with pytest.raises(ls.InputError, match="got a column of scores for each label"):
-        ls.PredictionColumns(NAMES, "columns", sparse=True).fit(None)
+        ls.tables.PredictionColumns(NAMES, "columns", sparse=True).fit(None)
     with pytest.raises(ls.InputError, match="`column` must name the column of the listed"):
-        ls.PredictionColumns(NAMES, "listed").fit(None)
+        ls.tables.PredictionColumns(NAMES, "listed").fit(None)
 
 
 def test_nothing_is_listed():
@@ -157,7 +157,7 @@ def test_nothing_is_listed():
 
 def test_a_missing_label_says_how_to_go_on(tmp_path):
     frame = read_lines(tmp_path, [PAIRS])
-    with pytest.raises(ls.RowsError, match="or say that rows list some of them by `sparse`"):
+    with pytest.raises(ls.errors.RowsError, match="or say that rows list some of them by `sparse`"):
         columns_of(frame, sparse=False).convert(frame)
 
 

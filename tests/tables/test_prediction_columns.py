@@ -44,7 +44,7 @@ def test_every_form_says_the_same(tmp_path, form):
     layout = find_layout(frame, id_column)
     if layout.label_names is not None:
         assert sorted(layout.label_names) == NAMES
-    columns = ls.PredictionColumns(NAMES, layout.name, layout.column, id_column=id_column)
+    columns = ls.tables.PredictionColumns(NAMES, layout.name, layout.column, id_column=id_column)
     found = columns.fit(frame).transform(frame)
     assert list(found.columns) == NAMES
     assert found.to_numpy().tolist() == [[0.9, 0.2]]
@@ -58,7 +58,7 @@ def test_arrays_go_by_position(tmp_path):
     frame = read_table(path)
     layout = find_layout(frame)
     assert (layout.name, layout.label_names) == ("positions", None)
-    columns = ls.PredictionColumns(NAMES, "positions").fit(frame)
+    columns = ls.tables.PredictionColumns(NAMES, "positions").fit(frame)
     assert columns.transform(frame)["dog"].tolist() == [0.2, 0.3]
     message = "The array in 't.npy' must have 2 columns, one for each label, got 1."
     with pytest.raises(ls.InputError, match=re.escape(message)):
@@ -72,7 +72,7 @@ def test_parquet_lists(tmp_path):
     frame = read_table(path)
     layout = find_layout(frame, "id")
     assert (layout.name, layout.column) == ("cells", "scores")
-    columns = ls.PredictionColumns(NAMES, "cells", "scores").fit(frame)
+    columns = ls.tables.PredictionColumns(NAMES, "cells", "scores").fit(frame)
     assert columns.transform(frame).to_numpy().tolist() == [[0.9, 0.2]]
 
 
@@ -86,7 +86,7 @@ ANSWERS = [
 def test_answers_are_votes_of_any_number(tmp_path):
     frame = frame_of(tmp_path, [{"id": i, "answers": cell} for i, cell in enumerate(ANSWERS)])
     assert find_layout(frame, "id").name == "answers"
-    columns = ls.PredictionColumns(NAMES, "answers", "answers").fit(frame)
+    columns = ls.tables.PredictionColumns(NAMES, "answers", "answers").fit(frame)
     votes = columns.transform(frame)
     gone = [np.nan, np.nan]
     expected = [[[1, 0], [1, 1], [0, 0]], [[0, 1], gone, gone], [[1, 0], [0, 1], gone]]
@@ -94,7 +94,7 @@ def test_answers_are_votes_of_any_number(tmp_path):
     np.testing.assert_array_equal(columns.transform(columns.convert(frame)), expected)
     bits = pd.DataFrame({"value": [np.array([[1, 0], [1, 1]])]})
     assert find_layout(bits).name == "answers"
-    of_bits = ls.PredictionColumns(NAMES, "answers", "value").fit(bits)
+    of_bits = ls.tables.PredictionColumns(NAMES, "answers", "value").fit(bits)
     assert of_bits.transform(bits).tolist() == [[[1, 0], [1, 1]]]
 
 
@@ -146,8 +146,8 @@ def test_votes_that_were_not_cast():
 def test_cells_that_cannot_be_read(cell, reason):
     cells = pd.Series([[0.5, 0.5], cell], [10, 11], dtype=object)
     frame = cells.to_frame("scores")
-    columns = ls.PredictionColumns(NAMES, "cells", "scores").fit(frame)
-    with pytest.raises(ls.RowsError) as caught:
+    columns = ls.tables.PredictionColumns(NAMES, "cells", "scores").fit(frame)
+    with pytest.raises(ls.errors.RowsError) as caught:
         columns.convert(frame)
     assert list(caught.value.reasons) == [11]
     assert reason in caught.value.reasons[11]
@@ -155,8 +155,10 @@ def test_cells_that_cannot_be_read(cell, reason):
 
 def test_lists_that_cannot_be_read():
     frame = pd.DataFrame({"labels": [["cat", "dog"], 3], "scores": [[0.9, 0.2], [0.1]]})
-    columns = ls.PredictionColumns(NAMES, "lists").fit(frame)
-    with pytest.raises(ls.RowsError, match=re.escape("labels and scores must be lists, got 3, [0")):
+    columns = ls.tables.PredictionColumns(NAMES, "lists").fit(frame)
+    with pytest.raises(
+        ls.errors.RowsError, match=re.escape("labels and scores must be lists, got 3, [0")
+    ):
         columns.convert(frame)
 
 
@@ -172,8 +174,8 @@ def test_lists_that_cannot_be_read():
 )
 def test_answers_that_cannot_be_read(cell, reason):
     frame = pd.DataFrame({"answers": [[["cat"]], cell]})
-    columns = ls.PredictionColumns(NAMES, "answers", "answers").fit(frame)
-    with pytest.raises(ls.RowsError) as caught:
+    columns = ls.tables.PredictionColumns(NAMES, "answers", "answers").fit(frame)
+    with pytest.raises(ls.errors.RowsError) as caught:
         columns.convert(frame)
     assert caught.value.reasons == {1: reason}
 
@@ -181,7 +183,7 @@ def test_answers_that_cannot_be_read(cell, reason):
 def test_what_is_left_out_of_answers_is_counted():
     cells = [[["cat", "cow"], None], [["cow"], ["dog", 7], [0, 1]], [{"labels": None}, ["cat"]]]
     frame = pd.DataFrame({"answers": cells})
-    columns = ls.PredictionColumns(NAMES, "answers", "answers").fit(frame)
+    columns = ls.tables.PredictionColumns(NAMES, "answers", "answers").fit(frame)
     found = columns.count_odd_answers(frame)
     assert (found.n_null, found.n_unknown, found.words) == (2, 3, ("cow", "7"))
     with pytest.warns(ls.errors.UnseenValuesWarning, match=re.escape(str(found))):
@@ -195,15 +197,15 @@ def test_what_is_left_out_of_answers_is_counted():
 
 def test_columns_that_hold_no_scores():
     frame = pd.DataFrame({"cat": ["0.5", "", "x", "2"], "dog": [0.1, 0.2, 0.3, 7.0]})
-    columns = ls.PredictionColumns(NAMES).fit(frame)
-    with pytest.raises(ls.RowsError) as caught:
+    columns = ls.tables.PredictionColumns(NAMES).fit(frame)
+    with pytest.raises(ls.errors.RowsError) as caught:
         columns.convert(frame)
     assert caught.value.reasons == {
         1: "the score of 'cat' must be a finite number, got ''",
         2: "the score of 'cat' must be a finite number, got 'x'",
         3: "the score of 'cat' must lie in [0, 1], got 2; logits are read with `logits`",
     }
-    as_logits = ls.PredictionColumns(NAMES, logits=True).fit(frame)
+    as_logits = ls.tables.PredictionColumns(NAMES, logits=True).fit(frame)
     assert as_logits.convert(frame.drop(index=[1, 2])).to_numpy().tolist() == [[0.5, 0.1], [2, 7]]
     with pytest.raises(ls.InputError, match="missing are 'dog'"):
         columns.convert(frame[["cat"]])
@@ -211,16 +213,16 @@ def test_columns_that_hold_no_scores():
 
 def test_the_limits_of_a_probability_are_probabilities():
     frame = pd.DataFrame({"cat": [0.0, 1.0], "dog": [1, 0]})
-    found = ls.PredictionColumns(NAMES).fit(frame).transform(frame)
+    found = ls.tables.PredictionColumns(NAMES).fit(frame).transform(frame)
     assert found.to_numpy().tolist() == [[0, 1], [1, 0]]
 
 
 def test_parameters():
     frame = pd.DataFrame({"cat": [0.5]})
-    with pytest.raises(ls.UnknownNameError, match="Unknown layout 'colums'"):
-        ls.PredictionColumns(["cat"], "colums").fit(frame)
+    with pytest.raises(ls.errors.UnknownNameError, match="Unknown layout 'colums'"):
+        ls.tables.PredictionColumns(["cat"], "colums").fit(frame)
     with pytest.raises(ls.InputError, match="`column` must name the column of the cells, got None"):
-        ls.PredictionColumns(["cat"], "cells").fit(frame)
+        ls.tables.PredictionColumns(["cat"], "cells").fit(frame)
     with pytest.raises(ls.InputError, match="got 1 rows and 0 such columns"):
         find_layout(frame, "cat")
     with pytest.raises(ls.InputError, match="got 0 rows and 1 such columns"):
@@ -239,7 +241,7 @@ def test_parameters():
     ],
 )  # fmt: skip
 def test_what_is_said_of_columns(layout, column, expected):
-    columns = ls.PredictionColumns(["cat"], layout, column, id_column="key").fit(None)
+    columns = ls.tables.PredictionColumns(["cat"], layout, column, id_column="key").fit(None)
     first, *others = columns.describe_columns()
     assert first == {"name": "key", "role": "id", "note": "names the rows"}
     assert [(other["name"], other["note"]) for other in others] == expected

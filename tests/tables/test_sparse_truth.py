@@ -81,12 +81,12 @@ def test_numbers_are_names_where_labels_have_some(tmp_path):
 )
 def test_rows_that_cannot_be_used(cells, names, message):
     frame = pd.DataFrame({"labels": pd.Series(cells, dtype=object)})
-    with pytest.raises(ls.RowsError, match=re.escape(message)):
+    with pytest.raises(ls.errors.RowsError, match=re.escape(message)):
         read(frame, names)
 
 
 def test_matrices_that_cannot_be_used(tmp_path):
-    with pytest.raises(ls.RowsError, match=r"the label 'bee' must be 0 or 1, got 0\.5"):
+    with pytest.raises(ls.errors.RowsError, match=r"the label 'bee' must be 0 or 1, got 0\.5"):
         read(save_matrix(tmp_path, [[0, 0.5, 1, 0]]))
     with pytest.raises(ls.InputError, match=r"in 't.jsonl' must have 4 columns, .* got 3\."):
         read(save_matrix(tmp_path, [[0, 1, 1]]))

@@ -167,7 +167,7 @@ def test_labels_that_cannot_be(tmp_path, labels, message):
 def test_long_lists_of_names_are_cut(tmp_path):
     names = ",".join(f"c{j}" for j in range(1000))
     path = write(tmp_path, f"{names}\n{','.join(['0'] * 1000)}\n")
-    with pytest.raises(ls.UnknownNameError, match="c29 and 970 more") as caught:
+    with pytest.raises(ls.errors.UnknownNameError, match="c29 and 970 more") as caught:
         ls.read_dataset(path, "z")
     assert len(str(caught.value)) < 400
 

@@ -217,9 +217,9 @@ def watch_progress(watcher: Watcher) -> Iterator[None]:
     --------
     >>> import numpy as np
     >>> import labelsure as ls
-    >>> chain = ls.LinearChain([1, 0], np.zeros((2, 2)), np.zeros((2, 2)))
-    >>> with ls.watch_progress(lambda n_done, n_all: print(n_done, "of", n_all)):
-    ...     marginals = ls.ChainMixture([chain]).marginals()
+    >>> chain = ls.distributions.LinearChain([1, 0], np.zeros((2, 2)), np.zeros((2, 2)))
+    >>> with ls.distributions.watch_progress(lambda n_done, n_all: print(n_done, "of", n_all)):
+    ...     marginals = ls.distributions.ChainMixture([chain]).marginals()
     2 of 2
     """
     if not callable(watcher):

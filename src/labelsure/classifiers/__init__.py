@@ -16,19 +16,27 @@ from labelsure.classifiers._predictor import LabelsetClassifier, LabelsetPredict
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers._trellis_classifier import ClassifierTrellis
+from labelsure.classifiers.recalibration import (
+    ChainDependence,
+    LabelwiseCalibration,
+    TemperatureScaling,
+)
 
 __all__ = [
     "BinaryRelevance",
+    "ChainDependence",
     "ClassifierTrellis",
     "ConditionalBernoulliMixture",
     "EnsembleOfClassifierChains",
     "LabelPowerset",
     "LabelsetClassifier",
     "LabelsetPredictor",
+    "LabelwiseCalibration",
     "PrecomputedProbabilities",
     "ProbabilisticClassifierChain",
     "ProbabilityWarning",
     "RecalibratedClassifier",
     "Targets",
+    "TemperatureScaling",
     "as_distribution",
 ]

@@ -629,7 +629,8 @@ class ChainDependence(Recalibration):
     Examples
     --------
     >>> import numpy as np
-    >>> from labelsure import ChainDependence, IndependentLabels
+    >>> from labelsure import IndependentLabels
+    >>> from labelsure.classifiers import ChainDependence
     >>> truth = (np.random.default_rng(0).random((500, 1)) < 0.4).astype(int) * [1, 1]
     >>> chain = ChainDependence().fit(IndependentLabels(np.full((500, 2), 0.4)), truth)
     >>> bool(chain.weights_[1, 0] > 5), chain.is_kept_

@@ -58,7 +58,7 @@ def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
 
     Examples
     --------
-    >>> from labelsure import precision_at_k
+    >>> from labelsure.decisions import precision_at_k
     >>> precision_at_k([[0.2, 0.9, 0.5]], [[1, 1, 0]], k=2)
     array([0.5])
     """
@@ -90,7 +90,7 @@ def expected_precision_at_k(dist: Any, k: int) -> Floats:
 
     Examples
     --------
-    >>> from labelsure import expected_precision_at_k
+    >>> from labelsure.decisions import expected_precision_at_k
     >>> expected_precision_at_k([[0.25, 0.75, 0.5]], k=2)
     array([0.625])
     """

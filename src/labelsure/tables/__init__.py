@@ -2,3 +2,8 @@
 
 May depend on `model` and what is below it.
 """
+
+from labelsure.tables.features import TableColumns
+from labelsure.tables.predictions import PredictionColumns
+
+__all__ = ["PredictionColumns", "TableColumns"]

@@ -37,7 +37,8 @@ class InputTable:
     Examples
     --------
     >>> import pandas as pd
-    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance, TableColumns
+    >>> from labelsure import AccuracyAwareClassifier, BinaryRelevance
+    >>> from labelsure.tables import TableColumns
     >>> from sklearn.pipeline import make_pipeline
     >>> frame = pd.DataFrame({"id": range(20), "wind": range(20)}, dtype=str)
     >>> Y = pd.DataFrame({"storm": [0] * 10 + [1] * 10, "calm": [1] * 8 + [0] * 12})

@@ -362,7 +362,7 @@ def calibrate_model(
         others have a probability near 0. A sparse matrix says so by itself.
     floor
         How probable each label is that such a row does not list; None means 2**-24.
-        `labelsure.suggest_floor` finds one from labelled instances.
+        `labelsure.distributions.suggest_floor` finds one from labelled instances.
     metric, target, share, region, confidence, random_state
         As of `AccuracyAwareClassifier`.
 
