@@ -325,6 +325,13 @@ EXEMPT = {
     "LabelsetTable.from_samples": "likewise",
     "PredictionColumns.fit": "does not look at y",
     "TableColumns.fit": "does not look at y",
+    "Assessment.__init__": "takes what was checked",
+    "ListedLabelsets.__init__": "likewise",
+    "Targets.__init__": "likewise",
+    "TopLabelsets.__init__": "likewise",
+    "from_indices": "positions of labels, not labelsets",
+    "to_indices": "an array of zeros and ones, whose columns need no names",
+    "to_names": "an array of zeros and ones, and the names of its columns",
 }
 """Public callables with an argument of this name that take no labelsets in every form."""
 
@@ -335,7 +342,10 @@ def callables_with_labelsets():
     """The qualified names of all public callables that have an argument for labelsets."""
     found = set()
     returned = [RegionLabelsets]
-    for public in [*(getattr(ls, name) for name in ls.__all__), *returned]:
+    rooms = (ls, ls.classifiers, ls.decisions, ls.distributions, ls.estimation, ls.guarantees)
+    rooms += (ls.labelsets, ls.metrics, ls.model, ls.tables)
+    everything = {name: getattr(room, name) for room in rooms for name in room.__all__}
+    for public in [*everything.values(), *returned]:
         members = [public]
         if inspect.isclass(public):
             is_routine = inspect.getmembers(public, inspect.isroutine)
