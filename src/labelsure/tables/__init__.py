@@ -1,9 +1,18 @@
 """Tables: data sets, files in and files out, column roles, scoring runs.
 
-May depend on `model` and what is below it.
+May depend on `model` and what is below it. Data sets are read without loading scikit-learn, so that
+the readers of models are imported when they are first used.
 """
 
-from labelsure.tables.features import TableColumns
-from labelsure.tables.predictions import PredictionColumns
+from importlib import import_module
+from typing import Any
 
 __all__ = ["PredictionColumns", "TableColumns"]
+
+_HOMES = {"PredictionColumns": "predictions", "TableColumns": "features"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'labelsure.tables' has no attribute {name!r}")
+    return getattr(import_module(f"labelsure.tables.{_HOMES[name]}"), name)
