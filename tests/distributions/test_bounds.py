@@ -148,7 +148,7 @@ def test_columns_of_other_files(tmp_path, monkeypatch):
             if is_fine:
                 assert ls.read_dataset(wide, "a").n_features == 2
                 continue
-            with pytest.raises(TooLargeError, match=f"{wide.name} must have at most 3 columns"):
+            with pytest.raises(TooLargeError, match=f"'{wide.name}' must have at most 3 columns"):
                 ls.read_dataset(wide, "a")
 
 
@@ -160,7 +160,9 @@ def test_values_of_parquet(tmp_path, monkeypatch):
     path = tmp_path / "long.parquet"
     path.write_bytes(file.getvalue())
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 16 * 10**6 - 1)
-    with pytest.raises(TooLargeError, match=r"The values in long.parquet need 15.3 MiB, more than"):
+    with pytest.raises(
+        TooLargeError, match=r"The values in 'long.parquet' need 15.3 MiB, more than"
+    ):
         ls.read_dataset(path, "y")
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 16 * 10**6)
     assert ls.read_dataset(path, "y").n_samples == 10**6

@@ -416,7 +416,7 @@ class LabelCalibration:
     @classmethod
     def fit(cls, table: ScoreTable, random_state: int | None) -> LabelCalibration:
         """Fit to a table that knows its labels; the seed is of the bootstrap."""
-        generator = np.random.default_rng(random_state)
+        generator = make_generator(random_state)
         marginals, Y_pred, Y_true = table.marginals, np.asarray(table.decisions), table.truth
         n_samples, n_labels = Y_true.shape
         cells = Cells.of_batch(marginals, Y_pred)
@@ -471,7 +471,7 @@ class LabelCalibration:
         random_state
             Seed of the draws.
         """
-        generator = np.random.default_rng(random_state)
+        generator = make_generator(random_state)
         cells = Cells.of_batch(marginals, Y_pred)
         columns, counts = cells.make_columns(self.frequencies), cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
