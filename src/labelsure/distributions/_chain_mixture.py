@@ -186,13 +186,14 @@ class ChainMixture(Mixture):
 
     @cached_property
     def _joints(self) -> DenseBlocks:
-        def write(rows: Indices, P: Floats) -> None:
-            shares = None if self._shares is None else self._shares[rows]
-            write_joints([chain.take(rows) for chain in self._parts], shares, P)
-
         # Base learners of any kind need not bear being asked by several threads.
         n_kept = self._engine.keep_top
-        return DenseBlocks(self, write, concurrent=self._is_linear, n_kept=n_kept)
+        return DenseBlocks(self, self._write, concurrent=self._is_linear, n_kept=n_kept)
+
+    def _write(self, rows: Indices, P: Floats) -> None:
+        """Write all probabilities of some instances; a method, which pickles with `_joints`."""
+        shares = None if self._shares is None else self._shares[rows]
+        write_joints([chain.take(rows) for chain in self._parts], shares, P)
 
     # Other engines, which are loaded when they are needed.
 
