@@ -471,7 +471,7 @@ class LabelCalibration:
         random_state
             Seed of the draws.
         """
-        generator = np.random.default_rng(random_state)
+        generator = make_generator(random_state)
         cells = Cells.of_batch(marginals, Y_pred)
         columns, counts = cells.make_columns(self.frequencies), cells.counts.astype(np.int64)
         drawn = np.empty((N_REPLICATES * N_TRUTHS, 2 * cells.n_labels))
