@@ -74,7 +74,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
         r"id +│ id +│ names the rows",
         "instances: 120 for training, 40 for the accuracy estimator, 40 for the policy",
         r"estimated mean accuracy: 0\.\d+, from 0\.\d+ to ",
-        "policy: Accepting scores of .* This is guaranteed: the policy had instances of its own",
+        "policy: Accept scores of .* Guaranteed: the policy has a calibration set of its own",
         r"features: 2",
     ):
         assert re.search(line, captured.out), line
@@ -154,7 +154,7 @@ def test_calibrate(files, tmp_path, capsys):
     captured = run(capsys, *words, "--target", 0.6, "--verbose")
     assert "odd    │ probability │ what the other system says of the label" in captured.out
     assert "instances: 0 for training, 100 for the accuracy estimator, 100 for" in captured.out
-    assert "This is guaranteed" in captured.out
+    assert "Guaranteed" in captured.out
     run(
         capsys, *words, "--labels", "large,odd", "--id", "id", "--metric", "hamming",
         "--confidence", 0.9, "--share", 0.4, "--region", 0.6, "--seed", 2, "--quiet", "--logits",

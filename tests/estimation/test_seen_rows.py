@@ -64,8 +64,8 @@ def test_a_model_that_was_trained_on_the_calibration_set():
         model.fit(X[:200], Y[:200])
     assert model.guaranteed_
     assert model.card_.summary.endswith(
-        "This is guaranteed if the model was not trained on the policy's instances, which cannot "
-        "be seen here."
+        "Guaranteed if the model was not trained on the calibration set, which cannot be checked "
+        "here."
     )
     fair = ls.AccuracyAwareClassifier(FrozenEstimator(tree), target=0.2, random_state=0)
     fair.fit(X[200:], Y[200:])  # no question

@@ -192,7 +192,7 @@ def test_sets_and_monitoring_need_no_settings(model):
 def test_folds_refuse_what_needs_held_out_rows():
     model = aware(ls.BinaryRelevance(), target=0.5, cv=5).fit(X[CAL], Y[CAL])
     assert not model.guaranteed_
-    assert "This is not guaranteed" in model.summary_
+    assert "Not guaranteed" in model.summary_
     with pytest.raises(ls.InputError, match=r"Prediction sets need held-out rows .* got cv=5"):
         model.predict_region(X[NEW])
     with pytest.raises(ls.InputError, match="`reference` must be given for a cross-fitted model"):

@@ -387,7 +387,7 @@ def test_a_card_prints_as_text():
         "instances: 100 for training, 50 for the accuracy estimator, 50 for the policy",
         "accuracy: hamming, two empty labelsets being worth 1",
     ]
-    assert "This is guaranteed" in text
+    assert "Guaranteed" in text
     assert "calibration, on the policy's instances, new to the accuracy estimator:" in text
     n_rows = sum(
         count > 0 for count in sf.fitted("AccuracyAwareClassifier").card_.calibration["n_samples"]

@@ -279,8 +279,9 @@ def choose_for_share(
         is_sample[last] = False
     bound = test.lower_bound(labelled.accuracies[is_sample], 1 - confidence)
     message = (
-        f"Accepting scores of at least {threshold:g} keeps {share:.1%} of the predictions, and "
-        f"their mean accuracy is at least {bound:.3f} with probability {confidence:g}.{referred}"
+        f"Accept scores of {threshold:g} or more: {share:.1%} of predictions are accepted, and "
+        f"their mean accuracy is at least {bound:.3f} at {100 * confidence:g}% confidence "
+        f"(calibration set, n = {len(labelled):,}).{referred}"
     )
     return Choice(threshold, share, bound, message)
 
@@ -300,36 +301,42 @@ def choose_for_target(
         return test.p_value(labelled.accepted(grid[i]), target, single)
 
     passed = family.passed(p_value, grid, target, 1 - confidence)
-    goal = f"a mean accuracy of {target:g} with probability {confidence:g}"
     if passed.any():
         threshold = float(grid[np.argmax(passed)])
         share = len(labelled.accepted(threshold)) / len(labelled)
         message = (
-            f"Accepting scores of at least {threshold:g} reaches {goal} and keeps {share:.1%} "
-            "of the predictions."
+            f"Accept scores of {threshold:g} or more: the mean accuracy of accepted predictions is "
+            f"at least {target:g} at {100 * confidence:g}% confidence (calibration set, "
+            f"n = {len(labelled):,}). {share:.1%} of predictions are accepted."
         )
         return Choice(threshold, share, target, message)
     parts = [labelled.accepted(grid[entry]) for entry in family.entries(grid, target)]
     parts = [part for part in parts if len(part) >= ENOUGH]
-    return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, goal, parts))
+    return Choice(math.inf, 0.0, math.nan, _say_why_not(labelled, target, confidence, parts))
 
 
-def _say_why_not(labelled: LabelledScores, target: float, goal: str, parts: list[Floats]) -> str:
-    said = f"Cannot show {goal} from {len(labelled)} labelled instances"
+def _say_why_not(
+    labelled: LabelledScores, target: float, confidence: float, parts: list[Floats]
+) -> str:
+    said = (
+        f"Cannot show a mean accuracy of {target:g} at {100 * confidence:g}% confidence with "
+        f"{len(labelled):,} calibration rows"
+    )
     if not parts:
         return (
             f"{said}: fewer than {ENOUGH} of them have scores near {target:g} or above. Label "
-            "more, lower the target, or use sharper scores."
+            "more rows, lower the target, or use sharper scores."
         )
     highest = max(float(part.mean()) for part in parts)
     if highest > target:
         return (
-            f"{said}: where the tests begin the accepted have a mean accuracy of {highest:.3f}, "
-            "too close to the target for so few. Label more, or lower the target."
+            f"{said}: where the tests begin, accepted rows have a mean accuracy of {highest:.3f}, "
+            "too close to the target for so few rows. Label more, or lower the target."
         )
     return (
-        f"{said}, and more would not help: where the tests begin the accepted have a mean accuracy "
-        f"of at most {highest:.3f}. Lower the target, or improve the classifier or its scores."
+        f"{said}, and more would not help: where the tests begin, accepted rows have a mean "
+        f"accuracy of at most {highest:.3f}. Lower the target, or improve the classifier or its "
+        "scores."
     )
 
 

@@ -218,19 +218,19 @@ def _describe_policy(model: Any) -> str:
     policy: AcceptPolicy | None = model.policy_
     if policy is None:
         return "There is no target and no share, so no prediction is accepted or refused."
-    message: str = policy.message_
     if not policy.reached_:
-        return message
+        return str(policy.message_)
+    message = policy.message_.replace("mean accuracy", f"mean {get_metric(model.metric).title}")
     if model.guaranteed_ and is_settled(model.estimator_):
         return (
-            f"{message} This is guaranteed if the model was not trained on the policy's instances, "
-            "which cannot be seen here."
+            f"{message} Guaranteed if the model was not trained on the calibration set, which "
+            "cannot be checked here."
         )
     if model.guaranteed_:
-        return f"{message} This is guaranteed: the policy had instances of its own."
+        return f"{message} Guaranteed: the policy has a calibration set of its own."
     trained = f"{1 - 1 / int(model.cv):.0%} of the" if isinstance(model.cv, Integral) else "fewer"
     return (
-        f"{message} This is not guaranteed: with folds all rows serve every purpose, and the "
+        f"{message} Not guaranteed: with folds all rows serve every purpose, and the "
         f"estimates are those of models trained on {trained} rows. Hold rows out, e.g. by cv=0.4."
     )
 
