@@ -76,7 +76,7 @@ class _Table(BaseModel):
 class ClassSpec(_Table):
     """An estimator class and the parameters to make an object of it with.
 
-    Parameters
+    Attributes
     ----------
     path
         Where the class is imported from, such as ``"sklearn.linear_model.LogisticRegression"``;
@@ -267,7 +267,7 @@ class StudyData:
 class DataSource(_Table):
     """Where a data set of a plan comes from.
 
-    Parameters
+    Attributes
     ----------
     name, file, simulated
         One of them: a name of the catalogue (by default that of the table), a file, or arguments
@@ -365,7 +365,7 @@ Repeats = Annotated[int, Field(ge=1, le=_limits.MAX_REPEATS)]
 class Plan(_Table):
     """What a study computes.
 
-    Parameters
+    Attributes
     ----------
     name
         What the plan is called.
