@@ -216,3 +216,14 @@ def test_a_recalibration_of_another_fit_has_no_part():
     first = model.recalibration_.temperature_
     assert first > 1.1
     assert model.fit(X, Y).recalibration_.temperature_ == first
+
+
+def test_auto_leaves_a_recalibrated_classifier_alone():
+    """Its own gate may choose another kind of distribution in each fold."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    Y = (X + rng.normal(size=(300, 3)) > 0).astype(int)
+    inner = ls.RecalibratedClassifier(ls.BinaryRelevance(), "dependence", random_state=0)
+    for cv in (3, 0.4):
+        model = ls.AccuracyAwareClassifier(inner, "jaccard", cv=cv, random_state=0).fit(X, Y)
+        assert model.recalibration_ is None

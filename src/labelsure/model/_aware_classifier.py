@@ -34,6 +34,7 @@ from labelsure.classifiers._predictor import (
     weighted_mean,
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
+from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
 from labelsure.classifiers.recalibration import Recalibration, mean_interval
 from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
@@ -386,8 +387,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _fit_recalibration(self, parts: list[NewRows]) -> Recalibration | None:
         """Fit the recalibration; "auto" keeps none with which decisions become less accurate."""
+        is_auto = isinstance(self.recalibration, str)
+        if is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier):
+            return None  # it has chosen already, and perhaps another kind in each fold
         found = fit_recalibration(self.recalibration, parts)
-        if found is None or not found.is_kept_ or not isinstance(self.recalibration, str):
+        if found is None or not found.is_kept_ or not is_auto:
             return found
 
         def score(part: NewRows, dist: LabelsetDistribution) -> float:
