@@ -53,9 +53,9 @@ def test_feature_names_are_checked(model):
     X, Y = make_problem(n_labels=3)
     features = pd.DataFrame(X, columns=["warmth", "wind", "rain"])
     model.fit(features, Y)
-    with pytest.raises(ValueError, match="feature names should match"):
+    with pytest.raises(ValueError, match="feature"):
         model.predict_distribution(features.rename(columns={"rain": "snow"}))
-    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
+    with pytest.raises(ValueError, match="expecting"):
         model.fit(X, Y).predict_distribution(X[:, :2])
 
 

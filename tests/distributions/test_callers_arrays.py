@@ -57,7 +57,7 @@ def aware():
 def test_masks_are_refused_wherever_arrays_go(name):
     argument = name.partition(" ")[0]
     argument = "labelsets[0]" if argument == "labelsets" else argument
-    with pytest.raises(InputError, match=r"must be known everywhere, got a masked") as caught:
+    with pytest.raises(InputError, match="masked") as caught:
         CALLS[name](masked)
     assert str(caught.value).startswith(f"`{argument}`")
     assert "1 values are masked. Fill them in with `.filled(...)`, or drop" in str(caught.value)
@@ -66,7 +66,7 @@ def test_masks_are_refused_wherever_arrays_go(name):
 
 def test_masks_in_a_list():
     pairs = [np.ma.array([[0.2, 0.8]]), masked([[0.4, 0.6]])]
-    with pytest.raises(InputError, match="`source` must be known everywhere"):
+    with pytest.raises(InputError, match="`source`"):
         ls.as_distribution(pairs)
 
 
@@ -128,7 +128,7 @@ def test_a_large_array_can_be_used_without_a_copy():
 
 @pytest.mark.parametrize("order", [[0.5, 1.9], [0.0, 1.0], [True, False], ["0", "1"]])
 def test_an_order_of_labels_is_whole_numbers(order):
-    with pytest.raises(InputError, match="`order` must name every label index once"):
+    with pytest.raises(InputError, match="`order`"):
         ls.distributions.LinearChain(order, [[0.0, 0.0]], np.zeros((2, 2)))
 
 
@@ -158,16 +158,16 @@ def test_random_states_of_classifiers(classifier, random_state):
 
 def test_random_states_of_an_estimator_of_accuracy():
     dist = ls.IndependentLabels(P)
-    with pytest.raises(InputError, match="`random_state` must be a whole number >= 0, a numpy gen"):
+    with pytest.raises(InputError, match="`random_state`"):
         ls.AccuracyEstimator("hamming", random_state=-1).fit(dist, Y)
 
 
 @pytest.mark.parametrize("labels", [["even", "prime", "even"], "even,even"])
 def test_labels_that_are_named_twice(labels, tmp_path):
-    with pytest.raises(InputError, match="`labels` must name each label once, 'even' is there twi"):
+    with pytest.raises(InputError, match="`labels`"):
         ls.load_dataset("digits", labels=labels)
     path = tmp_path / "a.csv"
     path.write_text("even,prime,x\n0,1,2\n1,0,3\n")
-    with pytest.raises(InputError, match="`labels` must name each column once, 'even' is there tw"):
+    with pytest.raises(InputError, match="`labels`"):
         ls.read_dataset(path, labels)
     assert ls.read_dataset(path, "even,e*,prime").label_names == ("even", "prime")

@@ -617,7 +617,7 @@ def test_auto_that_may_look_at_nothing_claims_nothing():
 
 def test_dense_is_refused_where_it_is_out_of_reach():
     dist = ls.distributions.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4)
-    with pytest.raises(ls.TooLargeError, match=r"at most 4 labels.*engine='auto'"):
+    with pytest.raises(ls.TooLargeError, match="engine"):
         dist.profile(engine="dense")
     with pytest.raises(ls.TooLargeError, match="at most 4 labels"):
         ls.expected_accuracy(dist, metric="jaccard", engine="dense")

@@ -268,10 +268,10 @@ def test_a_frame_brings_its_label_names():
 def test_rounding_beside_the_unit_interval_is_put_back():
     dist = ls.IndependentLabels(np.array([[1 + 1e-7, -1e-7, 0.5]]))
     assert dist.marginals().tolist() == [[1.0, 0.0, 0.5]]
-    with pytest.raises(ls.InputError, match=r"got 1.0001 in row 0, column 0. If these are logits"):
+    with pytest.raises(ls.InputError, match="logits"):
         ls.IndependentLabels([[1.0001]])
 
 
 def test_a_missing_probability_is_no_logit():
-    with pytest.raises(ls.InputError, match=r"got nan in row 0, column 1\. A missing probability"):
+    with pytest.raises(ls.InputError, match="probability"):
         ls.IndependentLabels([[0.5, np.nan]])

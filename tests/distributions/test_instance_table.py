@@ -152,9 +152,9 @@ def test_messages():
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown candidate 'XY'"):
         DIST.to_frame(candidates="XY")
     for row, k in ((slice(2), 10), ("z", 10), (0, 0)):
-        with pytest.raises(ls.InputError, match=r"`row` must be the position.*`k` at least 1"):
+        with pytest.raises(ls.InputError, match="`row`"):
             DIST.plot(row, k)
-    with pytest.raises(IndexError, match="Row 3 is out of range for 3 instances"):
+    with pytest.raises(IndexError, match="range"):
         DIST.plot(3)
 
 

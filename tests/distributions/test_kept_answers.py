@@ -126,5 +126,5 @@ def test_the_table_of_an_assessment(decision, made):
     assert sum(made) == n_made + 300  # marginals are kept from the test for shift
     few = X[:9]  # the last bits of a matrix product depend on how many rows it has
     assert model.assess(few, k=100).to_frame(100).equals(model.assess(few).to_frame(100))
-    with pytest.raises(ls.InputError, match="`k` must be a whole number of labelsets to show, 0 "):
+    with pytest.raises(ls.InputError, match="`k`"):
         model.assess(X, k="3")

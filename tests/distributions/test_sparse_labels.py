@@ -379,7 +379,7 @@ class TestRefusals:
         assert ls.SparseIndependentLabels(rows).n_listed.tolist() == [1, 0]
 
     def test_sizes(self):
-        with pytest.raises(InputError, match="at least the 3 columns of `marginals`, got 2"):
+        with pytest.raises(InputError, match="`marginals`"):
             ls.SparseIndependentLabels(csr_array((1, 3)), 2)
         assert ls.SparseIndependentLabels(csr_array((1, 3)), 9).n_labels == 9
 
@@ -398,7 +398,7 @@ class TestRefusals:
             ls.SparseIndependentLabels.from_top(indices, scores, 9)
 
     def test_logits_that_are_no_numbers(self):
-        with pytest.raises(InputError, match="`logits` must be numbers, got NaN in row 1"):
+        with pytest.raises(InputError, match="`logits`"):
             ls.SparseIndependentLabels.from_logits(csr_array([[1.0], [np.nan]]))
 
     def test_questions_about_all_labels(self):
@@ -411,22 +411,22 @@ class TestRefusals:
             lambda: ls.decide(dist, "hamming", open_cost=0.1),
         ]
         for question in questions:
-            with pytest.raises(TooLargeError, match=r"need .* more than the 2\.0 GiB allowed"):
+            with pytest.raises(TooLargeError, match="allowed"):
                 question()
-        with pytest.raises(TooLargeError, match="only known by comparing all pairs"):
+        with pytest.raises(TooLargeError, match="comparing"):
             ls.decide(dist, weigh_misses)
 
     def test_sizes_of_what_is_listed_count(self):
         dist = make()
         assert dist.top(1000).labelsets.shape == (3, 1000, MILLION)
-        with pytest.raises(TooLargeError, match="most probable labelsets of 3 instances need"):
+        with pytest.raises(TooLargeError, match="probable"):
             dist.top(10**8)
         with pytest.raises(TooLargeError, match="draws of 3 instances need"):
             dist.sample(10**8)
 
     def test_dense_distributions_take_no_stacked_labelsets(self):
         dist = ls.SparseIndependentLabels(csr_array([[0.5, 0.2]]))
-        with pytest.raises(InputError, match="must be a numeric or boolean array"):
+        with pytest.raises(InputError, match="numeric"):
             dist._with_dense_rows().expected("f1", dist.top(2).labelsets)
 
 
@@ -446,9 +446,7 @@ class TestSuggestedFloor:
         assert found == pytest.approx(2e-4, rel=0.2)
 
     def test_what_has_no_floor_is_refused(self):
-        with pytest.raises(
-            InputError, match=r"must be SparseIndependentLabels, .* got Independent"
-        ):
+        with pytest.raises(InputError, match="SparseIndependentLabels"):
             ls.distributions.suggest_floor(ls.IndependentLabels([[0.5]]), [[1]])
         with pytest.raises(InputError, match="at least one instance, got none"):
             ls.distributions.suggest_floor(make()[:0], from_indices([], MILLION))

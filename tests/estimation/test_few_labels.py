@@ -151,9 +151,9 @@ def test_rows_are_found_by_name():
     expected = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
     mixed = frame.iloc[::-1][["d", "a", "c", "b"]]
     assert_allclose(ESTIMATOR.estimate(named, Y_true=mixed).mean, expected.mean)
-    with pytest.raises(ls.InputError, match="must be in the batch, 'nobody' is not"):
+    with pytest.raises(ls.InputError, match="nobody"):
         ESTIMATOR.estimate(named, Y_true=frame.rename(index={"r5": "nobody"}))
-    with pytest.raises(ls.InputError, match="`rows` must say which instances"):
+    with pytest.raises(ls.InputError, match="`rows`"):
         ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:50])
 
 
@@ -173,12 +173,12 @@ def test_wrong_rows(arguments, message):
 
 
 def test_other_mistakes():
-    with pytest.raises(ls.InputError, match="At least 10 instances must be labelled"):
+    with pytest.raises(ls.InputError, match="labelled"):
         ESTIMATOR.estimate(BATCH, Y_true=TRUTH[:5], rows=np.arange(5))
-    with pytest.raises(ls.InputError, match="`Y_true` must be given with `rows`"):
+    with pytest.raises(ls.InputError, match="`Y_true`"):
         ESTIMATOR.estimate(BATCH, rows=np.arange(20))
     table = ls.ScoreTable.from_distribution(BATCH, metrics=["jaccard"])
-    with pytest.raises(ls.InputError, match="must be a LabelsetDistribution where a few labels"):
+    with pytest.raises(ls.InputError, match="LabelsetDistribution"):
         ESTIMATOR.estimate(table, Y_true=TRUTH[:20], rows=np.arange(20))
 
 

@@ -207,9 +207,7 @@ class TestWeights:
 
     def test_refuses_where_nothing_is_like_the_batch(self):
         far = ls.IndependentLabels(np.full((200, 3), 0.999), label_names=NAMES)
-        with pytest.raises(
-            ls.errors.NotEstimableError, match="of kinds that are hardly among them"
-        ):
+        with pytest.raises(ls.errors.NotEstimableError, match="hardly"):
             ESTIMATOR.estimate(far, shift="weighted")
         easy, truth = make_batch(60, np.random.default_rng(10))
         few = ls.AccuracyEstimator("jaccard").fit(easy[:45], truth[:45])
@@ -222,15 +220,13 @@ class TestWeights:
             ESTIMATOR.estimate(DIST[:20], shift="weighted")
 
     def test_other_mistakes(self):
-        with pytest.raises(
-            ls.errors.UnknownNameError, match=r"Unknown shift 'weigted'.*'weighted'"
-        ):
+        with pytest.raises(ls.errors.UnknownNameError, match="weigted"):
             ESTIMATOR.estimate(DIST, shift="weigted")
-        with pytest.raises(ls.InputError, match="an estimator that was fitted to labelled"):
+        with pytest.raises(ls.InputError, match="estimator"):
             ls.AccuracyEstimator(model="plugin").estimate(DIST, shift="weighted")
         with pytest.raises(ls.InputError, match="`metric` must be None"):
             ESTIMATOR.estimate(DIST, shift="weighted", metric="micro-f1")
-        with pytest.raises(ls.InputError, match="`view` must be given for shift='weighted'"):
+        with pytest.raises(ls.InputError, match="`view`"):
             ESTIMATOR.estimate_sums(ESTIMATOR.sum_up(DIST), shift="weighted")
 
     def test_predictions_of_folds_are_no_reference(self):

@@ -202,7 +202,7 @@ def test_orders_of_labels(order):
     ],
 )
 def test_what_is_no_order_of_labels(order):
-    with pytest.raises(InputError, match=r"`order` must name every label index once, .* got "):
+    with pytest.raises(InputError, match="`order`"):
         check_label_order(order, name="order")
     message = r"^`way` must be None or every label index from 0 to 4 once, got "
     with pytest.raises(InputError, match=message):

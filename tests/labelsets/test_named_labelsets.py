@@ -194,7 +194,7 @@ def test_a_batch_of_empty_labelsets_is_read(empty):
     assert read_labelsets(empty, NAMES).rows.tolist() == [[0, 0, 0], [0, 0, 0]]
     aligned = align_labelsets(empty, name="Y", n_samples=2, n_labels=3, label_names=NAMES)
     assert aligned.tolist() == [[0, 0, 0], [0, 0, 0]]
-    with pytest.raises(InputError, match="at least one label, got only empty labelsets"):
+    with pytest.raises(InputError, match="empty"):
         read_labelsets(empty)
 
 

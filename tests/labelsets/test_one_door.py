@@ -398,7 +398,7 @@ def test_names_that_are_listed_are_refused_where_the_predictions_have_none(funct
     for name, form in POSITIONS.items():
         assert_same(ask(function, form, False), expected, name)
     for form in LISTED.values():
-        with pytest.raises(LabelsureError, match=r"lists names, and .* has none"):
+        with pytest.raises(LabelsureError, match="lists"):
             ask(function, form, False)
 
 

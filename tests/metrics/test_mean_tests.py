@@ -132,5 +132,5 @@ def test_betting_shows_what_bounds_of_the_range_alone_cannot(draw, target, n):
 def test_the_binomial_takes_zeros_and_ones_alone():
     BETTING.check(np.array([0.5]))
     BINOMIAL.check(np.array([0.0, 1.0]))
-    with pytest.raises(InputError, match=r"must be 0 or 1 for outcome='binary', got 0.5. Use"):
+    with pytest.raises(InputError, match="outcome"):
         BINOMIAL.check(np.array([1.0, 0.5]))

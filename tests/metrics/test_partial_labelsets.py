@@ -82,7 +82,7 @@ def test_rows_are_picked_with_all_that_belongs_to_them():
     assert list(some.index) == ["c", "a"]
     assert list(answer[-1].index) == ["c"]
     assert list(answer[np.array([False, True, False])].index) == ["b"]
-    with pytest.raises(IndexError, match="Row 3 is out of range for 3 instances"):
+    with pytest.raises(IndexError, match="range"):
         answer[3]
 
 
@@ -92,7 +92,7 @@ def test_the_table_of_an_answer():
     assert table.loc["a"].tolist() == ["cat", "cat;owl", "owl", 0.0]
     assert example().to_frame().loc["a", "possible"] == ("cat", "owl")
     assert list(example().to_frame()) == ["certain", "possible", "open"]
-    with pytest.raises(ls.InputError, match="`sep` must stand between names of labels"):
+    with pytest.raises(ls.InputError, match="`sep`"):
         example().to_frame(sep="a")
 
 
@@ -103,7 +103,7 @@ def test_a_truth_is_aligned_by_name_and_row_or_refused():
     assert example().agrees(truth).tolist() == [True, True, True]
     assert example().agrees(truth.to_numpy()).tolist() == [False, True, True]
     assert example().agrees([["cat", "dog"], [], []]).tolist() == [False, True, True]
-    with pytest.raises(ls.InputError, match="labels of the answer, in any order; missing are"):
+    with pytest.raises(ls.InputError, match="answer"):
         example().agrees(truth.rename(columns={"owl": "elk"}))
 
 
@@ -129,5 +129,5 @@ def test_what_is_no_answer(change, message):
 def test_a_metric_that_is_not_known():
     with pytest.raises(ls.errors.UnknownNameError, match="f1"):
         example().accuracy(np.zeros((3, 3)), "f2")
-    with pytest.raises(ls.InputError, match="`empty` must be a number in"):
+    with pytest.raises(ls.InputError, match="`empty`"):
         ls.accuracy(np.zeros((3, 3)), example(), "f1", empty=2)

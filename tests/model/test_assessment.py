@@ -230,9 +230,9 @@ def test_regions_that_an_aware_classifier_cannot_have():
     def fit(**settings):
         ls.AccuracyAwareClassifier(ls.BinaryRelevance(), **settings).fit(data.X, data.Y)
 
-    with pytest.raises(ls.InputError, match="`region` must be None, a coverage such as"):
+    with pytest.raises(ls.InputError, match="`region`"):
         fit(region="0.9", cv=0.5)
-    with pytest.raises(ls.InputError, match="`coverage` must be a number between 0 and 1"):
+    with pytest.raises(ls.InputError, match="`coverage`"):
         fit(region=1.5, cv=0.5)
-    with pytest.raises(ls.InputError, match="`region` needs held-out rows, got cv=3"):
+    with pytest.raises(ls.InputError, match="`region`"):
         fit(region=ls.LabelsetRegion(recall=0.9), cv=3)

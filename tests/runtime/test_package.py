@@ -31,7 +31,7 @@ def test_a_star_import_brings_exactly_these_names():
 
 
 def test_what_is_not_there():
-    with pytest.raises(AttributeError, match="module 'labelsure' has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="attribute"):
         labelsure.nonsense  # noqa: B018
 
 

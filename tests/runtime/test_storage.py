@@ -93,5 +93,5 @@ def test_a_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert expand_path("~/x") == tmp_path / "x"
     assert expand_path(tmp_path / "~") == tmp_path / "~"
-    with pytest.raises(InputError, match=r"The path '~no-such-user/x' must begin with .* without"):
+    with pytest.raises(InputError, match="begin"):
         expand_path("~no-such-user/x")

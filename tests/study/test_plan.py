@@ -193,7 +193,7 @@ def test_what_is_missing(tmp_path, text, message):
 
 
 def test_plans_that_are_not_there(tmp_path):
-    with pytest.raises(UnknownNameError, match=r"Unknown plan 'papr'. Did you mean 'paper'\?"):
+    with pytest.raises(UnknownNameError, match="paper"):
         load_plan("papr")
     with pytest.raises(DataError, match="There is no plan file"):
         load_plan(tmp_path / "no.toml")

@@ -86,7 +86,7 @@ def test_a_truth_without_ids_goes_by_position(made, tmp_path):
 def test_a_truth_of_several_inputs_is_refused(made):
     folder = made[0]
     inputs = [folder / "new.csv", folder / "new.csv"]
-    with pytest.raises(InputError, match=r"The truth belongs to one input, got 2\. Join the inp"):
+    with pytest.raises(InputError, match="belongs"):
         report_files(folder / "weather.labelsure", inputs, truth=folder / "truth.csv")
 
 

@@ -242,5 +242,5 @@ def test_nothing_to_learn_from():
     with pytest.raises(ls.InputError, match=re.escape(message)):
         ls.tables.TableColumns(ROLES[2:]).fit(pd.DataFrame({"note": ["1 2 3 4"]}))
     many = ls.tables.TableColumns([ColumnRole.of(f"x{i}", "number") for i in range(8)])
-    with pytest.raises(ls.InputError, match=r"'x4' and 3 more\. Add or rename"):
+    with pytest.raises(ls.InputError, match="rename"):
         many.fit(TABLE)

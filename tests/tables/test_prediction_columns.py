@@ -221,7 +221,7 @@ def test_parameters():
     frame = pd.DataFrame({"cat": [0.5]})
     with pytest.raises(ls.errors.UnknownNameError, match="Unknown layout 'colums'"):
         ls.tables.PredictionColumns(["cat"], "colums").fit(frame)
-    with pytest.raises(ls.InputError, match="`column` must name the column of the cells, got None"):
+    with pytest.raises(ls.InputError, match="`column`"):
         ls.tables.PredictionColumns(["cat"], "cells").fit(frame)
     with pytest.raises(ls.InputError, match="got 1 rows and 0 such columns"):
         find_layout(frame, "cat")
