@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,12 @@ def test_all_is_sorted_and_can_be_imported():
     for name in labelsure.__all__:
         assert getattr(labelsure, name).__name__ == name
     assert set(labelsure.__all__) <= set(dir(labelsure))
+
+
+def test_type_checkers_see_the_same_names():
+    stub = Path(labelsure.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    named = set(re.findall(r"import \(?\s*(\w+) as \1\b", stub))
+    assert named == {*labelsure.__all__, *labelsure._ROOMS}
 
 
 def test_a_star_import_brings_exactly_these_names():
