@@ -43,7 +43,7 @@ class RowsError(DataError):
         others = len(reasons) - 1
         more = f" ({others} more such row{'s' if others > 1 else ''} here)" if others else ""
         super().__init__(
-            f"Row {row} of {where} (rows count from 0) cannot be used: {reason}{more}. Mend or "
+            f"Row {row} of {where} (rows count from 0) cannot be used: {reason}{more}. Fix or "
             "drop it."
         )
 

@@ -201,9 +201,9 @@ def test_bad_rows_are_known_by_place():
     }
     assert str(caught.value) == (
         "Row 8 of 't.csv' (rows count from 0) cannot be used: 'size' must be a finite number, got "
-        "'large' (1 more such row here). Mend or drop it."
+        "'large' (1 more such row here). Fix or drop it."
     )
-    with pytest.raises(ls.errors.RowsError, match=re.escape("got 'inf'. Mend or drop it.")):
+    with pytest.raises(ls.errors.RowsError, match=re.escape("got 'inf'. Fix or drop it.")):
         columns.convert(frame.drop(index=8))
     assert len(columns.convert(frame.drop(index=[8, 9]))) == 2
 

@@ -345,7 +345,8 @@ def test_a_bad_row_is_named_and_loses_no_other(model_file, spoiled, tmp_path):
     out = tmp_path / "out.csv"
     message = (
         rf"Row 41 of '{spoiled}' \(rows count from 0\) cannot be used: .*'soon'.* Or set such rows "
-        r"aside with `bad_rows`\. So it is with 1 other units\. 2 of 4 units are kept\."
+        r"aside with `bad_rows`\. Other units that failed in the same way: 1\. 2 of 4 units are "
+        r"kept\."
     )
     with pytest.raises(ls.InputError, match=message):
         score(model_file, spoiled, out)

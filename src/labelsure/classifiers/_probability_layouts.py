@@ -226,7 +226,7 @@ def _column_of_label(probabilities: NDArray[Any], classes: Any, label: int) -> F
         if off.size:
             raise InputError(
                 f"The probabilities of the classes of label {label} must sum to one, got "
-                f"{probabilities[off[0]].tolist()} in row {off[0]}. Mend the model or drop that "
+                f"{probabilities[off[0]].tolist()} in row {off[0]}. Fix the model or drop that "
                 "row."
             )
     return read_positive_column(probabilities, classes, label)

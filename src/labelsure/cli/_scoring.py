@@ -57,7 +57,7 @@ Inputs = Annotated[
     typer.Argument(help="Files or folders of rows to predict.", metavar="[INPUT...]"),
 ]
 LABELS_ADVICE = (
-    "Labels of rows drawn at random give an interval that holds whatever has changed: `labelsure "
+    "Labels of random rows give a valid interval under any shift: `labelsure "
     "score --audit` draws rows; give their labels by `--truth`. Rows that somebody chose instead "
     "make the estimate wrong."
 )

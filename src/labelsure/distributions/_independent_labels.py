@@ -435,7 +435,7 @@ class IndependentLabels(Independent):
             row = np.argwhere(np.isnan(array))[0][0]
             raise InputError(
                 f"`logits` must hold logits that are numbers, got NaN in row {row}. "
-                "Mend or drop that row."
+                "Fix or drop that row."
             )
         new = cls(expit(array), names)
         new._logits = array
@@ -664,7 +664,7 @@ class SparseIndependentLabels(Independent):
         if np.isnan(rows.data).any():
             at = int(np.flatnonzero(np.isnan(rows.data))[0])
             row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
-            raise InputError(f"`logits` must be numbers, got NaN in row {row}. Mend that row.")
+            raise InputError(f"`logits` must be numbers, got NaN in row {row}. Fix that row.")
         new = cls(csr_array(rows.shape), floor=floor, label_names=label_names)
         new._set_logits(rows, new._floor_logit)
         return new

@@ -126,14 +126,14 @@ def check_row_sums(
     bad = np.flatnonzero((n_bad > 0) | ~np.isfinite(totals))
     if bad.size:
         raise InputError(
-            f"`{name}` must be finite and not negative, row {bad[0]} is not. Mend or drop that row."
+            f"`{name}` must be finite and not negative, row {bad[0]} is not. Fix or drop that row."
         )
     if normalise:
         zero = np.flatnonzero(totals <= 0)
         if zero.size:
             raise InputError(
                 f"`{name}` cannot be normalised where all are zero, as in row {zero[0]}. "
-                "Mend or drop that row."
+                "Fix or drop that row."
             )
         return
     off = np.flatnonzero(np.abs(totals - 1) > SUM_TOLERANCE[dtype])

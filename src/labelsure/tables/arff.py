@@ -323,7 +323,7 @@ def _check_repeats(lines: list[str], rows: list[Any], line_numbers: list[int], w
         if is_plain and row and text.count(",") + 1 != len(row):
             raise DataError(
                 f"Line {number} of {where} must give each attribute at most one value, one comes "
-                "twice. Mend or drop that line."
+                "twice. Fix or drop that line."
             )
 
 
@@ -356,7 +356,7 @@ def _make_row_error(
         return _make_number_error(_strip_comment(line), number, header, where)
     else:
         problem = "cannot be split into values: check its commas, quotes and braces"
-    return DataError(f"Line {number} of {where} {problem}. Mend or drop that line.")
+    return DataError(f"Line {number} of {where} {problem}. Fix or drop that line.")
 
 
 def _make_number_error(row: str, number: int, header: Header, where: str) -> DataError:
@@ -370,12 +370,12 @@ def _make_number_error(row: str, number: int, header: Header, where: str) -> Dat
         if attribute.kind == "numeric" and not _is_number(value):
             return DataError(
                 f"Line {number} of {where} must have numbers (or ?) in its numeric columns, got "
-                f"{value!r} in {attribute.name!r}. Mend or drop that line, or leave the column out "
+                f"{value!r} in {attribute.name!r}. Fix or drop that line, or leave the column out "
                 f"with drop=[{attribute.name!r}]."
             )
     return DataError(
         f"Line {number} of {where} must have numbers (or ?) in its numeric columns, one is "
-        "something else. Mend or drop that line."
+        "something else. Fix or drop that line."
     )
 
 

@@ -770,7 +770,7 @@ class _Execution:
     def _explain_problems(self) -> str:
         first = min(self.problems, key=lambda outcome: outcome.number)
         n_others = len(self.problems) - 1
-        others = f" So it is with {n_others} other units." if n_others else ""
+        others = f" Other units that failed in the same way: {n_others}." if n_others else ""
         hint = " Or set such rows aside with `bad_rows`." if first.is_of_rows else ""
         return f"{first.problem}{hint}{others} {len(self.notes)} of {self.n_units} units are kept."
 
