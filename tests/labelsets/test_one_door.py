@@ -319,7 +319,6 @@ EXEMPT = {
     "Chain.log_prob": "likewise",
     "Chain.path_conditionals": "likewise",
     "LinearChain.link_logits": "likewise",
-    "LinearChain.log_prob": "likewise",
     "LabelsetClassifier.fit_checked": "takes what was checked",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
