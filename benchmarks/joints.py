@@ -1,6 +1,6 @@
 """Which joint is best? All sources of a joint against marginals alone, on sets small and real.
 
-    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/joints.md] [--kept FILE]
+    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/evidence/joints.md] [--kept FILE]
         [--sets SET ...]
 
 The folder holds ARFF files of further sets. Each split trains on 60 % of at most 700 instances (400
