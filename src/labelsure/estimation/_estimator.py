@@ -97,7 +97,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
         "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
         and else "full", also on data that did not choose them the sharpest
-        (`docs/dev/features.md`), and calibrated nearly as well as any (`docs/evidence/calibration.md`).
+        (`docs/dev/features.md`), and calibrated nearly as well as any
+        (`docs/evidence/calibration.md`).
     model
         "ridge" (the paper's logistic regression with a ridge penalty) or "plugin" (the expected
         accuracy under the distribution, nothing fitted).
