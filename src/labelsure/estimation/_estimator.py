@@ -269,7 +269,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             As for `predict`.
         metric
             None for the fitted metric, or a measure of the whole batch: "micro-f1", "macro-f1",
-            and likewise precision and recall, for a distribution (`docs/howto/estimate_accuracy.md`).
+            and likewise precision and recall, for a distribution
+            (`docs/howto/estimate_accuracy.md`).
         level
             Confidence level of the interval.
         shift
