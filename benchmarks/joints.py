@@ -1,7 +1,7 @@
 """Which joint is best? All sources of a joint against marginals alone, on sets small and real.
 
-    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/joints.md] [--kept FILE]
-        [--sets SET ...]
+    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/evidence/joints.md]
+        [--kept FILE] [--sets SET ...]
 
 The folder holds ARFF files of further sets. Each split trains on 60 % of at most 700 instances (400
 beyond 50 labels) and measures on the others, with the same base learner for all; decisions by the
