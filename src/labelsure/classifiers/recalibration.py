@@ -1,7 +1,7 @@
 """Recalibration: distributions that are brought closer to what was seen, behind a gate.
 
 Temperature scaling, a calibration curve for each label, and dependence between labels. Sections 12
-and 16 of `docs/algorithms.md` have the formulas.
+and 16 of `docs/understand/mathematics.md` have the formulas.
 """
 
 from __future__ import annotations

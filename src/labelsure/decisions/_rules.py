@@ -3,7 +3,7 @@
 Exact match takes the mode, Hamming decides each label by its marginal, F1 takes the best labels of
 each size. Jaccard goes by a transform of all labelsets or, where these are too many, by a local
 search with a certified gap. Any other metric compares all pairs of labelsets. The derivations are
-in `docs/algorithms.md`, "The best labelset".
+in `docs/understand/mathematics.md`, "The best labelset".
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def decide(
     """Return the labelset with the highest expected accuracy for each instance.
 
     With `open_cost` or `skeptical`, under Hamming, abstain on single labels (partial abstention):
-    `docs/which_answer.md` says when to take which.
+    `docs/howto/prediction_sets.md` says when to take which.
 
     Parameters
     ----------
