@@ -187,7 +187,7 @@ Made by `python -m benchmarks.thresholds`, not by hand; the script says how. Bin
 (Indep) and an ensemble of five chains (ECC), both of logistic regressions (C = 0.1) on scaled
 features; Enron with its last 20 labels; sets of more than {MANY_LABELS} labels by Indep only. Two
 parts of each set for the classifier, one to choose thresholds (and to fit the recalibration: a
-sigmoid for each label of Indep, a temperature for ECC, each kept only where it helps on the
+curve for each label of Indep, a temperature for ECC, each kept only where it helps on the
 part that it is fitted to), one measured; the parts take turns, so that every instance, of at most
 {N_SAMPLES:,}, is measured once. Two empty labelsets are worth 1. `half` is the threshold 0.5, the
 other ways are the rules of `LabelThresholds`, chosen for the metric that is measured. "None empty":
