@@ -17,10 +17,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_pair
-from labelsure.labelsets.rows import count_labels, count_shared, refuse_masked
+from labelsure.labelsets.rows import count_labels, count_shared
 
 COUNTS = ("tp", "fp", "fn", "tn")
 """The names of the four counts, in the order in which every function takes them."""
@@ -226,50 +227,13 @@ def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
 
 
 def check_empty(empty: float) -> float:
-    """Return `empty` as a float in [0, 1], or say what is wrong with it."""
-    try:
-        value = float(empty)
-    except (TypeError, ValueError):
-        value = np.nan
-    if not 0 <= value <= 1:
-        raise InputError(
-            f"`empty` must be a number in [0, 1], the accuracy of two empty labelsets, got "
-            f"{empty!r}. Usual choices are 1.0 and 0.0."
-        )
-    return value
+    """Return the accuracy of two empty labelsets under Jaccard and F1."""
+    return read_number(empty, "empty", 0, 1, hint="Usual choices are 1.0 and 0.0.")
 
 
 def check_level(level: float) -> float:
-    """Return `level` if it is a probability strictly between 0 and 1, or say what is wrong."""
-    if not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
-        raise InputError(
-            f"`level` must be a probability between 0 and 1, both excluded, got {level!r}. "
-            "Usual choices are 0.9, 0.95 and 0.99."
-        )
-    return float(level)
-
-
-def check_accuracies(values: Any, name: str) -> Floats:
-    """Return one number in [0, 1] for each instance, or say what is wrong with them.
-
-    Parameters
-    ----------
-    values
-        Accuracies or estimates of them.
-    name
-        What the caller calls them, for the messages.
-    """
-    refuse_masked(values, name)
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise InputError(f"`{name}` must be one number for each instance, got shape {array.shape}.")
-    outside = ~((array >= 0) & (array <= 1))
-    if outside.any():
-        raise InputError(
-            f"`{name}` must lie in [0, 1], got {array[outside][0]} in row "
-            f"{np.flatnonzero(outside)[0]}."
-        )
-    return array
+    """Return a confidence level."""
+    return read_number(level, "level", 0, 1, ends="()", hint="Usual choices are 0.9 and 0.95.")
 
 
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:

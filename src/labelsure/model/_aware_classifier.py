@@ -35,7 +35,11 @@ from labelsure.classifiers._predictor import (
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
-from labelsure.classifiers.recalibration import Recalibration, mean_interval
+from labelsure.classifiers.recalibration import (
+    Recalibration,
+    fit_recalibration,
+    mean_interval,
+)
 from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -82,7 +86,6 @@ from labelsure.model._calibration import (
     check_recalibration,
     cut_by_groups,
     fit_clone,
-    fit_recalibration,
     hold_out,
     innermost,
     is_settled,
@@ -393,7 +396,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         is_auto = isinstance(self.recalibration, str)
         if is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier):
             return None  # it has chosen already, and perhaps another kind in each fold
-        found = fit_recalibration(self.recalibration, parts)
+        dists, truths = [part.dist for part in parts], [part.truth for part in parts]
+        found = fit_recalibration(self.recalibration, dists, truths)
         if found is None or not found.is_kept_ or not is_auto:
             return found
 
@@ -403,7 +407,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return float(accuracy(part.truth, Y_pred, self.metric, empty=self.empty).sum())
 
         gains = [score(p, found.transform(p.dist)) - score(p, p.dist) for p in parts]
-        found.is_kept_ = found.gain_low_ > 0 and sum(gains) >= 0
+        found.is_kept_ = sum(gains) >= 0
         return found
 
     def _fit_region(self, rows: NewRows) -> LabelsetRegion | None:
