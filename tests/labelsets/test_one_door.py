@@ -179,12 +179,6 @@ BESIDE = {
         ),
     ],
     "AccuracyEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
-    "AccuracyEstimator.sum_up": lambda Y, named: (
-        given_estimator(named).sum_up(dist_of(named), Y).total
-    ),
-    "AccuracyEstimator.view": lambda Y, named: (
-        given_estimator(named).view(dist_of(named), Y).values
-    ),
     "AccuracyEstimator.estimate_labels": lambda Y, named: (
         given_estimator(named).estimate_labels(dist_of(named), Y).to_numpy()
     ),
@@ -253,9 +247,6 @@ BESIDE = {
     "AccuracyAwareClassifier.predict_accuracy": lambda Y, named: judging(named).predict_accuracy(
         scores(named), Y_pred=Y
     ),
-    "AccuracyAwareClassifier.predict_all": lambda Y, named: judging(named).predict_all(
-        scores(named), Y_pred=Y
-    )[1],
     "AccuracyAwareClassifier.report": lambda Y, named: [
         row["recall"] for row in report_labels(named, Y)
     ],
@@ -320,7 +311,6 @@ EXEMPT = {
     "Chain.path_conditionals": "likewise",
     "LinearChain.link_logits": "likewise",
     "LinearChain.log_prob": "likewise",
-    "LabelsetClassifier.fit_checked": "takes what was checked",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
     "PredictionColumns.fit": "does not look at y",

@@ -103,7 +103,7 @@ def test_a_frozen_model_and_probabilities_alone_give_the_same_table():
     )
     first = frozen.fit(X[400:800], Y[400:800]).assess(NEW).to_frame()
     second = other.fit(P[400:800], Y[400:800]).assess(P[800:]).to_frame()
-    pd.testing.assert_frame_equal(first, second)
+    pd.testing.assert_frame_equal(first.drop(columns="own_predicted"), second)
 
 
 @pytest.mark.parametrize("cv", [3, 0.5])

@@ -144,6 +144,15 @@ def test_predictions_of_another_system_are_judged_by_what_they_did():
         model.assess(P[NEW], Y_pred=mine[NEW])
 
 
+def test_labelled_rows_compare_predictions_of_another_system(model):
+    mine = (P[NEW] > 0.2).astype(int)
+    rows = model.draw_audit(X[NEW], 100, random_state=0)
+    found = model.estimate(X[NEW], Y_pred=mine, rows=rows, Y_true=Y[NEW][rows])
+    assert found.low <= ls.accuracy(Y[NEW], mine, "f1").mean() <= found.high
+    every = model.estimate(X[NEW], Y_pred=mine, rows=np.arange(200), Y_true=Y[NEW])
+    assert every.mean == pytest.approx(ls.accuracy(Y[NEW], mine, "f1").mean())
+
+
 def test_given_predictions_are_matched_by_index_and_name():
     frame = pd.DataFrame(P, columns=NAMES)
     mine = pd.DataFrame((P > 0.2).astype(int), columns=NAMES)
@@ -168,7 +177,11 @@ def test_what_a_frozen_models_own_predict_does_is_said(model):
     )
     assert said in model.summary_
     assert said in str(model.card_)
+    table = model.assess(X[NEW])[:50].to_frame(sep=";")
+    for text, row in zip(table["own_predicted"], CLF.predict(X[NEW][:50]), strict=True):
+        assert text == ";".join(f"y{j}" for j in np.flatnonzero(row))
     own = aware(FrozenEstimator(CLF), decision="predict").fit(X[CAL], Y[CAL])
+    assert "own_predicted" not in own.assess(X[NEW]).to_frame()
     np.testing.assert_array_equal(own.predict(X[NEW]), CLF.predict(X[NEW]))
     assert "Judged: the model's own predict." in own.summary_
     assert own.comparison_ == ""

@@ -44,7 +44,7 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, LabelsureError, unknown_name
-from labelsure.estimation._batch_estimates import BatchSums, Estimate
+from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
@@ -267,7 +267,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         data = self._read_training_data(as_batch(X), y, params, groups, Y_pred)
         self.decision_ = "given" if Y_pred is not None else _name_decision(self.decision)
         self.policy_ = self.region_ = None
-        self.comparison_ = ""
+        self.comparison_, self.own_differs_ = "", False
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             fit = self._fit_held_out if self._holds_out else self._fit_by_folds
             for_estimator, for_policy, n_training, seen = fit(data)
@@ -432,6 +432,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         n_others = int(differing_rows(ours, theirs).sum())
         if n_others == 0:
             return "The model's own predict returns the same labelsets on all calibration rows."
+        self.own_differs_ = True
         values = [accuracy(data.Y[rows], Y, self.metric, empty=self.empty) for Y in (ours, theirs)]
         title = get_metric(self.metric).title
         said = (
@@ -446,9 +447,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance: the estimator's, recalibrated where that helps."""
         X = as_batch(X)
-        return self.distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
+        return self._distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
-    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
         return self._recalibrate(self._ask(self.estimator_, X))
 
@@ -464,32 +465,30 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return X
         return validate_data(self, as_table(X), reset=False, **needed)
 
-    def predict_all(
-        self, X: Any, Y_pred: Any = None
+    def _predict_all(
+        self, X: Any, Y_pred: Any = None, *, labelled: bool = False
     ) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is judged, None for the mode."""
         X = as_batch(X)
         checked = self._check_instances(X)
         dist = self._ask(self.estimator_, checked)
-        given = _own_predictions(self.estimator_, checked, dist) if self._asks_predict else None
+        own = self.decision_ == "predict"
+        given = _own_predictions(self.estimator_, checked, dist) if own else None
         dist = self._recalibrate(dist)._with_index(index_of(X))
-        if (Y_pred is None) == (self.decision_ == "given"):
+        if Y_pred is None and self.decision_ == "given":
             raise InputError(
-                "`Y_pred` must be given just as to `fit`, got "
-                + (
-                    "none. This model judges predictions of another system: pass them."
-                    if Y_pred is None
-                    else f"some here and none there. This model judges {self.judged_}; fit with "
-                    "`fit(X, y, Y_pred=...)` to judge others."
-                )
+                "`Y_pred` must be given just as to `fit`, got none. This model judges predictions "
+                "of another system: pass them."
             )
-        if Y_pred is not None:
-            given = align_truth(self.classes_, Y_pred, dist, "Y_pred")
-        return dist, self._choose(dist, given)
-
-    @property
-    def _asks_predict(self) -> bool:
-        return self.decision_ == "predict"
+        if Y_pred is None:
+            return dist, self._choose(dist, given)
+        if self.decision_ != "given" and not labelled:
+            raise InputError(
+                "`Y_pred` must be given just as to `fit`, got some here and none there. This model "
+                f"judges {self.judged_}; fit with `fit(X, y, Y_pred=...)` to judge others, or "
+                "compare with labelled rows: `estimate(X, Y_pred=..., rows=..., Y_true=...)`."
+            )
+        return dist, align_truth(self.classes_, Y_pred, dist, "Y_pred")
 
     def _choose(self, dist: LabelsetDistribution, given: Labelsets | None) -> Labelsets | None:
         """Return what is predicted, None for the mode, which comes with the profile anyway."""
@@ -500,14 +499,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance by a fitted estimator."""
         if self._has_base_learners:
-            return fitted.distribution_of_checked(X)
+            return fitted._distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
         names = None if knows_names else self.label_names_
         return as_distribution(fitted, X, label_names=names)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
-        dist, decisions = self.predict_all(X)
+        dist, decisions = self._predict_all(X)
         decisions = dist.mode() if decisions is None else decisions
         if isinstance(self.classes_, list):
             return decisions.astype(self.classes_[0].dtype)
@@ -515,7 +514,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def predict_accuracy(self, X: Any, *, Y_pred: Any = None) -> Floats:
         """Return the estimated accuracy of each prediction, (n,)."""
-        return self.accuracy_estimator_.predict(*self.predict_all(X, Y_pred))
+        return self.accuracy_estimator_.predict(*self._predict_all(X, Y_pred))
 
     def accept(self, X: Any, *, Y_pred: Any = None) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a share.
@@ -528,7 +527,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 "`accept` needs a target or a share, got neither when fitting. Fit with e.g. "
                 "target=0.9."
             )
-        found = assess_predictions(self, *self.predict_all(X, Y_pred))
+        found = assess_predictions(self, *self._predict_all(X, Y_pred))
         return cast(Mask, found.accepted)
 
     def predict_region(self, X: Any) -> RegionLabelsets:
@@ -556,12 +555,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         X
             The batch.
         Y_pred
-            What is predicted for it, where `fit` got such.
+            What is predicted for it, where `fit` got such; with `Y_true` also predictions of
+            another system, to compare it with this one.
         **settings
             As of `AccuracyEstimator.estimate`; `metric` may also be "exact", "hamming", "jaccard",
             "f1", "recall" or "precision". The same predictions are judged whatever the metric.
         """
-        dist, decisions = self.predict_all(X, Y_pred)
+        labelled = settings.get("Y_true") is not None
+        dist, decisions = self._predict_all(X, Y_pred, labelled=labelled)
         if settings.get("level") is None:
             settings["level"] = self.confidence
         if settings.get("Y_true") is not None:
@@ -578,8 +579,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         found = self._judge_for(metric).estimate(dist, decisions, **settings)
         if not tests:
             return found
-        view = judge.view(dist, decisions) if judge.can_compare else None
-        test, untested = judge.compare_with_calibration(view)
+        view = judge._view(dist, decisions) if judge._can_compare else None
+        test, untested = judge._compare_with_calibration(view)
         return replace(found, shift=test, untested=untested)
 
     def draw_audit(
@@ -615,16 +616,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
-    def sum_up(self, X: Any) -> BatchSums:
-        """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
-        return self.accuracy_estimator_.sum_up(*self.predict_all(X))
-
     def estimate_labels(
         self, X: Any, *, Y_pred: Any = None, level: float | None = None
     ) -> pd.DataFrame:
         """Return precision, recall and F1 of each label, as `AccuracyEstimator` has them."""
         level = self.confidence if level is None else level
-        return self.accuracy_estimator_.estimate_labels(*self.predict_all(X, Y_pred), level=level)
+        return self.accuracy_estimator_.estimate_labels(*self._predict_all(X, Y_pred), level=level)
 
     def assess(self, X: Any, *, Y_pred: Any = None, k: int = 0, shift: str = "test") -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
@@ -645,8 +642,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         if shift not in ("test", "ignore"):
             raise unknown_name("shift", shift, ("test", "ignore"))
-        dist, decisions = self.predict_all(X, Y_pred)
-        return assess_predictions(self, dist, decisions, k, tests_shift=shift == "test")
+        dist, decisions = self._predict_all(X, Y_pred)
+        found = assess_predictions(self, dist, decisions, k, tests_shift=shift == "test")
+        if not self.own_differs_:
+            return found
+        return replace(found, own=_own_predictions(self.estimator_, as_batch(X), dist))
 
     def report(
         self,
@@ -676,13 +676,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         if X is None:
             return make_model_report(self, [], title)
-        dist, decisions = self.predict_all(X, Y_pred)
+        dist, decisions = self._predict_all(X, Y_pred)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
         return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
-        dist, decisions = self.predict_all(X)
+        dist, decisions = self._predict_all(X)
         truth = align_truth(self.classes_, y, dist)
         Y_pred = dist.mode() if decisions is None else decisions
         values = accuracy(truth, Y_pred, self.metric, empty=self.empty)
