@@ -118,7 +118,7 @@ class Chain(ABC):
         -------
         The labelsets; and by how much their log-probability is above what it is on average, link by
         link: the sums of (y - p) logit(p) and of (y - p) times what (n, L) `mean_logits` have
-        instead, (k, 2), whose means are 0. See `docs/algorithms.md`, "Sampling without bias".
+        instead, (k, 2), whose means are 0.
         """
         ordered = np.empty(uniforms.shape, dtype=np.int8)
         excess = np.zeros((len(rows), 2))

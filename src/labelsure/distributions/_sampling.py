@@ -6,7 +6,7 @@
 - Marginals: means of conditional probabilities along the paths (Rao-Blackwell).
 - Draws are made in rounds until the interval of what was asked is narrow enough.
 
-The derivations are in `docs/algorithms.md`, "Sampling without bias".
+The derivations are in `docs/understand/mathematics.md`, "Sampling without bias".
 """
 
 from __future__ import annotations
@@ -420,7 +420,7 @@ class Sampled:
             certain,
             entropy=entropy.value,
             log_collision=np.maximum(collision.value, -self._log_n),
-            method=np.where(self.enumeration.seen.lengths > 0, "certified+sampled", "sampled"),
+            method=self._method,
             bounds=(
                 replace(low, entropy=entropy_ends[0], log_collision=collision_ends[0]),
                 replace(high, entropy=entropy_ends[1], log_collision=collision_ends[1]),
@@ -489,7 +489,7 @@ class Sampled:
         found = self.marginal_estimates.widen(self.n_labels, n_draws)
         certain = self.enumeration.marginal_bounds()
         value = np.clip(found.value, 0.0, 1.0)
-        return Expected(value, *_cut(found, certain.low, certain.high, True))
+        return Expected(value, *_cut(found, certain.low, certain.high, True), self._method)
 
     @cached_property
     def marginal_estimates(self) -> MeanEstimate:
@@ -517,7 +517,8 @@ class Sampled:
         found = self.expected_estimate(metric, Y_pred, empty)
         certain = self.enumeration.expected(metric, Y_pred, empty)
         is_known = self.n_new >= MIN_NEW_DRAWS
-        return Expected(found.value, *_cut(found, certain.low, certain.high, is_known))
+        ends = _cut(found, certain.low, certain.high, is_known)
+        return Expected(found.value, *ends, self._method)
 
     def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
         """Return expected accuracies, all (n,).
@@ -543,6 +544,10 @@ class Sampled:
     def max_marginals(self) -> MaxMarginals:
         """Return what the labelsets enumerated and drawn say."""
         return self.with_draws.max_marginals()
+
+    @property
+    def _method(self) -> NDArray[np.str_]:
+        return np.where(self.enumeration.seen.lengths > 0, "certified+sampled", "sampled")
 
     @cached_property
     def with_draws(self) -> Enumeration:

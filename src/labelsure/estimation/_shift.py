@@ -50,7 +50,7 @@ MAX_LABELS = 64
 model file keeps them for each of its instances."""
 
 FOUND_AUC, FOUND_P = 0.55, 0.01
-"""A shift is found where both are passed (`docs/shift.md` has what they were chosen by). An AUC of
+"""A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on
@@ -636,10 +636,10 @@ def shift_test(
     """
     owner = getattr(reference, "accuracy_estimator_", None)
     if owner is not None:
-        batch, Y_pred = reference.predict_all(batch)
+        batch, Y_pred = reference._predict_all(batch)
         reference = owner
-    if hasattr(reference, "labelled_sample"):
-        sample = reference.labelled_sample()
+    if hasattr(reference, "_labelled_sample"):
+        sample = reference._labelled_sample()
         if not sample.of_one_model:
             raise InputError(
                 "`reference` must be an estimator whose calibration set one model has predicted, "
@@ -647,7 +647,7 @@ def shift_test(
                 "p-value would be too small. Hold instances out (cv=0.4), or compare two batches "
                 "of distributions."
             )
-        known, other = sample.view, reference.view(batch, Y_pred)
+        known, other = sample.view, reference._view(batch, Y_pred)
     else:
         known, other = _read_view(reference, None), _read_view(batch, Y_pred)
     found = compare_views(known, other, random_state)

@@ -541,7 +541,7 @@ def _read_label_names(
     if not any(value.replace(sep, "").strip() if names is None else value for value in values):
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
     read = read_labelsets(values, names, name=str(column.name), sep=sep)
-    return read.rows, read.label_names or ()
+    return read.labelsets, read.label_names or ()
 
 
 def _split_text(value: Any, sep: str | None, row: int, title: str) -> Any:
