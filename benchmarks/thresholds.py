@@ -56,7 +56,7 @@ def classifiers(n_labels: int) -> dict[str, object]:
 
 def recalibrate(classifier: str, dist: LabelsetDistribution, Y: np.ndarray) -> object:
     """Return what changes distributions, fitted to what thresholds are chosen on."""
-    kind = ls.LabelwiseCalibration("sigmoid") if classifier == "Indep" else ls.TemperatureScaling()
+    kind = ls.LabelwiseCalibration() if classifier == "Indep" else ls.TemperatureScaling()
     return kind.fit(dist, Y)
 
 

@@ -224,10 +224,10 @@ class TestVectors:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            (np.full(N, np.nan), "sample_weight contains NaN"),
-            (-np.ones(N), "`sample_weight` must not be negative"),
-            (np.zeros(N), "`sample_weight` must have a weight above zero"),
-            (np.ones(3), "`sample_weight` must be a vector of 90 weights"),
+            (np.full(N, np.nan), "`sample_weight`.*nan in row 0"),
+            (-np.ones(N), "`sample_weight`.*-1"),
+            (np.zeros(N), "`sample_weight`.*above zero"),
+            (np.ones(3), "`sample_weight` .*90"),
         ],
     )
     def test_weights_that_are_none_are_refused(self, make, weights, message):

@@ -97,7 +97,8 @@ def expected_accuracy(
     Y_pred
         (n, L) zeros and ones; None means the mode.
     metric
-        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn).
     empty
         The Jaccard and F1 of two empty labelsets.
 

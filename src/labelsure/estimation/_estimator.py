@@ -49,7 +49,7 @@ from labelsure.estimation._shift import (
 )
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.metrics.registry import EXACT, MetricLike, check_empty, get_metric
+from labelsure.metrics.registry import EXACT, PRECISION, RECALL, MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
 
 DECISIONS = ("mode", "best")
+COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
 
 N_FOLDS = 5
@@ -88,8 +89,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     metric
-        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn) with values in
-        [0, 1].
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn) with values in [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
         accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
@@ -269,7 +270,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             As for `predict`.
         metric
             None for the fitted metric, or a measure of the whole batch: "micro-f1", "macro-f1",
-            and likewise precision and recall, for a distribution (`docs/howto/label_metrics.md`).
+            and likewise precision and recall, for a distribution
+            (`docs/howto/estimate_accuracy.md`).
         level
             Confidence level of the interval.
         shift
@@ -327,7 +329,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _quantity(self) -> str:
         metric = get_metric(self.metric)
-        return f"mean {metric.title.lower() if metric.name == EXACT.name else metric.title}"
+        return f"mean {metric.title.lower() if metric in COMMON_NOUNS else metric.title}"
 
     @property
     def _basis(self) -> str:

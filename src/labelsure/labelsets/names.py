@@ -619,40 +619,61 @@ def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
     return values.astype(str)
 
 
-def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
-    """Return one weight for each instance, some of them above 0, or say what is wrong with them.
+def read_vector(
+    values: Any,
+    name: str,
+    *,
+    n_samples: int | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    index: pd.Index | None = None,
+    beside: str = "the instances",
+) -> Floats:
+    """Return one number for each instance, in the order of an index, or say what is wrong.
 
-    Those of a Series are brought into the order of the instances' `index`.
+    Parameters
+    ----------
+    values
+        An array, a list or a Series.
+    name
+        What the caller calls them, for the messages.
+    n_samples
+        How many there must be, where that is known.
+    low, high
+        Between what they must lie; both are allowed, NaN is not.
+    index, beside
+        That of the rows that the values belong to, and what these are called.
 
     Examples
     --------
-    >>> check_weights([1, 2, 0], 3)
+    >>> read_vector([1, 2, 0], "sample_weight", n_samples=3, low=0)
     array([1., 2., 0.])
     """
-    from sklearn.utils import check_array  # here, because it takes long to load
+    refuse_masked(values, name)
+    values = align_values(values, index, name=name, beside=beside)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`{name}` must be numbers, one for each instance: {error}.") from error
+    if array.ndim != 1 or (n_samples is not None and len(array) != n_samples):
+        size = "" if n_samples is None else f"{n_samples} numbers, "
+        raise InputError(
+            f"`{name}` must be a vector of {size}one for each of {beside}, got shape {array.shape}."
+        )
+    bad = np.flatnonzero(~((array >= low) & (array <= high)))
+    if bad.size:
+        wanted = f"lie in [{low:g}, {high:g}]" if np.isfinite(high) else f"be at least {low:g}"
+        wanted = wanted if np.isfinite(low) else "not be NaN"
+        raise InputError(f"`{name}` must {wanted}, got {array[bad[0]]} in row {bad[0]}.")
+    return array
 
-    refuse_masked(sample_weight, "sample_weight")
-    sample_weight = align_values(sample_weight, index, name="sample_weight", beside="the instances")
-    weights: Floats = check_array(
-        sample_weight,
-        ensure_2d=False,
-        dtype=float,
-        input_name="sample_weight",
-        ensure_min_samples=0,
-    )
-    if weights.shape != (n_samples,):
+
+def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
+    """Return one weight for each instance, some of them above 0."""
+    weights = read_vector(sample_weight, "sample_weight", n_samples=n_samples, low=0, index=index)
+    if not (np.isfinite(weights).all() and weights.any()):
         raise InputError(
-            f"`sample_weight` must be a vector of {n_samples} weights, one for each instance, got "
-            f"shape {weights.shape}."
-        )
-    if (weights < 0).any():
-        raise InputError(
-            f"`sample_weight` must not be negative, got {weights.min()} in row "
-            f"{weights.argmin()}. Drop such rows, or give them weight 0."
-        )
-    if not weights.any():
-        raise InputError(
-            "`sample_weight` must have a weight above zero, got zeros only. "
-            "Pass None to weigh all instances alike."
+            "`sample_weight` must be finite, and some weight above zero, got "
+            f"{weights.max(initial=0.0)} at most. Pass None to weigh all instances alike."
         )
     return weights
