@@ -93,7 +93,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             given = GivenLabelsets.read(y, "y")
             if given.sets is not None:
                 read = read_labelsets(y, name="y")
-                y, names = read.rows, read.label_names
+                y, names = read.labelsets, read.label_names
         X, Y = validate_data(
             self,
             as_table(X),

@@ -99,7 +99,9 @@ class Assessment:
             A label is left open if it would be wrong with a probability above this cost. This is
             the rule of Hamming, whatever the metric of the model.
         """
-        return decide(self.distribution, "hamming", open_cost=open_cost)
+        abstentions = decide(self.distribution, "hamming", open_cost=open_cost).abstentions
+        assert abstentions is not None
+        return abstentions
 
     def to_frame(
         self,

@@ -543,7 +543,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def _choose(self, dist: LabelsetDistribution, given: Labelsets | None) -> Labelsets | None:
         """Return what is predicted, None for the mode, which comes with the profile anyway."""
         if self.decision_ == "best":
-            return decide(dist, self.metric, empty=self.empty)
+            return decide(dist, self.metric, empty=self.empty).labelsets
         return self.decision.predict(dist) if self.decision_ == "thresholds" else given
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 IDENTITY = {
     "id": "the value of the id column; only if there is one",
-    "file": "the input file, as it was named",
+    "file": "the name of the input and the path of the file below it",
     "row": "the position of the row in that file, from 0; a header is no row",
     "audit": "whether chance has chosen the row for an audit; only with `--audit`",
 }
@@ -711,7 +711,7 @@ class _Execution:
         folder = self.target.folder
         return UnitTask(
             with_absolute_path(unit),
-            unit.path,
+            unit.source,
             model,
             settings,
             str(folder.part_path(unit.number, self.target.suffix).absolute()),
