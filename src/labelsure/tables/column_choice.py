@@ -566,7 +566,7 @@ def _read_label_names(
     if not any(value.replace(sep, "").strip() if names is None else value for value in values):
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
     read = read_labelsets(values, names, name=str(column.name), sep=sep)
-    return read.rows, read.label_names or ()
+    return read.labelsets, read.label_names or ()
 
 
 def _order_of(label: Any) -> tuple[bool, float, str]:

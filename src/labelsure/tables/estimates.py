@@ -70,8 +70,8 @@ class FileSums:
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            return estimator.estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
-        return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
+            return estimator._estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
+        return estimator._estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 
 def estimate_files(
@@ -274,13 +274,13 @@ def _sum_unit(
         frame = read_unit(unit, inputs.columns)
         X, ids = inputs.read(frame, unit.where)
         with one_thread():
-            dist, decisions = model.predict_all(X)
+            dist, decisions = model._predict_all(X)
             estimator = model.accuracy_estimator_
-            sums = estimator.sum_up(dist, decisions)
+            sums = estimator._sum_up(dist, decisions)
             view = None
             if len(chosen):
                 some = None if decisions is None else decisions[chosen]
-                view = estimator.view(dist[chosen], some, shift=shift)
+                view = estimator._view(dist[chosen], some, shift=shift)
             labelled = None
             if known is not None:
                 labelled = find_labelled(model, dist, decisions, known, ids, frame.index)
@@ -353,7 +353,7 @@ def _predict_units(
     inputs = InputTable(model, id_column)
     for unit in list_units(paths, rows=rows) if paths else []:
         X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
-        dist, Y_pred = model.predict_all(X)
+        dist, Y_pred = model._predict_all(X)
         yield dist if ids is None else dist._with_index(ids), Y_pred, None
 
 
@@ -395,6 +395,6 @@ def _predict_with_truth(
             UserWarning,
         )
     X, ids = inputs.read(frame, where)
-    dist, Y_pred = model.predict_all(X)
+    dist, Y_pred = model._predict_all(X)
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
     yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true

@@ -347,9 +347,9 @@ def _make_table(
     with one_thread():
         found = model.assess(X, k=n_shown, shift="ignore")
         table, view = found.to_frame(**settings), None
-        if len(compared) and model.accuracy_estimator_.can_compare:
+        if len(compared) and model.accuracy_estimator_._can_compare:
             some = found[compared]
-            view = model.accuracy_estimator_.view(some.distribution, some.Y_pred)
+            view = model.accuracy_estimator_._view(some.distribution, some.Y_pred)
     table.index = frame.index
     if ids is not None:
         table.insert(0, "id", _read_ids(ids, frame.index))
@@ -616,7 +616,7 @@ def score_files(
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     judge = file.load().accuracy_estimator_
-    test, untested = judge.compare_with_calibration(execution.join_views())
+    test, untested = judge._compare_with_calibration(execution.join_views())
     run = replace(
         execution.summarise(n_audited),
         out=path,

@@ -163,6 +163,7 @@ def train_model(
     roles: Mapping[str, str] | None = None,
     classifier: str = "ecc",
     metric: str = "jaccard",
+    decision: str = "best",
     target: float | None = None,
     share: float | None = None,
     region: float | None = None,
@@ -190,7 +191,7 @@ def train_model(
         Columns that are "number", "category" or "text" whatever they look like, by name.
     classifier
         "ecc", "br", "trellis", "pcc" or "forest".
-    metric, target, share, region, confidence
+    metric, decision, target, share, region, confidence
         As of `AccuracyAwareClassifier`.
     cv
         As there; None holds out the usual share.
@@ -252,6 +253,7 @@ def train_model(
         target,
         share=share,
         confidence=confidence,
+        decision=decision,
         **({} if cv is None else {"cv": cv}),
         region=region,
         random_state=random_state,
@@ -321,6 +323,7 @@ def calibrate_model(
     sparse: bool = False,
     floor: float | None = None,
     metric: str = "jaccard",
+    decision: str = "best",
     target: float | None = None,
     share: float | None = None,
     region: float | None = None,
@@ -360,7 +363,7 @@ def calibrate_model(
     floor
         How probable each label is that such a row does not list; None means 2**-24.
         `labelsure.distributions.suggest_floor` finds one from labelled instances.
-    metric, target, share, region, confidence, random_state
+    metric, decision, target, share, region, confidence, random_state
         As of `AccuracyAwareClassifier`.
 
     Returns
@@ -417,6 +420,7 @@ def calibrate_model(
         target,
         share=share,
         confidence=confidence,
+        decision=decision,
         region=region,
         random_state=random_state,
     )

@@ -238,7 +238,7 @@ def read_truth(
         read = read_labelsets(_name_lists(frame[holder], where), names, name="truth", sep=sep)
         if labels is None and predicted is not None and predicted.name == ANSWERS:
             _warn_of_words(read, where)
-        return TrueLabels(read.rows, read.label_names, ids, where)
+        return TrueLabels(read.labelsets, read.label_names, ids, where)
     counted = all(isinstance(name, (int, np.integer)) for name in columns)
     if counted:
         named = labels if labels is not None else own
@@ -347,7 +347,7 @@ def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
 
 def _warn_of_words(read: Any, where: str) -> None:
     """Say which labels only answers name, where nobody has said which labels there are."""
-    never = np.asarray(read.rows.sum(axis=0)).ravel() == 0
+    never = np.asarray(read.labelsets.sum(axis=0)).ravel() == 0
     words = [name for name, is_one in zip(read.label_names, never, strict=True) if is_one]
     if words:
         warn(
