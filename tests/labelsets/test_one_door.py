@@ -324,7 +324,6 @@ EXEMPT = {
     "Chain.log_prob": "likewise",
     "Chain.path_conditionals": "likewise",
     "LinearChain.link_logits": "likewise",
-    "LinearChain.log_prob": "likewise",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
     "PredictionColumns.fit": "does not look at y",
