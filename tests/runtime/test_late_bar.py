@@ -19,8 +19,7 @@ def draw(monkeypatch, stream, seconds, quiet=""):
     monkeypatch.setenv(progress.QUIET_VARIABLE, quiet)
     with progress.LateBar("rows") as bar:
         bar(1, 4)
-        drawn = bar._bar is not None
-    return drawn
+        return bar._bar is not None
 
 
 @pytest.mark.parametrize(
