@@ -35,8 +35,7 @@ N_SPLITS = 2
 KINDS: dict[str, dict[str, Recalibration]] = {
     "Indep": {
         "temperature": ls.TemperatureScaling(gate=False),
-        "sigmoid": ls.LabelwiseCalibration("sigmoid", gate=False),
-        "isotonic": ls.LabelwiseCalibration("isotonic", gate=False),
+        "labels": ls.LabelwiseCalibration(gate=False),
     },
     "Trellis": {"temperature": ls.TemperatureScaling(gate=False)},
     "ECC": {"temperature": ls.TemperatureScaling(gate=False)},

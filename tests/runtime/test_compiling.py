@@ -55,7 +55,7 @@ def ask_everything(form):
         ),
     ):
         answers += [
-            *(ls.decide(dist, metric) for metric in ("jaccard", "f1")),
+            *(ls.decide(dist, metric).labelsets for metric in ("jaccard", "f1")),
             dist._summary([JACCARD, F1], 1.0).expected["jaccard"].value,
             dist.marginals(),
             dist.top(2).probabilities,

@@ -273,8 +273,11 @@ class ChainMixture(Mixture):
 
         def answer(rows: Indices, view: View) -> Any:
             found = [view.expected(metric, Y, empty=empty) for Y in each_guess(given[rows])]
-            columns = ([getattr(one, name) for one in found] for name in ("value", "low", "high"))
-            return Expected(*(np.stack(column, axis=1) for column in columns))
+            value, low, high = (
+                np.stack([getattr(one, name) for one in found], axis=1)
+                for name in ("value", "low", "high")
+            )
+            return Expected(value, low, high, found[0].method)
 
         return self._ask(lambda views: views.ask_expected(metric, given, empty), answer)
 

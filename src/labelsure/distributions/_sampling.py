@@ -460,7 +460,7 @@ class Sampled(View):
         found = self.marginal_estimates.widen(self.n_labels, n_draws)
         certain = self.enumeration.marginal_bounds()
         value = np.clip(found.value, 0.0, 1.0)
-        return Expected(value, *_cut(found, certain.low, certain.high, True))
+        return Expected(value, *_cut(found, certain.low, certain.high, True), self._method())
 
     @cached_property
     def marginal_estimates(self) -> MeanEstimate:
@@ -488,7 +488,8 @@ class Sampled(View):
         found = self.expected_estimate(metric, Y_pred, empty)
         certain = self.enumeration.expected(metric, Y_pred, empty=empty)
         is_known = self.n_new >= MIN_NEW_DRAWS
-        return Expected(found.value, *_cut(found, certain.low, certain.high, is_known))
+        ends = _cut(found, certain.low, certain.high, is_known)
+        return Expected(found.value, *ends, self._method())
 
     def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
         """Return expected accuracies, all (n,).

@@ -16,6 +16,7 @@ from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Floats, Indices
+from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
 from labelsure.estimation._shift import View, sample_rows
 from labelsure.labelsets.rows import is_sparse
@@ -64,8 +65,8 @@ class FileSums:
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            return estimator.estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
-        return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
+            return estimator._estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
+        return estimator._estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 
 def estimate_files(
@@ -166,8 +167,7 @@ def sum_files(
     if truth is not None:
         known = LabelledRows.read(
             truth, fitted, id_column=id_column, label_column=label_column, sep=sep
-        )
-        known.check_files([unit.path for part in parts for unit in part.slices])
+        ).in_files([unit.source for part in parts for unit in part.slices])
         shift = "ignore"
     n_total = parts[-1].first_row + parts[-1].n_rows
     compared = sample_rows(n_total) if shift != "ignore" else np.empty(0, np.intp)
@@ -248,16 +248,16 @@ def _sum_part(
             chosen = compared[(compared >= first_row) & (compared < first_row + unit.n_rows)]
             first_row += unit.n_rows
             with one_thread():
-                dist, decisions = model.predict_all(X)
+                dist, decisions = model._predict_all(X)
                 view = labelled = None
                 if len(chosen):
                     some = chosen - first_row + unit.n_rows
                     picked = None if decisions is None else decisions[some]
-                    view = estimator.view(dist[some], picked, shift=shift)
+                    view = estimator._view(dist[some], picked, shift=shift)
                 if known is not None:
-                    own = known.of_file(unit.path)
+                    own = known.of_file(unit.source)
                     labelled = find_labelled(model, dist, decisions, own, ids, rows.index)
-                found.append((estimator.sum_up(dist, decisions), view, labelled))
+                found.append((estimator._sum_up(dist, decisions), view, labelled))
         return found
     except LabelsureError as error:
         return error
@@ -325,7 +325,7 @@ def _predict_units(
     for part in list_parts(paths, model, id_column) if paths else []:
         for unit in part.slices:
             X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
-            dist, Y_pred = model.predict_all(X)
+            dist, Y_pred = model._predict_all(X)
             yield dist if ids is None else dist._with_index(ids), Y_pred, None
 
 
@@ -355,8 +355,15 @@ def _predict_with_truth(
         sparse=inputs.is_sparse,
     )
     where = repr(Path(path).name)
+    n_rows = len(frame)
     frame, Y = join_truth(frame, found, by, where)
+    if len(frame) < n_rows:
+        warn(
+            f"The truth in {found.where} has {len(frame):,} of the {n_rows:,} rows of {where}; the "
+            "page is about these.",
+            UserWarning,
+        )
     X, ids = inputs.read(frame, where)
-    dist, Y_pred = model.predict_all(X)
+    dist, Y_pred = model._predict_all(X)
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
     yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -399,8 +399,27 @@ def encode_table(
         frame = arrow_to_frame(_join_names(table, sep), "the predictions")
         if spreadsheet_safe:
             frame = _escape_formulas(frame)
-        frame.to_csv(content, index=False, sep=SEPARATORS[suffix], lineterminator="\n")
+        return _encode_csv(frame, SEPARATORS[suffix])
     return content.getvalue()
+
+
+def _encode_csv(frame: pd.DataFrame, sep: str) -> bytes:
+    text = StringIO(newline="")
+    # Values with a carriage return are quoted where the end of a line has one.
+    lines: Any = _UnixLines(text)
+    frame.to_csv(lines, index=False, sep=sep, lineterminator="\r\n")
+    return text.getvalue().encode()
+
+
+class _UnixLines:
+    """Writes rows that end in CR LF with LF alone."""
+
+    def __init__(self, file: StringIO) -> None:
+        self._file = file
+
+    def write(self, row: str) -> None:
+        """Write one row, as `csv` passes it."""
+        self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 def _join_names(table: pa.Table, sep: str) -> pa.Table:
@@ -455,8 +474,7 @@ def _read_header(content: bytes, sep: str) -> bytes:
     import pandas as pd
 
     columns = pd.read_csv(BytesIO(content), sep=sep, nrows=0).columns
-    text = pd.DataFrame(columns=columns).to_csv(index=False, sep=sep, lineterminator="\n")
-    return text.encode()
+    return _encode_csv(pd.DataFrame(columns=columns), sep)
 
 
 def _join_parquet(contents: Iterable[bytes], file: IO[bytes]) -> None:
@@ -497,7 +515,8 @@ def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _plain_column(column: pd.Series[Any]) -> list[Any]:
     """Return the values of a column; those of numbers without a look at each."""
     values = column.tolist()
-    if column.dtype.kind in "iubf" and not column.hasnans:
+    is_finite = column.dtype.kind != "f" or abs(column).max() < float("inf")
+    if column.dtype.kind in "iubf" and not column.hasnans and is_finite:
         return values
     return [_plain(value) for value in values]
 
@@ -515,4 +534,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(one) for key, one in value.items()}
     if pd.isna(value):
         return None
+    if value in (float("inf"), float("-inf")):  # for which JSON has no words
+        return str(value)
     return value if isinstance(value, (bool, int, float)) else str(value)

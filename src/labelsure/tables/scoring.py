@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 IDENTITY = {
     "id": "the value of the id column; only if there is one",
-    "file": "the input file, as it was named",
+    "file": "the name of the input and the path of the file below it",
     "row": "the position of the row in that file, from 0; a header is no row",
     "audit": "whether chance has chosen the row for an audit; only with `--audit`",
 }
@@ -345,6 +345,8 @@ def _make_schema(
         ("accept", pa.bool_()),
         ("reason", pa.string()),
     ]
+    if model.own_differs_:
+        columns.append(("own_predicted", names))
     if model.region is not None:
         columns += [("certain", names), ("possible", names)]
     if settings.open_cost is not None:
@@ -400,9 +402,9 @@ def _score_rows(
     found = model.assess(X, k=settings.top or int(shows), shift="ignore")
     table = found.to_frame(settings.top, probabilities=shows, open_cost=settings.open_cost)
     view = None
-    if compared is not None and len(compared) and model.accuracy_estimator_.can_compare:
+    if compared is not None and len(compared) and model.accuracy_estimator_._can_compare:
         some = found[compared]
-        view = model.accuracy_estimator_.view(some.distribution, some.Y_pred)
+        view = model.accuracy_estimator_._view(some.distribution, some.Y_pred)
     table.index = rows.index
     if ids is not None:
         is_text = empty["id"].dtype.kind not in "iu"
@@ -628,7 +630,7 @@ def _score_part(model: AccuracyAwareClassifier, job: PartJob) -> dict[str, Any]:
 
 def _refuse(bad: dict[int, str], unit: Unit) -> None:
     if bad:
-        raise RowsError(bad, repr(unit.path))
+        raise RowsError(bad, unit.where)
 
 
 def _score_slice(
@@ -640,17 +642,17 @@ def _score_slice(
     positions = rows.index.to_numpy() - unit.first_row + first_row
     compared = np.flatnonzero(np.isin(positions, job.compared))
     try:
-        table, unseen, view = _score_rows(model, rows, job.settings, repr(unit.path), compared)
+        table, unseen, view = _score_rows(model, rows, job.settings, unit.where, compared)
     except LabelsureError:
         raise
     except Exception as error:  # of whatever model is inside
-        places = f"rows {unit.first_row} to {unit.first_row + unit.n_rows - 1} of {unit.path!r}"
+        places = f"rows {unit.first_row} to {unit.first_row + unit.n_rows - 1} of {unit.where}"
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise _ModelError(f"The model could not score {places} ({reason}).") from error
     schema = _make_schema(model, rows, job.settings)
     arrow = pa.Table.from_pandas(table, schema, preserve_index=False).replace_schema_metadata(None)
     place = int("id" in table)
-    arrow = arrow.add_column(place, "file", pa.array([unit.path] * len(rows), pa.string()))
+    arrow = arrow.add_column(place, "file", pa.array([unit.source] * len(rows), pa.string()))
     arrow = arrow.add_column(place + 1, "row", pa.array(rows.index.to_numpy(), pa.int64()))
     if job.audited is not None:
         chosen = pa.array(np.isin(positions, job.audited))
@@ -667,7 +669,13 @@ def _describe_bad_rows(unit: Unit, bad: dict[int, str]) -> list[dict[str, Any]]:
     readable = whole.loc[whole.index.isin(rows)]
     values = dict(zip(readable.index.tolist(), plain_records(readable), strict=True))
     return [
-        {"file": unit.path, "row": row, "line": line, "reason": bad[row], "values": values.get(row)}
+        {
+            "file": unit.source,
+            "row": row,
+            "line": line,
+            "reason": bad[row],
+            "values": values.get(row),
+        }
         for row, line in zip(rows, find_lines(unit, rows), strict=True)
     ]
 
@@ -885,7 +893,7 @@ def score_files(
             send_file(Path(place), Path(path))
     _warn_of_values(notes)
     accepted = [part["n_accepted"] for part in notes.values() if part["n_rows"]]
-    test, untested = fitted.accuracy_estimator_.compare_with_calibration(_join_views(notes))
+    test, untested = fitted.accuracy_estimator_._compare_with_calibration(_join_views(notes))
     run = ScoreRun(
         path,
         n_rows,
