@@ -27,7 +27,7 @@ from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
-from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
+from labelsure.tables.column_choice import ColumnChoice, holds_lists, read_index, read_labels
 from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
 from labelsure.tables.predictions import (
@@ -219,7 +219,7 @@ def train_model(
     large: label (to be predicted)
     dark: label (to be predicted)
     """
-    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._aware_classifier import HELD_OUT, AccuracyAwareClassifier
 
     if classifier not in CLASSIFIERS:
         raise unknown_name("classifier", classifier, CLASSIFIERS)
@@ -254,7 +254,7 @@ def train_model(
         share=share,
         confidence=confidence,
         decision=decision,
-        **({} if cv is None else {"cv": cv}),
+        cv=HELD_OUT if cv is None else cv,
         region=region,
         random_state=random_state,
     )
@@ -276,7 +276,8 @@ def _read_label_frame(
     """Return the labels as zeros and ones, each of which must be both somewhere."""
     import pandas as pd
 
-    if holds_names and sep is None and not columns.iloc[:, 0].map(lambda v: not _is_text(v)).all():
+    has_text = any(isinstance(value, str) for value in columns.iloc[:, 0])
+    if holds_names and sep is None and has_text and not holds_lists(columns.iloc[:, 0]):
         raise InputError(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
             "names of labels with `sep`, e.g. ';'."
@@ -284,10 +285,6 @@ def _read_label_frame(
     Y, names = read_labels(columns, sep, where)
     check_labels_vary(Y, names, where)
     return pd.DataFrame(Y, columns=list(names))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
