@@ -219,7 +219,7 @@ def train_model(
     large: label (to be predicted)
     dark: label (to be predicted)
     """
-    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._aware_classifier import HELD_OUT, AccuracyAwareClassifier
 
     if classifier not in CLASSIFIERS:
         raise unknown_name("classifier", classifier, CLASSIFIERS)
@@ -254,7 +254,7 @@ def train_model(
         share=share,
         confidence=confidence,
         decision=decision,
-        **({} if cv is None else {"cv": cv}),
+        cv=HELD_OUT if cv is None else cv,
         region=region,
         random_state=random_state,
     )
