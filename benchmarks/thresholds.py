@@ -84,18 +84,18 @@ def answer(
         yield metric, "half", (new.marginals() >= 0.5).astype(np.int8)
         for rule in RULES:
             yield metric, rule, ls.LabelThresholds(rule, metric).fit(known, Y).predict(new)
-        yield metric, "decide", ls.decide(new, metric)
-        yield metric, "decide, recalibrated", ls.decide(better, metric)
+        yield metric, "decide", ls.decide(new, metric).labelsets
+        yield metric, "decide, recalibrated", ls.decide(better, metric).labelsets
         none_is_empty = bool(Y.any(axis=1).all())
-        own = decide_nonempty(new, metric) if none_is_empty else ls.decide(new, metric)
+        own = decide_nonempty(new, metric) if none_is_empty else ls.decide(new, metric).labelsets
         yield metric, "decide, none empty", own
 
 
 def decide_nonempty(dist: LabelsetDistribution, metric: str) -> np.ndarray:
     """Decide as if the empty labelset could not be true."""
     if metric in ("jaccard", "f1"):
-        return ls.decide(dist, metric, empty=0.0)
-    decided = ls.decide(dist, metric)
+        return ls.decide(dist, metric, empty=0.0).labelsets
+    decided = ls.decide(dist, metric).labelsets
     if metric == "exact":
         second = dist.top(2).labelsets[:, 1]
         decided = np.where(decided.any(axis=1, keepdims=True), decided, second)

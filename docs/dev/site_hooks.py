@@ -1,5 +1,6 @@
-"""MkDocs hook: serve KaTeX from the site itself, as npm installed it into `.venv/node`."""
+"""MkDocs hooks: KaTeX served from the site itself, as npm installed it; sessions highlighted."""
 
+import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -15,3 +16,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         uri = f"assets/katex/{path.relative_to(KATEX)}"
         files.append(File.generated(config, uri, abs_src_path=str(path.resolve())))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Highlight sessions as sessions: prompts and outputs are not Python."""
+    return re.sub(r"^```python\n(?=>>> )", "```pycon\n", markdown, flags=re.MULTILINE)

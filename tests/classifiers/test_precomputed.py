@@ -180,7 +180,7 @@ def test_one_label():
 def test_weights_change_nothing_but_are_checked():
     model = ls.PrecomputedProbabilities().fit(P, Y, sample_weight=np.arange(N))
     np.testing.assert_array_equal(model.predict_proba(P), P)
-    with pytest.raises(ls.InputError, match=f"must be a vector of {N} weights"):
+    with pytest.raises(ls.InputError, match=f"`sample_weight`.*{N}"):
         model.fit(P, Y, sample_weight=[1.0])
 
 

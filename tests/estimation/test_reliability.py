@@ -110,5 +110,5 @@ def test_messages():
     with pytest.raises(InputError, match="`score`"):
         ls.accept_curve([[3]], [1])
     for level in (0, 1, 1.5, "0.9"):
-        with pytest.raises(InputError, match=f"`level` must be a probability.*got {level!r}"):
+        with pytest.raises(InputError, match=f"`level`.*got {level!r}"):
             ls.reliability([0.5], [1], level=level)

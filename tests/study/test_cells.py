@@ -145,7 +145,7 @@ def test_both_conventions_of_empty_come_from_the_table(quick):
     for metric in ("jaccard", "f1"):
         for empty in (0.0, 0.3, 1.0):
             ours = scores[f"expected_{metric}"] + empty * nothing * scores["p_empty"]
-            direct = ls.expected_accuracy(dist, metric=metric, empty=empty)
+            direct = ls.expected_accuracy(dist, metric=metric, empty=empty).value
             np.testing.assert_allclose(ours, direct, atol=1e-12)
 
 
@@ -218,11 +218,8 @@ def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, mon
     before = cell_key(cell, plan, data)
     new = Metric("new", lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn), (0.0, 1.0))
     monkeypatch.setitem(METRICS, "new", new)
-    registered = cell_key(cell, plan, data)
-    planned = cell_key(cell, plan_with(metrics=["exact", "new"]), data)
-    assert len({before, registered, planned}) == 3
-    monkeypatch.undo()
     assert cell_key(cell, plan, data) == before
+    assert cell_key(cell, plan_with(metrics=["exact", "new"]), data) != before
 
 
 def test_features_describe_the_training_part(quick):

@@ -256,7 +256,7 @@ class ClassifierTrellis(LabelsetClassifier):
             raise unknown_name("placement", self.placement, _PLACEMENTS)
         return _PLACEMENTS[self.placement](Y, weights, self.parents_, generator)
 
-    def distribution_of_checked(self, X: Features) -> TrellisDistribution:
+    def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
         if self._linear_weights is not None:
             tables = _make_linear_tables(self._linear_weights, self.parents_, X)

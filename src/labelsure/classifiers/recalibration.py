@@ -21,8 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._chain_links import LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError

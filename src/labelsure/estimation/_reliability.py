@@ -13,10 +13,10 @@ from labelsure._runtime.notebook import count, make_html
 from labelsure._runtime.plots import plot_reliability
 from labelsure._runtime.typing import Floats
 from labelsure.errors import InputError
-from labelsure.labelsets.names import align_values
+from labelsure.labelsets.names import read_vector
 from labelsure.labelsets.rows import index_of
 from labelsure.metrics.mean_tests import wilson_interval
-from labelsure.metrics.registry import check_accuracies, check_level
+from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,14 +100,17 @@ def reliability(
     """
     import pandas as pd
 
-    accuracy = align_values(accuracy, index_of(estimated), name="accuracy", beside="`estimated`")
-    estimated = check_accuracies(estimated, "estimated")
-    accuracy = check_accuracies(accuracy, "accuracy")
-    if len(estimated) != len(accuracy):
-        raise InputError(
-            "`estimated` and `accuracy` must have one entry for each instance, got "
-            f"{len(estimated)} and {len(accuracy)}."
-        )
+    index = index_of(estimated)
+    estimated = read_vector(estimated, "estimated", low=0, high=1)
+    accuracy = read_vector(
+        accuracy,
+        "accuracy",
+        n_samples=len(estimated),
+        low=0,
+        high=1,
+        index=index,
+        beside="`estimated`",
+    )
     check_level(level)
     edges = _make_edges(bins)
     bin_of = np.clip(np.searchsorted(edges, estimated, side="left") - 1, 0, len(edges) - 2)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from labelsure._runtime.notebook import count, make_html
 from labelsure._runtime.plots import plot_accept_curve
 from labelsure._runtime.typing import Floats
-from labelsure.guarantees._policy import check_scored
+from labelsure.guarantees._policy import read_scored
 from labelsure.metrics.mean_tests import wilson_interval
 from labelsure.metrics.registry import check_level
 
@@ -136,7 +136,7 @@ def accept_curve(score: ArrayLike, accuracy: ArrayLike) -> AcceptCurve:
     """
     import pandas as pd
 
-    score, accuracy = check_scored(score, accuracy)
+    score, accuracy = read_scored(score, accuracy)
     order = np.argsort(-score, kind="stable")
     ranked, total = score[order], np.cumsum(accuracy[order])
     squares = np.cumsum(accuracy[order] ** 2)

@@ -17,40 +17,29 @@ from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure._runtime.warnings import warn
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.names import align_rows, align_values, read_groups
-from labelsure.labelsets.rows import OPEN, index_of, refuse_masked
+from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
+from labelsure.labelsets.rows import OPEN, index_of
 from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
 from labelsure.metrics.partial import PartialLabelsets
-from labelsure.metrics.registry import check_accuracies
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def check_score(score: Any) -> Floats:
-    """Return scores as an (n,) array without NaN, or say what is wrong."""
-    refuse_masked(score, "score")
-    values = np.asarray(score, dtype=np.float64)
-    if values.ndim != 1:
-        raise InputError(f"`score` must be one number for each instance, got shape {values.shape}.")
-    if np.isnan(values).any():
-        raise InputError(
-            f"`score` must not be missing, got NaN in row {np.flatnonzero(np.isnan(values))[0]}."
-        )
-    return values
-
-
-def check_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
-    """Return scores and as many accuracies in [0, 1], or say what is wrong."""
-    accuracy = align_values(accuracy, index_of(score), name="accuracy", beside="`score`")
-    scores = check_score(score)
-    if np.shape(accuracy) != scores.shape:
-        raise InputError(
-            f"`accuracy` must have one entry for each of the {len(scores)} scores, got shape "
-            f"{np.shape(accuracy)}."
-        )
-    return scores, check_accuracies(accuracy, "accuracy")
+def read_scored(score: Any, accuracy: Any) -> tuple[Floats, Floats]:
+    """Return scores and as many accuracies in [0, 1]."""
+    scores = read_vector(score, "score")
+    accuracies = read_vector(
+        accuracy,
+        "accuracy",
+        n_samples=len(scores),
+        low=0,
+        high=1,
+        index=index_of(score),
+        beside="`score`",
+    )
+    return scores, accuracies
 
 
 def check_groups(
@@ -448,7 +437,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             what is proved holds with probability `confidence` in each group by itself.
         """
         self.check_parameters()
-        scores, values = check_scored(score, accuracy)
+        scores, values = read_scored(score, accuracy)
         MEAN_TESTS[self.outcome].check(values)
         labelled = LabelledScores(scores, values)
         self.policies_: dict[str, AcceptPolicy] | None = None
@@ -472,7 +461,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
             (n,) the group of each, if it was fitted with groups.
         """
         check_is_fitted(self)
-        scores = check_score(score)
+        scores = read_vector(score, "score")
         names = check_known_groups(groups, self.policies_, index_of(score), len(scores), "`score`")
         if names is None:
             return scores >= self.threshold_

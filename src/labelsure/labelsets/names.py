@@ -11,8 +11,8 @@ have one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +31,23 @@ from labelsure.labelsets.rows import (
     is_sparse,
     make_sparse,
     names_in,
+    read_numbers,
     refuse_masked,
-    show_names,
+    to_names,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedLabelsets:
-    """Labelsets with the names that came with them.
+    """Labelsets with the names that came with them, taken wherever labelsets are.
 
     Parameters
     ----------
-    rows
-        (n, L) zeros and ones.
+    labelsets
+        (n, L) zeros and ones, which `numpy.asarray` gives; sparse for very many labels.
     label_names
         One for each column; None where nobody named them.
     index
@@ -59,16 +60,60 @@ class NamedLabelsets:
     ('cat', 'dog')
     """
 
-    rows: Labelsets
-    label_names: tuple[str, ...] | None = None
+    labelsets: Labelsets
+    label_names: LabelNames = None
     index: pd.Index | None = None
 
-    def _repr_html_(self) -> str:
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of labelsets, and of labels."""
+        n_samples, n_labels = self.labelsets.shape
+        return n_samples, n_labels
+
+    @property
+    def columns(self) -> LabelNames:
+        """The label names, as a table has them."""
+        return self.label_names
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the labelsets as a dense array."""
+        return np.array(read_numbers(self.labelsets, "labelsets"), dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        n_samples, n_labels = self.shape
+        return f"{type(self).__name__}(n_samples={n_samples}, n_labels={n_labels})"
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the labelsets of some rows: an index, a slice, indices or a mask."""
+        taken = pick_rows(rows, len(self), self.index)
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        del parts["label_names"]  # the rest has an entry for each row, or is None
+        some: dict[str, Any] = {
+            name: part if part is None else part[taken] for name, part in parts.items()
+        }
+        return replace(self, **some)
+
+    def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
+        """Return the names of each instance's labels as a table, a row an instance.
+
+        Parameters
+        ----------
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
         import pandas as pd
 
-        sizes = f"{count(len(self.rows), 'labelset')} of {count(self.rows.shape[1], 'label')}"
-        names = show_names(self.label_names, self.rows.shape[1])
-        return make_html(f"{sizes}.", pd.DataFrame(self.rows, self.index, names).head(N_ROWS))
+        check_sep(sep, self.label_names)
+        named = to_names(self.labelsets, self.label_names, sep)
+        index = pd.RangeIndex(len(self)) if self.index is None else self.index
+        return pd.DataFrame({"labels": named}).set_axis(index)
+
+    def _repr_html_(self) -> str:
+        sizes = f"{count(len(self), 'labelset')} of {count(self.shape[1], 'label')}"
+        return make_html(f"{sizes}.", self[:N_ROWS].to_frame())
 
 
 def read_labelsets(
@@ -85,7 +130,8 @@ def read_labelsets(
     ----------
     Y
         - (n, L) zeros and ones or booleans: array, lists, sparse matrix, or a DataFrame of pandas,
-          Polars or another library that speaks Arrow (whose columns name the labels);
+          Polars or another library that speaks Arrow (whose columns name the labels); what this
+          function or `labelsure.decide` returned;
         - for each instance the names of its labels: a list of lists or sets, a Series of them, or,
           with `sep`, strings such as ``"a;b"``.
     label_names
@@ -101,11 +147,11 @@ def read_labelsets(
 
     Examples
     --------
-    >>> read_labelsets([{"cat"}, set(), {"dog", "cat"}]).rows
+    >>> read_labelsets([{"cat"}, set(), {"dog", "cat"}]).labelsets
     array([[1, 0],
            [0, 0],
            [1, 1]], dtype=int8)
-    >>> read_labelsets(["dog;cat", ""], ["cat", "dog"], sep=";").rows
+    >>> read_labelsets(["dog;cat", ""], ["cat", "dog"], sep=";").labelsets
     array([[1, 1],
            [0, 0]], dtype=int8)
     """
@@ -150,6 +196,8 @@ class GivenLabelsets:
     @classmethod
     def read(cls, Y: Any, name: str, sep: str | None = None) -> GivenLabelsets:
         """Read anything that users have; arguments as of `read_labelsets`."""
+        if isinstance(Y, NamedLabelsets):
+            return cls(name, Y.labelsets, None, Y.label_names, Y.index)
         index, values = index_of(Y), as_table(Y)
         sets = _name_sets(values, name, sep)
         columns = None if sets is not None else names_in(values)
@@ -194,8 +242,8 @@ def align_pair(
     names
         What both are called, for the messages.
     """
-    sparse = is_sparse(first) or is_sparse(second)
     one, other = GivenLabelsets.read(first, names[0]), GivenLabelsets.read(second, names[1])
+    sparse = is_sparse(one.values) or is_sparse(other.values)
     labels = other.label_names if one.label_names is None else one.label_names
     if one.sets is not None and other.sets is not None:
         labels = tuple(sorted({*one.listed_names, *other.listed_names}))
@@ -571,40 +619,61 @@ def read_groups(groups: Any, name: str) -> NDArray[np.str_]:
     return values.astype(str)
 
 
-def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
-    """Return one weight for each instance, some of them above 0, or say what is wrong with them.
+def read_vector(
+    values: Any,
+    name: str,
+    *,
+    n_samples: int | None = None,
+    low: float = -np.inf,
+    high: float = np.inf,
+    index: pd.Index | None = None,
+    beside: str = "the instances",
+) -> Floats:
+    """Return one number for each instance, in the order of an index, or say what is wrong.
 
-    Those of a Series are brought into the order of the instances' `index`.
+    Parameters
+    ----------
+    values
+        An array, a list or a Series.
+    name
+        What the caller calls them, for the messages.
+    n_samples
+        How many there must be, where that is known.
+    low, high
+        Between what they must lie; both are allowed, NaN is not.
+    index, beside
+        That of the rows that the values belong to, and what these are called.
 
     Examples
     --------
-    >>> check_weights([1, 2, 0], 3)
+    >>> read_vector([1, 2, 0], "sample_weight", n_samples=3, low=0)
     array([1., 2., 0.])
     """
-    from sklearn.utils import check_array  # here, because it takes long to load
+    refuse_masked(values, name)
+    values = align_values(values, index, name=name, beside=beside)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"`{name}` must be numbers, one for each instance: {error}.") from error
+    if array.ndim != 1 or (n_samples is not None and len(array) != n_samples):
+        size = "" if n_samples is None else f"{n_samples} numbers, "
+        raise InputError(
+            f"`{name}` must be a vector of {size}one for each of {beside}, got shape {array.shape}."
+        )
+    bad = np.flatnonzero(~((array >= low) & (array <= high)))
+    if bad.size:
+        wanted = f"lie in [{low:g}, {high:g}]" if np.isfinite(high) else f"be at least {low:g}"
+        wanted = wanted if np.isfinite(low) else "not be NaN"
+        raise InputError(f"`{name}` must {wanted}, got {array[bad[0]]} in row {bad[0]}.")
+    return array
 
-    refuse_masked(sample_weight, "sample_weight")
-    sample_weight = align_values(sample_weight, index, name="sample_weight", beside="the instances")
-    weights: Floats = check_array(
-        sample_weight,
-        ensure_2d=False,
-        dtype=float,
-        input_name="sample_weight",
-        ensure_min_samples=0,
-    )
-    if weights.shape != (n_samples,):
+
+def check_weights(sample_weight: Any, n_samples: int, index: pd.Index | None = None) -> Floats:
+    """Return one weight for each instance, some of them above 0."""
+    weights = read_vector(sample_weight, "sample_weight", n_samples=n_samples, low=0, index=index)
+    if not (np.isfinite(weights).all() and weights.any()):
         raise InputError(
-            f"`sample_weight` must be a vector of {n_samples} weights, one for each instance, got "
-            f"shape {weights.shape}."
-        )
-    if (weights < 0).any():
-        raise InputError(
-            f"`sample_weight` must not be negative, got {weights.min()} in row "
-            f"{weights.argmin()}. Drop such rows, or give them weight 0."
-        )
-    if not weights.any():
-        raise InputError(
-            "`sample_weight` must have a weight above zero, got zeros only. "
-            "Pass None to weigh all instances alike."
+            "`sample_weight` must be finite, and some weight above zero, got "
+            f"{weights.max(initial=0.0)} at most. Pass None to weigh all instances alike."
         )
     return weights

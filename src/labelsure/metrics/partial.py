@@ -15,6 +15,7 @@ from labelsure.labelsets.names import (
     align_labelsets,
     check_sep,
     pick_rows,
+    read_vector,
     wrong_index,
 )
 from labelsure.labelsets.rows import OPEN, check_label_names, refuse_masked, to_names
@@ -62,7 +63,7 @@ class PartialLabelsets:
         if self.index is not None and len(self.index) != len(values):
             raise wrong_index(self.index, len(values))
         if self.gap is not None:
-            object.__setattr__(self, "gap", _check_gap(self.gap, len(values)))
+            object.__setattr__(self, "gap", read_vector(self.gap, "gap", n_samples=len(values)))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -276,14 +277,3 @@ def _check_values(values: Any) -> Labelsets:
             f"{array[row, column]} in row {row}, column {column}."
         )
     return array.astype(np.int8)
-
-
-def _check_gap(gap: Any, n_samples: int) -> Floats:
-    refuse_masked(gap, "gap")
-    array = np.asarray(gap, dtype=np.float64)
-    if array.shape != (n_samples,) or np.isnan(array).any():
-        raise InputError(
-            f"`gap` must be one number for each of the {n_samples} instances, got shape "
-            f"{array.shape}{' with NaN' if np.isnan(array).any() else ''}."
-        )
-    return array

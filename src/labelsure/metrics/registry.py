@@ -1,10 +1,10 @@
 """Metrics: how accurate one labelset is when another is true, from the four counts.
 
 A metric is a function of (tp, fp, fn, tn) and says what others need to know of it: its title, its
-range, its kind of outcome. The four of the paper and its field are registered by name; any other
-function of the same arguments does as well. Two empty labelsets are the one case in which a
-quotient such as Jaccard's is 0/0: there, and only there, a function may give NaN, which is then
-worth `empty`.
+range, its kind of outcome. Those of the field are registered by name; any other function of the
+same arguments does as well. Two empty labelsets are the one case in which a function may give NaN,
+which is then worth `empty`. The recall of an empty truth and the precision of an empty prediction
+are 0 otherwise, so that F1 is the harmonic mean of both in every row.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, Mask
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import align_pair
-from labelsure.labelsets.rows import count_labels, count_shared, refuse_masked
+from labelsure.labelsets.rows import count_labels, count_shared
 
 COUNTS = ("tp", "fp", "fn", "tn")
 """The names of the four counts, in the order in which every function takes them."""
@@ -95,7 +96,9 @@ class Metric:
             )
             raise InputError(
                 f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
-                "Only two empty labelsets may give NaN, which is worth `empty`."
+                "Only two empty labelsets may give NaN, which is worth `empty`; say what an empty "
+                "truth or an empty prediction alone is worth, e.g. by "
+                "`np.where(tp + fn == 0, 0.0, tp / (tp + fn))`."
             )
         self._check_range(values)
         return values
@@ -155,12 +158,24 @@ def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return 2 * tp / (2 * tp + fp + fn)
 
 
+def _recall(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return np.where((tp + fn == 0) & (fp > 0), 0.0, tp / (tp + fn))
+
+
+def _precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return np.where((tp + fp == 0) & (fn > 0), 0.0, tp / (tp + fp))
+
+
 EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact Match")
 HAMMING = Metric("hamming", _hamming, (0.0, 1.0))
 JACCARD = Metric("jaccard", _jaccard, (0.0, 1.0))
 F1 = Metric("f1", _f1, (0.0, 1.0))
+RECALL = Metric("recall", _recall, (0.0, 1.0))
+PRECISION = Metric("precision", _precision, (0.0, 1.0))
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1)}
+METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1, RECALL, PRECISION)
+}
 """The metrics that have a name. A new one is a function, an entry here, and a loop in the tests."""
 
 MetricLike = str | Metric | Callable[[Any, Any, Any, Any], Any]
@@ -212,50 +227,13 @@ def check_metrics(metrics: Sequence[MetricLike]) -> list[Metric]:
 
 
 def check_empty(empty: float) -> float:
-    """Return `empty` as a float in [0, 1], or say what is wrong with it."""
-    try:
-        value = float(empty)
-    except (TypeError, ValueError):
-        value = np.nan
-    if not 0 <= value <= 1:
-        raise InputError(
-            f"`empty` must be a number in [0, 1], the accuracy of two empty labelsets, got "
-            f"{empty!r}. Usual choices are 1.0 and 0.0."
-        )
-    return value
+    """Return the accuracy of two empty labelsets under Jaccard and F1."""
+    return read_number(empty, "empty", 0, 1, hint="Usual choices are 1.0 and 0.0.")
 
 
 def check_level(level: float) -> float:
-    """Return `level` if it is a probability strictly between 0 and 1, or say what is wrong."""
-    if not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
-        raise InputError(
-            f"`level` must be a probability between 0 and 1, both excluded, got {level!r}. "
-            "Usual choices are 0.9, 0.95 and 0.99."
-        )
-    return float(level)
-
-
-def check_accuracies(values: Any, name: str) -> Floats:
-    """Return one number in [0, 1] for each instance, or say what is wrong with them.
-
-    Parameters
-    ----------
-    values
-        Accuracies or estimates of them.
-    name
-        What the caller calls them, for the messages.
-    """
-    refuse_masked(values, name)
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise InputError(f"`{name}` must be one number for each instance, got shape {array.shape}.")
-    outside = ~((array >= 0) & (array <= 1))
-    if outside.any():
-        raise InputError(
-            f"`{name}` must lie in [0, 1], got {array[outside][0]} in row "
-            f"{np.flatnonzero(outside)[0]}."
-        )
-    return array
+    """Return a confidence level."""
+    return read_number(level, "level", 0, 1, ends="()", hint="Usual choices are 0.9 and 0.95.")
 
 
 def counts(Y_true: ArrayLike, Y_pred: ArrayLike) -> Counts:
@@ -298,9 +276,11 @@ def accuracy(
         DataFrames are compared by name, their rows by index. Of a prediction that leaves labels
         open, `PartialLabelsets`, the decided ones count.
     metric
-        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn).
     empty
-        The Jaccard and F1 of two empty labelsets.
+        What two empty labelsets are worth where the metric is 0/0. The recall of an empty truth and
+        the precision of an empty prediction alone are 0.
 
     Returns
     -------
