@@ -168,7 +168,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
             return np.arange(n_labels)
         if isinstance(self.order, str) and self.order == "random":
             return generator.permutation(n_labels)
-        return check_label_order(self.order, n_labels, name="order", alternatives="None, 'random'")
+        return check_label_order(self.order, n_labels, name="order")
 
     def _expand(self, X: Features) -> LinearChain | PrefixChain:
         return expand_chain(self.order_, self.estimators_, self._linear_weights, X)

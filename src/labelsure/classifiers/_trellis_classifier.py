@@ -248,10 +248,7 @@ class ClassifierTrellis(LabelsetClassifier):
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
     ) -> NDArray[np.integer[Any]]:
         if not isinstance(self.placement, str):
-            names = " or ".join(repr(name) for name in _PLACEMENTS)
-            return check_label_order(
-                self.placement, Y.shape[1], name="placement", alternatives=names
-            )
+            return check_label_order(self.placement, Y.shape[1], name="placement")
         if self.placement not in _PLACEMENTS:
             raise unknown_name("placement", self.placement, _PLACEMENTS)
         return _PLACEMENTS[self.placement](Y, weights, self.parents_, generator)

@@ -11,7 +11,7 @@ from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import check_sparse_labelsets, refuse_masked
+from labelsure.labelsets.rows import read_rows, refuse_masked
 
 NOT_LISTED = -1
 """In place of a label, where a sparse row lists fewer than k."""
@@ -67,9 +67,7 @@ def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
     if isinstance(scores, LabelsetDistribution):
         Y_true = scores.align(Y_true, "Y_true")
     n_samples, n_labels = ranked.shape
-    true: Any = check_sparse_labelsets(
-        Y_true, name="Y_true", n_samples=n_samples, n_labels=n_labels
-    )
+    true: Any = read_rows(Y_true, "Y_true", n_samples=n_samples, n_labels=n_labels, sparse=True)
     is_true = true[np.arange(n_samples)[:, np.newaxis], labels].toarray()
     return np.asarray((is_true * (labels != NOT_LISTED)).sum(axis=1) / k)
 

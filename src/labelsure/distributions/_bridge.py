@@ -38,11 +38,9 @@ from labelsure.distributions.candidates import Profile, check_candidates, confid
 from labelsure.errors import InputError
 from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
 from labelsure.labelsets.rows import (
-    check_guesses,
     check_label_names,
-    check_sparse_labelsets,
     count_axes,
-    is_sparse,
+    read_guesses,
     refuse_other_labels,
 )
 from labelsure.metrics.registry import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
@@ -134,15 +132,7 @@ class LabelsetDistribution(ABC):
             calls it. The columns of a DataFrame are compared by name, its rows by index, an array
             by position.
         """
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.n_labels,
-            label_names=self.label_names,
-            index=self.index,
-            sparse=self.sparse_rows,
-        )
+        return align_labelsets(Y, self, name=name, sparse=self.sparse_rows)
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
@@ -249,11 +239,8 @@ class LabelsetDistribution(ABC):
         if count_axes(Y_pred) != 3:
             guesses = as_guesses(self.align(Y_pred, "Y_pred"))
             return self._expected(metric, guesses, empty).of_guess(0)
-        shape = {"n_samples": len(self), "n_labels": self.n_labels}
-        given = check_guesses(Y_pred, name="Y_pred", **shape, sparse=self.sparse_rows)
-        if self.sparse_rows:
-            columns = (given[:, g] for g in range(given.shape[1]))
-            given = [Y if is_sparse(Y) else check_sparse_labelsets(Y) for Y in columns]
+        shape = len(self), self.n_labels
+        given = read_guesses(Y_pred, "Y_pred", *shape, sparse=self.sparse_rows)
         return self._expected(metric, given, empty)
 
     def temper(self, temperature: float) -> LabelsetDistribution:

@@ -24,12 +24,18 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.names import align_labelsets, align_pair, align_rows, align_values
+from labelsure.labelsets.names import (
+    NamedLabelsets,
+    align_labelsets,
+    align_pair,
+    align_rows,
+    align_values,
+)
 from labelsure.labelsets.rows import (
-    check_rows,
     count_labels,
     is_sparse,
     no_labels,
+    read_rows,
     refuse_other_labels,
     stack_rows,
     to_text,
@@ -198,7 +204,7 @@ class ScoreTable:
         if Y_pred is not None:
             if Y_true is not None:
                 Y_pred, Y_true = align_pair(Y_pred, Y_true, ("Y_pred", "Y_true"))
-            decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
+            decisions = read_rows(Y_pred, "Y_pred", n_samples=len(profile))
             columns = _compare(decisions, Y_true)
         return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
 
@@ -290,16 +296,9 @@ class ScoreTable:
                 f"`{name}` must go with a table that was made from a distribution, which knows its "
                 "labels, got one of a DataFrame or a profile. Use `ScoreTable.from_distribution`."
             )
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.decisions.shape[1],
-            label_names=self.label_names,
-            index=self.index,
-            beside="the table",
-            sparse=is_sparse(self.decisions),
-        )
+        batch = NamedLabelsets(self.decisions, self.label_names, self.index)
+        is_listed = is_sparse(self.decisions)
+        return align_labelsets(Y, batch, name=name, beside="the table", sparse=is_listed)
 
     def __len__(self) -> int:
         return self._n_rows

@@ -51,13 +51,12 @@ from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.names import GivenLabelsets, align_values
 from labelsure.labelsets.rows import (
     as_table,
-    check_labelsets,
     check_shape,
-    check_sparse_labelsets,
     count_rows,
     differing_rows,
     index_of,
     is_sparse,
+    read_rows,
     refuse_masked,
     stack_rows,
     take_rows,
@@ -819,8 +818,7 @@ def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelse
     predicted = fitted.predict(X)
     if np.ndim(predicted) == 1:  # of a model of one label
         predicted = np.asarray(predicted)[:, np.newaxis]
-    check = check_sparse_labelsets if dist.sparse_rows else check_labelsets
-    return check(predicted, name="predict(X)", n_labels=dist.n_labels)
+    return read_rows(predicted, "predict(X)", n_labels=dist.n_labels, sparse=dist.sparse_rows)
 
 
 def _read_given(Y_pred: Any, X: Any, truth: Targets) -> Labelsets:
