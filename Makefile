@@ -44,6 +44,7 @@ bench: .venv/develop.stamp
 	$(BIN)/python -m benchmarks
 
 docs: .venv/docs.stamp
+	test -d .venv/node/node_modules/katex || npm install --silent --no-fund --no-audit --prefix .venv/node katex@0.16 || echo "No npm: formulas show as their source."
 	$(BIN)/mkdocs build --strict
 
 .venv/bin/python:

@@ -1,6 +1,6 @@
 """How much a policy accepts: its share beside that of a test without a guarantee.
 
-    LABELSURE_DATA=folder python -m benchmarks.acceptance docs/acceptance_power.md
+    LABELSURE_DATA=folder python -m benchmarks.acceptance docs/evidence/acceptance.md
 
 The folder holds the ARFF files. On each set a classifier is fitted to 40 % of the instances and an
 estimator of its accuracy to 15 %; what is left is the population, from which the policy's labelled
@@ -121,7 +121,7 @@ def summarise(rows: pd.DataFrame, by: list[str]) -> str:
 
 PAGE = """# How much a policy accepts
 
-Made by `python -m benchmarks.acceptance docs/acceptance_power.md`, not by hand; the script says
+Made by `python -m benchmarks.acceptance docs/evidence/acceptance.md`, not by hand; the script says
 how. `accepted` is the share of all predictions that `AcceptPolicy` accepts on average, beside the
 share that a z-test accepts, which assumes normal sums and promises nothing. `failed` is how often
 the accepted have a mean accuracy below the target: at most {allowed:.0%} is promised. Targets are

@@ -1,6 +1,6 @@
 """Which model of accuracy is best calibrated: every one on every real set, 20 held-out halves.
 
-    LABELSURE_DATA=folder python -m benchmarks.calibration docs/calibration.md
+    LABELSURE_DATA=folder python -m benchmarks.calibration docs/evidence/calibration.md
 
 The folder holds the ARFF files of the six sets, and of three more, on which the choice between the
 features is confirmed: they had no part in it. Each set is predicted by two-fold cross-fitting,
@@ -241,15 +241,15 @@ is calibrated nearly as well: its error beyond chance is {full:.3f} in the mean,
 HEAD = """
 ## The six sets
 
-![Calibration error beyond chance, mean squared error](images/evidence/calibration.svg)
+![Calibration error beyond chance, mean squared error](../images/evidence/calibration.svg)
 
-Made by `python -m benchmarks.calibration docs/calibration.md`, not by hand; the script says how.
-Each figure is an expected calibration error (ten intervals of the estimate), the mean over
-{n_splits} random halves: fitted to one, measured on the other. `chance` is what a perfect estimate
-would show on so few instances, `excess` the error beyond it. An excess of more than {miss:g} is a
-miss. Two classifiers (Indep: binary relevance, ECC: ensemble of chains, both on scaled features
-with logistic regression, C = 0.1) predict the mode; Enron with its last 20 labels; two empty
-labelsets are worth 1.
+Made by `python -m benchmarks.calibration docs/evidence/calibration.md`, not by hand; the script
+says how. Each figure is an expected calibration error (ten intervals of the estimate), the mean
+over {n_splits} random halves: fitted to one, measured on the other. `chance` is what a perfect
+estimate would show on so few instances, `excess` the error beyond it. An excess of more than
+{miss:g} is a miss. Two classifiers (Indep: binary relevance, ECC: ensemble of chains, both on
+scaled features with logistic regression, C = 0.1) predict the mode; Enron with its last 20
+labels; two empty labelsets are worth 1.
 """
 
 

@@ -90,6 +90,56 @@ def calibration() -> None:
     save(figure, "calibration")
 
 
+def joints() -> None:
+    """Difference of each source from marginals alone: a dot for each set, their median."""
+    found = read("joints").dropna(subset="difference")
+    found = found[found["source"] != "marginals alone"]
+    sources = list(found["source"].unique())
+    figure, axes = plt.subplots(1, 4, figsize=(10, 3.2), sharey=True)
+    titles = ("log-likelihood", "exact match", "Jaccard", "calibration error (exact match)")
+    for ax, measure, title in zip(axes, found["measure"].unique(), titles, strict=False):
+        ax.axvline(0, color=INK, linewidth=0.8)
+        rows = found[found["measure"] == measure].set_index("source")["difference"]
+        for place, source in enumerate(sources):
+            values = rows[source]
+            ax.plot(values, [place] * len(values), "o", color=INK, alpha=0.4, markersize=4)
+            ax.plot(values.median(), place, "D", color=COLOURS[0], markersize=6)
+        ax.set_title(title, fontsize=9)
+    axes[0].set_xscale("symlog", linthresh=1)
+    axes[0].set_yticks(range(len(sources)), sources)
+    axes[0].invert_yaxis()
+    figure.supxlabel("difference from marginals alone", fontsize=9)
+    figure.tight_layout()
+    save(figure, "joints")
+
+
+def batches() -> None:
+    """Error and coverage of the ways to estimate a batch of 200, for each kind of shift."""
+    found = read("batches")
+    found = found[found["size"] == 200]
+    ways = {"calibration mean": "mean of the calibration set", "DoC": "difference of confidences"}
+    ways |= {"ours": "estimate", "ours weighted": "importance weights"}
+    ways |= {"ours, 30 labels": "30 random labels"}
+    shifts = [name.partition(":")[0] for name in found["shift"].unique()]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    places = np.arange(len(shifts))
+    colours = (INK, "#CCBB44", *COLOURS[:3])
+    for k, (method, label) in enumerate(ways.items()):
+        rows = found[found["method"] == method]
+        shift = places + 0.12 * (k - 2)
+        axes[0].plot(rows["error"], shift, "o", color=colours[k], label=label)
+        covered = pd.to_numeric(rows["covered"].str.rstrip("%"), errors="coerce")
+        axes[1].plot(covered, shift, "o", color=colours[k])
+    axes[1].axvline(95, color=INK, linewidth=0.8)
+    axes[0].set_xlabel("mean absolute error")
+    axes[1].set_xlabel("coverage of 95% intervals, %")
+    axes[0].set_yticks(places, shifts)
+    axes[0].invert_yaxis()
+    figure.legend(loc="upper center", ncols=5, frameon=False, fontsize=8)
+    figure.tight_layout(rect=(0, 0, 1, 0.92))
+    save(figure, "batches")
+
+
 def candidates() -> None:
     """Each candidate along two ways from the uniform distribution to a point mass, K = 16."""
     share = np.linspace(0, 1, 101)[:, None]
@@ -116,4 +166,6 @@ if __name__ == "__main__":
     with mpl.rc_context(STYLE):
         thresholds()
         calibration()
+        joints()
+        batches()
         candidates()

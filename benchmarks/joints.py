@@ -1,7 +1,7 @@
 """Which joint is best? All sources of a joint against marginals alone, on sets small and real.
 
-    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/joints.md] [--kept FILE]
-        [--sets SET ...]
+    python -m benchmarks.joints [--data FOLDER] [--splits 3] [--page docs/evidence/joints.md]
+        [--kept FILE] [--sets SET ...]
 
 The folder holds ARFF files of further sets. Each split trains on 60 % of at most 700 instances (400
 beyond 50 labels) and measures on the others, with the same base learner for all; decisions by the
@@ -153,57 +153,19 @@ def differences(frame: pd.DataFrame, column: str, base: str = PLAIN) -> pd.DataF
     return pd.concat({"mean": off.mean(), "half": half}, axis=1)
 
 
-def best_sources(frame: pd.DataFrame, column: str) -> dict[str, list[str]]:
-    """Return the best of each set as printed, several on a tie, none where half of all tie."""
-    sign = -1 if column in SMALLER_IS_BETTER else 1
-    means = sign * frame.groupby(["set", "source"])[column].mean().unstack()
-    tied = means.ge(means.max(axis=1) - 0.5 * 10.0 ** -digits_of(column), axis=0)
-    return {
-        str(name): row.index[row].tolist() if 2 * row.sum() < len(row) else []
-        for name, row in tied.iterrows()
-    }
-
-
-def table(frame: pd.DataFrame, column: str, order: list[str], sets: list[str]) -> str:
-    """Return a measure as Markdown: means of marginals alone, differences of the others."""
-    found, best = differences(frame, column), best_sources(frame, column)
-    digits = digits_of(column)
-    means = frame.groupby(["set", "source"])[column].mean().unstack()
-    lines = [f"| {MEASURES[column]} | " + " | ".join(sets) + " |", "|---" * (len(sets) + 1) + "|"]
-    for source in order:
-        cells = []
-        for name in sets:
-            if source == PLAIN:
-                text = f"{means.loc[name, source]:.{digits}f}"
-            else:
-                text = difference_text(found, name, source, digits)
-            cells.append(f"**{text}**" if source in best[name] else text)
-        lines.append(f"| {source} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def digits_of(column: str) -> int:
-    return 2 if column in ("log P", "seconds") else 3
-
-
-def difference_text(found: pd.DataFrame, name: str, source: str, digits: int) -> str:
-    value, half = (found.loc[name, (part, source)] for part in ("mean", "half"))
-    return f"{value:+.{digits}f} ± {half:.{digits}f}"
-
-
-def dependence_table(frame: pd.DataFrame, sets: list[str]) -> str:
-    """Return what the layer has beyond calibrated marginals."""
-    lines = [
-        "| the dependence layer against calibrated marginals | " + " | ".join(sets) + " |",
-        "|---" * (len(sets) + 1) + "|",
-    ]
-    for column in MEASURES:
-        if column == "seconds":
-            continue
-        found = differences(frame, column, CALIBRATED)
-        cells = [difference_text(found, name, LAYER, digits_of(column)) for name in sets]
-        lines.append(f"| {MEASURES[column]} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return means of marginals alone, differences of the others and half widths of intervals."""
+    parts = []
+    for column, measure in MEASURES.items():
+        found = differences(frame, column).stack("source", future_stack=True).reset_index()
+        plain = frame[frame["source"] == PLAIN].groupby("set")[column].mean()
+        alone = found["source"] == PLAIN
+        found["measure"] = measure
+        found["level"] = found["set"].map(plain).where(alone)
+        parts.append(found)
+    columns = {"level": "mean", "mean": "difference", "half": "half_width"}
+    whole = pd.concat(parts).rename(columns=columns)
+    return whole[["measure", "set", "source", "mean", "difference", "half_width"]]
 
 
 def verdicts(frame: pd.DataFrame, order: list[str]) -> str:
@@ -225,22 +187,6 @@ def verdicts(frame: pd.DataFrame, order: list[str]) -> str:
             mean, half = sign * found["mean"][source], found["half"][source]
             cells.append(f"{int((mean > half).sum())} / {int((-mean > half).sum())}")
         lines.append(f"| {source} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def conclusions(frame: pd.DataFrame, order: list[str]) -> str:
-    """Say how often each source is the best, and which never is."""
-    wins: dict[str, list[str]] = {source: [] for source in order}
-    for column in MEASURES:
-        if column == "seconds":
-            continue
-        for name, best in best_sources(frame, column).items():
-            for source in best:
-                wins[source].append(f"{column} of {name}")
-    lines = [f"- {source}: best for {', '.join(found)}." for source, found in wins.items() if found]
-    never = [source for source, found in wins.items() if not found]
-    if never:
-        lines.append(f"- Never the best for anything here: {', '.join(never)}.")
     return "\n".join(lines) + "\n"
 
 
@@ -315,14 +261,13 @@ def main() -> None:
         f"{FEWER_INSTANCES} beyond {MOST_LABELS} labels. Decisions beyond {MANY_LABELS} labels are "
         f"by the first {MAX_DECISIONS} instances of each split.\n\n"
     )
-    text += "\n".join(table(frame, column, order, sets) for column in MEASURES)
-    text += "\n" + dependence_table(frame, sets)
-    text += "\n" + verdicts(frame, order) + "\n" + conclusions(frame, order)
+    text += verdicts(frame, order)
     if options.data:
         text += "\n" + own_split_of_scene(options.data)
     if options.page is None:
         sys.stdout.write(text)
         return
+    tidy(frame).to_csv(options.page.with_suffix(".csv"), index=False)
     write_measured(options.page, "\n" + text)
 
 

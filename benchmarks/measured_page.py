@@ -40,9 +40,9 @@ def write_measured(page: Path, text: str) -> None:
             continue
         if len(rows) - 2 > LONGEST_TABLE:
             name = "_".join([page.stem, *re.findall("[a-z]+", title.lower())[:6]]) + ".csv"
-            file = page.parent / "evidence" / name
+            file = page.parents[1] / "evidence" / name
             file.write_text("".join(map(_to_csv, [rows[0], *rows[2:]])), encoding="utf-8")
-            kept.append(f"[{len(rows) - 2} rows as CSV](evidence/{name})")
+            kept.append(f"[{len(rows) - 2} rows as CSV](../evidence/{name})")
         else:
             kept += rows
         rows = []

@@ -1,6 +1,6 @@
 """What temperature scaling and calibration by label do to expected accuracies, on real sets.
 
-    python -m benchmarks.recalibration --data FOLDER [--page docs/recalibration.md]
+    python -m benchmarks.recalibration --data FOLDER [--page docs/howto/calibrate.md]
 
 The folder holds the ARFF files of the six sets and of three more. Half of each set is for the
 classifier, a quarter for the recalibration, a quarter is measured; the mean of some random splits.
@@ -35,8 +35,7 @@ N_SPLITS = 2
 KINDS: dict[str, dict[str, Recalibration]] = {
     "Indep": {
         "temperature": ls.TemperatureScaling(gate=False),
-        "sigmoid": ls.LabelwiseCalibration("sigmoid", gate=False),
-        "isotonic": ls.LabelwiseCalibration("isotonic", gate=False),
+        "labels": ls.LabelwiseCalibration(gate=False),
     },
     "Trellis": {"temperature": ls.TemperatureScaling(gate=False)},
     "ECC": {"temperature": ls.TemperatureScaling(gate=False)},

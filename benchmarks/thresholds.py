@@ -1,6 +1,6 @@
 """Thresholds tuned on the probabilities of labels, against `decide`, on real sets.
 
-    python -m benchmarks.thresholds --data FOLDER [--page docs/thresholds.md]
+    python -m benchmarks.thresholds --data FOLDER [--page docs/evidence/decisions.md]
 
 The folder holds the ARFF files of the six sets and of three more; two sets are embedded. Each set
 is cut into four parts, which take turns: two parts for the classifier, one to choose thresholds
@@ -56,7 +56,7 @@ def classifiers(n_labels: int) -> dict[str, object]:
 
 def recalibrate(classifier: str, dist: LabelsetDistribution, Y: np.ndarray) -> object:
     """Return what changes distributions, fitted to what thresholds are chosen on."""
-    kind = ls.LabelwiseCalibration("sigmoid") if classifier == "Indep" else ls.TemperatureScaling()
+    kind = ls.LabelwiseCalibration() if classifier == "Indep" else ls.TemperatureScaling()
     return kind.fit(dist, Y)
 
 

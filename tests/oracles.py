@@ -64,7 +64,26 @@ def f1(tp, fp, fn, tn, empty):
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else empty
 
 
-METRICS = {"exact": exact, "hamming": hamming, "jaccard": jaccard, "f1": f1}
+def recall(tp, fp, fn, tn, empty=1.0):
+    if tp + fn:
+        return tp / (tp + fn)
+    return 0.0 if fp else empty
+
+
+def precision(tp, fp, fn, tn, empty=1.0):
+    if tp + fp:
+        return tp / (tp + fp)
+    return 0.0 if fn else empty
+
+
+METRICS = {
+    "exact": exact,
+    "hamming": hamming,
+    "jaccard": jaccard,
+    "f1": f1,
+    "recall": recall,
+    "precision": precision,
+}
 
 
 @cache

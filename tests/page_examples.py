@@ -1,6 +1,6 @@
 """Run the Python examples of documentation pages; the standard library is all it needs.
 
-    python tests/page_examples.py README.md docs/tutorial.md
+    python tests/page_examples.py README.md docs/start/tutorial.md
 
 runs these pages in the current folder and environment. The blocks of a page share their names. A
 block with `>>>` must print what stands below, any other must run. One that cannot run here says

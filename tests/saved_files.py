@@ -118,9 +118,6 @@ MAKERS = {
         ls.IndependentLabels(P), TRUTH
     ),
     "RecalibratedClassifier": lambda: ls.RecalibratedClassifier(random_state=0).fit(X, Y),
-    "isotonic labels": lambda: ls.LabelwiseCalibration("isotonic", gate=False).fit(
-        ls.IndependentLabels(P), TRUTH
-    ),
     "LabelThresholds": lambda: ls.LabelThresholds("each").fit(ls.IndependentLabels(P), TRUTH),
     "top k": lambda: ls.LabelThresholds("top_k").fit(ls.IndependentLabels(P), TRUTH),
     "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),

@@ -11,6 +11,7 @@ from scored_files import make_model, make_rows
 import labelsure as ls
 from labelsure.study.plan import Plan, load_plan
 from labelsure.study.run import RunFolder, read_frame, read_kept, run_study
+from labelsure.tables.parts import PartStore
 
 PLAN = Plan.from_dict(
     {
@@ -52,17 +53,34 @@ def run(tmp_path_factory):
 
 def test_tables_of_a_run(run):
     generator = random.Random(0)
-    folder = RunFolder(run.folder)
-    for path in [next((run.folder / "cells").iterdir()), run.folder / "scores.parquet"]:
-        frame, notes = read_frame(path)
-        for _ in range(30):
+    folder, path = RunFolder(run.folder), run.folder / "scores.parquet"
+    frame, notes = read_frame(path)
+    for _ in range(30):
+        whole = damage(path, generator)
+        found = read_kept(path, "")
+        assert found is None or (found[0].equals(frame) and found[1] == notes)
+        with contextlib.suppress(ls.InputError):
+            assert folder.read_table("scores").equals(frame)
+        path.write_bytes(whole)
+
+
+def test_parts_and_their_notes(tmp_path):
+    generator = random.Random(0)
+    store, content = PartStore(tmp_path), generator.randbytes(500)
+    notes = store.write("a.parquet", content, {"key": "k", "seconds": 1.5})
+    n_refused = 0
+    for path in (tmp_path / "a.parquet", tmp_path / "_notes" / "a.parquet.json"):
+        for _ in range(60):
             whole = damage(path, generator)
-            found = read_kept(path, notes.get("key", ""))
-            assert found is None or (found[0].equals(frame) and found[1] == notes)
-            if path.stem == "scores":
-                with contextlib.suppress(ls.InputError):
-                    assert folder.read_table("scores").equals(frame)
+            found = store.find("a.parquet", "k")
+            try:
+                assert found is None or (store.read("a.parquet", found), found) == (content, notes)
+            except ls.DataError:
+                n_refused += 1
+            n_refused += found is None
             path.write_bytes(whole)
+    assert n_refused > 110
+    assert store.find("a.parquet", "another") is None
 
 
 def test_plans_and_notes_of_a_run(run):

@@ -60,7 +60,7 @@ def test_a_label_of_one_value_stays_as_it_is():
     p, Y = draw_dependent(60)
     Y[:, 2] = 1
     chain = ls.classifiers.ChainDependence(gate=False).fit(ls.IndependentLabels(p), Y)
-    assert (chain.slopes_[2], chain.intercepts_[2]) == (1, 0)
+    assert_array_equal(chain.curves_[:, 2], [1, 0])
     assert_array_equal(chain.weights_[2], 0)
 
 
@@ -201,8 +201,8 @@ def test_one_label_as_a_vector():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"method": "yes"}, "Unknown method 'yes'. Known: auto, temperature, labels, dep"),
-        ({"method": 3}, "`method` must be 'auto', the name of a recalibration or an object .*3"),
+        ({"method": "yes"}, "Unknown method 'yes'. Known: auto, dependence"),
+        ({"method": 3}, '`method` must be "auto", "dependence" or a recalibration such as .*3'),
         ({"cv": 1}, "`cv` must be a whole number of folds >= 2, got 1"),
         ({"estimator": np.zeros((3, 2))}, r"`estimator` must be a model, fitted or not, .*are X"),
     ],
@@ -311,18 +311,29 @@ def test_the_recalibration_follows_from_the_kind_of_distribution(estimator, kind
     assert_array_equal(model.predict_distribution(X[:9]).marginals(), expected)
 
 
-def test_every_method_by_name_and_as_an_object():
+def test_other_kinds_and_few_instances_are_left_as_they_are():
+    X, Y = draw_pairs(200)
+    powerset = ls.RecalibratedClassifier(ls.classifiers.LabelPowerset(), random_state=0).fit(X, Y)
+    assert powerset.recalibration_ is None
+    few = ls.RecalibratedClassifier(random_state=0).fit(X[:49], Y[:49])
+    assert few.recalibration_ is None
+    plain = ls.BinaryRelevance(random_state=0).fit(X[:49], Y[:49])
+    assert_allclose(few.predict_proba(X), plain.predict_proba(X))
+    assert ls.RecalibratedClassifier(random_state=0).fit(X[:50], Y[:50]).recalibration_ is not None
+
+
+def test_every_method_as_an_object():
     p, Y = draw_dependent(400)
     dist = ls.IndependentLabels(p**3 / (p**3 + (1 - p) ** 3))  # overconfident
     said = dist.marginals()
-    for name, method in (
-        ("labels", ls.LabelwiseCalibration()),
-        ("temperature", ls.TemperatureScaling()),
-        ("dependence", ls.classifiers.ChainDependence()),
+    for given, kind in (
+        (ls.LabelwiseCalibration(), ls.LabelwiseCalibration),
+        (ls.TemperatureScaling(), ls.TemperatureScaling),
+        (ls.classifiers.ChainDependence(), ls.classifiers.ChainDependence),
+        ("dependence", ls.classifiers.ChainDependence),
     ):
-        alone = method.fit(dist, Y)
+        alone = kind().fit(dist, Y)
         assert alone.is_kept_
-        for given in (name, type(method)()):
-            model = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), given).fit(said, Y)
-            assert type(model.recalibration_) is type(method)
-            assert_allclose(model.predict_proba(said), alone.transform(dist).marginals())
+        model = ls.RecalibratedClassifier(ls.PrecomputedProbabilities(), given).fit(said, Y)
+        assert type(model.recalibration_) is kind
+        assert_allclose(model.predict_proba(said), alone.transform(dist).marginals())

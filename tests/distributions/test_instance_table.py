@@ -19,7 +19,7 @@ from labelsure.distributions.candidates import PAPER_CANDIDATES
 
 mpl.use("Agg")
 
-PAGE = Path(__file__).parents[2] / "docs" / "table.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "tables_and_plots.md"
 DIST = ls.IndependentLabels([[0.9, 0.2], [0.1, 0.1], [0.3, 0.8]], ["cat", "dog"])
 INDEX = pd.Index(["z", "x", "y"], name="id")
 

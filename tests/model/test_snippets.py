@@ -76,7 +76,10 @@ def test_a_frozen_model_accepts_with_a_guarantee(model):
     assert accuracy[table["accept"].to_numpy(dtype=bool)].mean() > 0.7
 
 
-@pytest.mark.parametrize("metric", ["exact", "hamming", "jaccard", "f1", "macro-f1", "micro-f1"])
+@pytest.mark.parametrize(
+    "metric",
+    ["exact", "hamming", "jaccard", "f1", "recall", "precision", "macro-f1", "micro-f1"],
+)
 def test_every_metric_from_one_fit(model, metric):
     found = model.estimate(X[NEW], metric=metric)
     predicted = model.predict(X[NEW])
@@ -94,6 +97,21 @@ def test_every_metric_from_one_fit(model, metric):
         again.fit(X[CAL], Y[CAL], Y_pred=model.predict(X[CAL]))
         by_itself = again.estimate(X[NEW], Y_pred=predicted)
         assert found.mean == pytest.approx(by_itself.mean, abs=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["recall", "precision"])
+def test_recall_and_precision_judge_other_decisions_than_the_best(metric):
+    model = ls.AccuracyAwareClassifier(FrozenEstimator(CLF), metric, 0.5, random_state=0)
+    with pytest.raises(ls.InputError, match=f'"best" for {metric}'):
+        model.fit(X[CAL], Y[CAL])
+    judged = {"mode": {}, "predict": {}, "best": {"Y_pred": CLF.predict(X[CAL])}}
+    for decision, given in judged.items():
+        model.set_params(decision=decision).fit(X[CAL], Y[CAL], **given)
+        Y_pred = CLF.predict(X[NEW]) if given else None
+        found = model.assess(X[NEW], Y_pred=Y_pred)
+        batch = model.estimate(X[NEW], Y_pred=Y_pred)
+        assert batch.low <= ls.accuracy(Y[NEW], found.Y_pred, metric).mean() <= batch.high
+        assert batch.quantity == f"mean {metric}"
 
 
 def test_other_metrics_survive_saving(tmp_path):

@@ -19,7 +19,7 @@ from labelsure.model import _model_report as explorer
 from labelsure.model._model_report import BatchTotals, make_model_report
 
 NAMES = ["red", "green", "</script><b>blue", "dark & 'deep'"]
-METRICS = ("exact", "hamming", "jaccard", "f1")
+METRICS = ("exact", "hamming", "jaccard", "f1", "recall", "precision")
 
 
 def draw(n, seed, names=NAMES):

@@ -218,11 +218,8 @@ def test_cells_without_the_columns_of_a_new_metric_are_computed_again(quick, mon
     before = cell_key(cell, plan, data)
     new = Metric("new", lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn), (0.0, 1.0))
     monkeypatch.setitem(METRICS, "new", new)
-    registered = cell_key(cell, plan, data)
-    planned = cell_key(cell, plan_with(metrics=["exact", "new"]), data)
-    assert len({before, registered, planned}) == 3
-    monkeypatch.undo()
     assert cell_key(cell, plan, data) == before
+    assert cell_key(cell, plan_with(metrics=["exact", "new"]), data) != before
 
 
 def test_features_describe_the_training_part(quick):

@@ -25,7 +25,7 @@ from labelsure.tables.parts import FORMATS
 from labelsure.tables.scoring import IDENTITY, score_files, score_frame
 from labelsure.tables.training import train_model
 
-PAGE = Path(__file__).parents[2] / "docs" / "scoring.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "scoring.md"
 N_ROWS = 100
 
 

@@ -1,6 +1,6 @@
 """`ConditionalBernoulliMixture`: labels that are independent once it is known which case this is.
 
-Li, Wang, Pavlu and Aslam (ICML 2016). Section 16 of `docs/algorithms.md`.
+Li, Wang, Pavlu and Aslam (ICML 2016). Section 16 of `docs/understand/mathematics.md`.
 """
 
 from __future__ import annotations

@@ -27,12 +27,7 @@ from labelsure.classifiers._predictor import (
     index_of_batch,
     read_truth,
 )
-from labelsure.classifiers.recalibration import (
-    RECALIBRATIONS,
-    ChainDependence,
-    Recalibration,
-    choose_recalibration,
-)
+from labelsure.classifiers.recalibration import ChainDependence, Recalibration, fit_recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
@@ -46,8 +41,7 @@ MAX_SEED = np.iinfo(np.int32).max
 Fold = tuple[LabelsetDistribution, Labelsets, Floats | None]
 """What a model says of some instances, their truth and their weights."""
 
-
-METHODS: dict[str, type[Recalibration]] = {**RECALIBRATIONS, "dependence": ChainDependence}
+METHODS = ("auto", "dependence")
 
 
 class RecalibratedClassifier(LabelsetPredictor):
@@ -66,10 +60,11 @@ class RecalibratedClassifier(LabelsetPredictor):
         learns nothing: then the recalibration learns from all instances, which must be new to
         whatever made the probabilities.
     method
-        "auto": `LabelwiseCalibration` for independent labels, `TemperatureScaling` for chains,
-        trellises and other joint distributions. Or "labels", "temperature", "dependence" (a
-        `ChainDependence` over the marginals of the model, for models that only say how likely each
-        label is), or such an object, e.g. ``TemperatureScaling(gate=False)``.
+        "auto": `LabelwiseCalibration` for independent labels, `TemperatureScaling` for chains and
+        trellises, as `AccuracyAwareClassifier` has it; nothing for other kinds of distributions or
+        fewer than 50 instances. "dependence": a `ChainDependence` over the marginals of the model,
+        for models that only say how likely each label is. Or a recalibration, not fitted, e.g.
+        ``TemperatureScaling()``.
     cv
         How many folds.
     random_state
@@ -81,6 +76,7 @@ class RecalibratedClassifier(LabelsetPredictor):
         The fitted model.
     recalibration_
         What was learned: `is_kept_`, `gain_`, `gain_low_`, `gain_high_`; its text says it in words.
+        None where "auto" has nothing to learn.
     classes_, label_names_
         As of all classifiers.
 
@@ -164,7 +160,8 @@ class RecalibratedClassifier(LabelsetPredictor):
 
     def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
-        return self.recalibration_.transform(self._ask(self.estimator_, X))
+        dist = self._ask(self.estimator_, X)
+        return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
 
     # The model.
 
@@ -208,7 +205,7 @@ class RecalibratedClassifier(LabelsetPredictor):
             knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
             names = None if knows_names else self.label_names_
             dist = as_distribution(fitted, X, label_names=names)
-        of_labels = self.method == "dependence" or isinstance(self.method, ChainDependence)
+        of_labels = isinstance(self._recalibration(), ChainDependence)
         if isinstance(dist, IndependentLabels) or not of_labels:
             return dist
         return IndependentLabels(clip_certain(dist.marginals()), dist.label_names)
@@ -272,22 +269,20 @@ class RecalibratedClassifier(LabelsetPredictor):
     def _learn(self, folds: list[Fold]) -> None:
         """Fit the recalibration to what is said of instances and their truth."""
         dists, truths, weights = (list(column) for column in zip(*folds, strict=True))
-        if self.method == "auto":
-            chosen = choose_recalibration(dists[0])
-        else:
-            is_name = isinstance(self.method, str)
-            chosen = METHODS[self.method]() if is_name else clone(self.method)
+        given = None if weights[0] is None else weights
         with one_blas_thread():
-            self.recalibration_ = chosen.fit_parts(
-                dists, truths, None if weights[0] is None else weights
-            )
+            self.recalibration_ = fit_recalibration(self._recalibration(), dists, truths, given)
+
+    def _recalibration(self) -> Any:
+        is_named = isinstance(self.method, str) and self.method == "dependence"
+        return ChainDependence() if is_named else self.method
 
     def _check_parameters(self) -> None:
-        if isinstance(self.method, str) and self.method not in ("auto", *METHODS):
-            raise unknown_name("method", self.method, ("auto", *METHODS))
+        if isinstance(self.method, str) and self.method not in METHODS:
+            raise unknown_name("method", self.method, METHODS)
         if not isinstance(self.method, (str, Recalibration)):
             raise InputError(
-                "`method` must be 'auto', the name of a recalibration or an object such as "
+                '`method` must be "auto", "dependence" or a recalibration such as '
                 f"TemperatureScaling(), got {self.method!r}."
             )
         if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:

@@ -1,41 +1,34 @@
 """Recalibration: distributions that are brought closer to what was seen, behind a gate.
 
 Temperature scaling, a calibration curve for each label, and dependence between labels. Sections 12
-and 16 of `docs/algorithms.md` have the formulas.
+and 16 of `docs/understand/mathematics.md` have the formulas.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit, stdtrit
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
-from labelsure._runtime.warnings import warn
+from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._chain_links import LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
-from labelsure.errors import InputError, unknown_name
+from labelsure.distributions._trellis import TrellisDistribution
+from labelsure.errors import InputError
 from labelsure.labelsets.names import check_weights
 from labelsure.labelsets.rows import refuse_other_labels, stack_rows
 from labelsure.saving import Savable
-
-__all__ = [
-    "RECALIBRATIONS",
-    "ChainDependence",
-    "LabelwiseCalibration",
-    "Recalibration",
-    "TemperatureScaling",
-]
 
 N_FOLDS = 5
 LEVEL = 0.95
@@ -70,8 +63,7 @@ def join_truth(parts: Sequence[Part]) -> tuple[Labelsets, Floats | None]:
 class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     """A change of distributions, fitted to some whose truth is known.
 
-    A kind says how it learns (`_learn`), what it then does to distributions (`_apply`) and what it
-    keeps of what was learned (`_keep`).
+    A kind says how it learns (`_learn`) and what it then does to distributions (`_apply`).
 
     Parameters
     ----------
@@ -120,7 +112,8 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self._check_parameters()
         parts = [Part(check_distribution(d), d.align(Y)) for d, Y in zip(dists, Ys, strict=True)]
         self.label_names_, self.n_labels_ = _common_labels(parts)
-        self._check_kinds(parts)
+        for part in parts:
+            self._check_kind(part.dist)
         if sample_weights is not None:
             parts = _weigh(parts, sample_weights)
         plain = [part.log_prob() for part in parts]
@@ -128,10 +121,9 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.n_samples_ = sum(len(part.dist) for part in parts)
         self.n_impossible_ = sum(map(len, plain)) - self.n_samples_
         self._check_sizes()
-        learned = self._learn(parts)
+        self.learned_ = self._learn(parts)
         self._measure_gain(parts)
         self.is_kept_ = not self.gate or self._passes()
-        self._keep(learned)
         return self
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
@@ -148,7 +140,10 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         refuse_other_labels(
             dist.label_names, dist.n_labels, self.label_names_, self.n_labels_, fitted
         )
-        return self._apply(dist, self._kept()) if self.is_kept_ else dist
+        if not self.is_kept_:
+            return dist
+        self._check_kind(dist)
+        return self._apply(dist, self.learned_)
 
     @abstractmethod
     def _learn(self, parts: list[Part]) -> Any:
@@ -158,14 +153,6 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
     def _apply(self, dist: LabelsetDistribution, learned: Any) -> LabelsetDistribution:
         """Return distributions as what was learned has them."""
 
-    @abstractmethod
-    def _keep(self, learned: Any) -> None:
-        """Set the attributes for what was learned from all instances; `is_kept_` is set."""
-
-    @abstractmethod
-    def _kept(self) -> Any:
-        """Return what was learned, for `_apply`."""
-
     def _log_prob(self, part: Part, learned: Any) -> Floats:
         """Return the recalibrated log-probability of the truth."""
         return self._apply(part.dist, learned).log_prob(part.truth)
@@ -174,8 +161,8 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         if not isinstance(self.gate, (bool, np.bool_)):
             raise InputError(f"`gate` must be True or False, got {self.gate!r}.")
 
-    def _check_kinds(self, parts: list[Part]) -> None:
-        """Refuse kinds of distributions that cannot be recalibrated so."""
+    def _check_kind(self, dist: LabelsetDistribution) -> None:
+        """Refuse a kind of distribution that cannot be recalibrated so."""
 
     def _check_sizes(self) -> None:
         if self.n_samples_ < N_FOLDS:
@@ -374,18 +361,33 @@ class TemperatureScaling(Recalibration):
         # In logs: what underflows in an array of probabilities is finite so.
         return part.dist._tempered_log_prob(part.truth)(learned)
 
-    def _kept(self) -> float:
-        return self.temperature_
-
-    def _keep(self, learned: float) -> None:
-        self.found_temperature_ = learned
-        self.temperature_ = learned if self.is_kept_ else 1.0
+    def fit_parts(
+        self,
+        dists: Sequence[LabelsetDistribution],
+        Ys: Sequence[Any],
+        sample_weights: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn from several batches together, and warn of a temperature at its limit."""
+        super().fit_parts(dists, Ys, sample_weights)
         if self._is_at_limit:
             warn(
-                f"The temperature is at its limit, {learned:g}: one beyond would be more likely "
-                "still. Check that the model was not trained on these instances, or fit to more.",
+                f"The temperature is at its limit, {self.learned_:g}: one beyond would be more "
+                "likely still. Check that the model was not trained on these instances, or fit to "
+                "more.",
                 UserWarning,
             )
+        return self
+
+    @property
+    def found_temperature_(self) -> float:
+        """The temperature with the highest likelihood, kept or not."""
+        check_is_fitted(self, "is_kept_")
+        return float(self.learned_)
+
+    @property
+    def temperature_(self) -> float:
+        """The temperature that is used: 1 where none is kept."""
+        return self.found_temperature_ if self.is_kept_ else 1.0
 
     @property
     def _is_at_limit(self) -> bool:
@@ -410,26 +412,22 @@ MOST_STEPS, MOST_HALVINGS, SMALL_STEP = 100, 40, 1e-10
 class LabelwiseCalibration(Recalibration):
     """Calibrate the probability of each label by itself. For `IndependentLabels`.
 
+    Platt scaling: a slope and an intercept for the logit of each label, shrunk towards those of all
+    labels together, so that rare labels borrow strength from the others.
+
     For chains, put scikit-learn's `CalibratedClassifierCV` into the base learner instead, e.g.
     ``EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression()))``.
 
     Parameters
     ----------
-    method
-        "sigmoid": Platt scaling, a slope and an intercept for the logit of each label, shrunk
-        towards those of all labels together, so that rare labels borrow strength from the others;
-        or "isotonic", a step function that never falls (scikit-learn's), for a thousand instances
-        and more. No step is closer to 0 or 1 than 1 / (n + 2): n instances cannot tell more.
     gate
         Whether all labels are calibrated only if that raises the mean log-probability of the truth
-        on held-out instances: by more than one standard error ("sigmoid"), or with its 95% interval
-        above 0 ("isotonic").
+        on held-out instances by more than one standard error.
 
     Attributes
     ----------
     curves_
-        For each label an array with two rows: slope and intercept of the logit ("sigmoid"), or
-        logits and the probabilities there ("isotonic").
+        (2, L) slope and intercept of the logit of each label.
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
         As of `TemperatureScaling`.
 
@@ -447,69 +445,47 @@ class LabelwiseCalibration(Recalibration):
 
     _title = "A calibration of each label"
 
-    def __init__(self, method: str = "sigmoid", gate: bool = True) -> None:
-        super().__init__(gate)
-        self.method = method
+    def _check_kind(self, dist: LabelsetDistribution) -> None:
+        if not isinstance(dist, IndependentLabels):
+            raise InputError(
+                "`dist` must be IndependentLabels for a calibration of each label, got "
+                f"{type(dist).__name__}. Calibrate the base learner of chains instead, e.g. "
+                "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
+                "`TemperatureScaling`."
+            )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.method not in CURVES:
-            raise unknown_name("method", self.method, CURVES)
-
-    def _check_kinds(self, parts: list[Part]) -> None:
-        for part in parts:
-            _check_labelwise(part.dist)
-
-    def _learn(self, parts: list[Part]) -> list[Floats]:
+    def _learn(self, parts: list[Part]) -> Floats:
         logits = np.concatenate([read_logits(part.dist) for part in parts])
-        return CURVES[self.method].learn(logits, *join_truth(parts))
+        Y, weights = join_truth(parts)
+        counts = np.ones(len(Y)) if weights is None else weights
+        pooled = _fit_sigmoids(
+            logits.reshape(-1, 1),
+            Y.astype(np.float64).reshape(-1, 1),
+            np.repeat(counts, Y.shape[1]),
+            np.array([[1.0], [0.0]]),
+            np.full((2, 1), NEARLY_NONE),
+        )
+        n_ones = counts @ Y
+        n_zeros = counts.sum() - n_ones
+        targets = np.where(Y == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))  # Platt's
+        spread = np.average((logits - np.average(logits, axis=0, weights=counts)) ** 2, 0, counts)
+        penalties = np.stack(
+            [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
+        )
+        return _fit_sigmoids(logits, targets, counts, pooled, penalties)
 
-    def _apply(self, dist: LabelsetDistribution, learned: list[Floats]) -> LabelsetDistribution:
-        _check_labelwise(dist)
-        read = CURVES[self.method].read
-        columns = [read(curve, z) for curve, z in zip(learned, read_logits(dist).T, strict=True)]
-        return IndependentLabels(np.column_stack(columns), dist.label_names)._with_index(dist.index)
-
-    def _keep(self, learned: list[Floats]) -> None:
-        self.curves_ = learned
-
-    def _kept(self) -> list[Floats]:
-        return self.curves_
+    def _apply(self, dist: LabelsetDistribution, learned: Floats) -> LabelsetDistribution:
+        logits = (learned[0] * read_logits(dist) + learned[1]).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
+        return IndependentLabels(expit(logits), dist.label_names)._with_index(dist.index)
 
     def _passes(self) -> bool:
-        error = (self.gain_ - self.gain_low_) / n_standard_errors(self.n_samples_)
-        return self.gain_ > error if self.method == "sigmoid" else super()._passes()
+        return self.gain_ > (self.gain_ - self.gain_low_) / n_standard_errors(self.n_samples_)
 
-    def _describe_learned(self) -> str:
-        return f" ({self.method})"
-
-
-class CurveMethod(NamedTuple):
-    """How curves are learned from logits, truth and weights, and read at logits."""
-
-    learn: Callable[[Floats, Labelsets, Floats | None], list[Floats]]
-    read: Callable[[Floats, Floats], Floats]
-
-
-def _learn_sigmoids(logits: Floats, Y: Labelsets, weights: Floats | None) -> list[Floats]:
-    counts = np.ones(len(Y)) if weights is None else weights
-    every = np.repeat(counts, Y.shape[1])
-    pooled = _fit_sigmoids(
-        logits.reshape(-1, 1),
-        Y.astype(np.float64).reshape(-1, 1),
-        every,
-        np.array([[1.0], [0.0]]),
-        np.full((2, 1), NEARLY_NONE),
-    )
-    n_ones = counts @ Y
-    n_zeros = counts.sum() - n_ones
-    targets = np.where(Y == 1, (n_ones + 1) / (n_ones + 2), 1 / (n_zeros + 2))  # Platt's
-    spread = np.average((logits - np.average(logits, axis=0, weights=counts)) ** 2, 0, counts)
-    penalties = np.stack(
-        [SLOPE_PENALTY * spread + NEARLY_NONE, np.full(Y.shape[1], INTERCEPT_PENALTY)]
-    )
-    found = _fit_sigmoids(logits, targets, counts, pooled, penalties)
-    return list(found.T[:, :, np.newaxis])
+    @property
+    def curves_(self) -> Floats:
+        """Slope and intercept of the logit of each label, (2, L)."""
+        check_is_fitted(self, "is_kept_")
+        return np.asarray(self.learned_)
 
 
 def _fit_sigmoids(
@@ -551,56 +527,9 @@ def _fit_sigmoids(
     return curves
 
 
-def _read_sigmoid(curve: Floats, logits: Floats) -> Floats:
-    found = curve[0, 0] * logits + curve[1, 0]
-    return expit(found.clip(-LARGEST_LOGIT, LARGEST_LOGIT))
-
-
-def _learn_steps(logits: Floats, Y: Labelsets, weights: Floats | None) -> list[Floats]:
-    from sklearn.isotonic import IsotonicRegression  # slow to import
-
-    least = 1 / (len(Y) + 2)
-    curves = []
-    for z, y in zip(logits.T, Y.T, strict=True):
-        fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(z, y, weights)
-        curves.append(np.stack([fitted.X_thresholds_, fitted.y_thresholds_]))
-    return curves
-
-
-def _read_steps(curve: Floats, logits: Floats) -> Floats:
-    return np.interp(logits, curve[0], curve[1])
-
-
-CURVES: dict[str, CurveMethod] = {
-    "sigmoid": CurveMethod(_learn_sigmoids, _read_sigmoid),
-    "isotonic": CurveMethod(_learn_steps, _read_steps),
-}
-
-
 def read_logits(dist: LabelsetDistribution) -> Floats:
     """Return the logits of the marginals, (n, L), finite."""
     return logit(dist.marginals()).clip(-LARGEST_LOGIT, LARGEST_LOGIT)
-
-
-def _check_labelwise(dist: LabelsetDistribution) -> None:
-    if not isinstance(dist, IndependentLabels):
-        raise InputError(
-            "`dist` must be IndependentLabels for a calibration of each label, got "
-            f"{type(dist).__name__}. Calibrate the base learner of chains instead, e.g. "
-            "EnsembleOfClassifierChains(CalibratedClassifierCV(LogisticRegression())), or use "
-            "`TemperatureScaling`."
-        )
-
-
-class Links(NamedTuple):
-    """What a chain has learned: the log-odds of each label."""
-
-    slopes: Floats
-    """(L,) for the log-odds that the label had."""
-    intercepts: Floats
-    """(L,)"""
-    weights: Floats
-    """(L, L) for the labels before it."""
 
 
 class ChainDependence(Recalibration):
@@ -619,8 +548,8 @@ class ChainDependence(Recalibration):
 
     Attributes
     ----------
-    slopes_, intercepts_
-        (L,) a and b.
+    curves_
+        (2, L) a and b.
     weights_
         (L, L) weights_[j, k] is what label k < j, set, adds to the log-odds of label j.
     is_kept_, gain_, gain_low_, gain_high_, n_samples_, n_impossible_
@@ -649,11 +578,7 @@ class ChainDependence(Recalibration):
         if not is_real or not self.C > 0:
             raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
 
-    def _check_kinds(self, parts: list[Part]) -> None:
-        for part in parts:
-            self._check_independent(part.dist)
-
-    def _check_independent(self, dist: LabelsetDistribution) -> None:
+    def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):
             raise InputError(
                 "`dist` must be IndependentLabels for a ChainDependence, which adds dependence "
@@ -661,41 +586,69 @@ class ChainDependence(Recalibration):
                 "`IndependentLabels(dist.marginals())`."
             )
 
-    def _learn(self, parts: list[Part]) -> Links:
+    def _learn(self, parts: list[Part]) -> tuple[Floats, Floats]:
         logits = np.concatenate([read_logits(part.dist) for part in parts])
         Y, weights = join_truth(parts)
         n_labels = Y.shape[1]
-        links = Links(np.ones(n_labels), np.zeros(n_labels), np.zeros((n_labels, n_labels)))
+        curves, links = np.repeat([[1.0], [0.0]], n_labels, axis=1), np.zeros((n_labels, n_labels))
         for j in range(n_labels):
             if Y[:, j].min() == Y[:, j].max():
                 continue  # of one value nothing can be learned
             known = np.column_stack([logits[:, j], Y[:, :j]])
             fitted = LogisticRegression(C=self.C, max_iter=1000).fit(known, Y[:, j], weights)
-            links.slopes[j], links.intercepts[j] = fitted.coef_[0, 0], fitted.intercept_[0]
-            links.weights[j, :j] = fitted.coef_[0, 1:]
-        return links
+            curves[:, j] = fitted.coef_[0, 0], fitted.intercept_[0]
+            links[j, :j] = fitted.coef_[0, 1:]
+        return curves, links
 
-    def _apply(self, dist: LabelsetDistribution, learned: Links) -> LabelsetDistribution:
-        self._check_independent(dist)
-        base = learned.slopes * read_logits(dist) + learned.intercepts
-        chain = LinearChain(range(dist.n_labels), base, learned.weights)
+    def _apply(
+        self, dist: LabelsetDistribution, learned: tuple[Floats, Floats]
+    ) -> LabelsetDistribution:
+        (slopes, intercepts), links = learned
+        base = slopes * read_logits(dist) + intercepts
+        chain = LinearChain(range(dist.n_labels), base, links)
         return ChainMixture([chain], dist.label_names)._with_index(dist.index)
 
-    def _keep(self, learned: Links) -> None:
-        self.slopes_, self.intercepts_, self.weights_ = learned
+    @property
+    def curves_(self) -> Floats:
+        """Slope and intercept of the log-odds that each label had, (2, L)."""
+        check_is_fitted(self, "is_kept_")
+        return np.asarray(self.learned_[0])
 
-    def _kept(self) -> Links:
-        return Links(self.slopes_, self.intercepts_, self.weights_)
+    @property
+    def weights_(self) -> Floats:
+        """How much each label k < j, set, adds to the log-odds of label j, (L, L)."""
+        check_is_fitted(self, "is_kept_")
+        return np.asarray(self.learned_[1])
 
 
-RECALIBRATIONS: dict[str, type[Recalibration]] = {
-    "temperature": TemperatureScaling,
-    "labels": LabelwiseCalibration,
-}
-"""By the names that `AccuracyAwareClassifier` knows them under."""
+AUTO: tuple[tuple[Any, type[Recalibration]], ...] = (
+    (IndependentLabels, LabelwiseCalibration),
+    ((ChainMixture, TrellisDistribution), TemperatureScaling),
+)
+"""Which recalibration "auto" means for which kinds of distributions."""
+
+MIN_AUTO = 50
+"""Instances below which "auto" does not try: with fewer its gate hardly ever opens."""
 
 
-def choose_recalibration(dist: LabelsetDistribution) -> Recalibration:
-    """Return what "auto" means: curves for independent labels, a temperature for other kinds."""
-    is_independent = isinstance(dist, IndependentLabels)
-    return LabelwiseCalibration() if is_independent else TemperatureScaling()
+def fit_recalibration(
+    setting: Any,
+    dists: Sequence[LabelsetDistribution],
+    Ys: Sequence[Any],
+    sample_weights: Sequence[Any] | None = None,
+) -> Recalibration | None:
+    """Fit a recalibration to several batches, and return it.
+
+    "auto" chooses by the kind of distribution and keeps what it finds only if the 95% interval of
+    the gain lies above 0. It is None for other kinds and for few instances.
+    """
+    if isinstance(setting, Recalibration):
+        fitted: Recalibration = clone(setting)
+        return fitted.fit_parts(dists, Ys, sample_weights)
+    kind = next((kind for types, kind in AUTO if isinstance(dists[0], types)), None)
+    if setting is None or kind is None or sum(map(len, dists)) < MIN_AUTO:
+        return None
+    with hold_warnings(UserWarning):  # nobody asked for this kind; the gate decides
+        found = kind().fit_parts(dists, Ys, sample_weights)
+    found.is_kept_ = found.gain_low_ > 0
+    return found

@@ -70,7 +70,10 @@ FoldsOrShare = Annotated[
     ),
 ]
 MetricName = Annotated[
-    str, typer.Option("--metric", help="exact, hamming, jaccard or f1.", metavar="NAME")
+    str,
+    typer.Option(
+        "--metric", help="exact, hamming, jaccard, f1, recall or precision.", metavar="NAME"
+    ),
 ]
 Target = Annotated[
     float | None,

@@ -3,7 +3,7 @@
 Exact match takes the mode, Hamming decides each label by its marginal, F1 takes the best labels of
 each size. Jaccard goes by a transform of all labelsets or, where these are too many, by a local
 search with a certified gap. Any other metric compares all pairs of labelsets. The derivations are
-in `docs/algorithms.md`, "The best labelset".
+in `docs/understand/mathematics.md`, "The best labelset".
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def expected_accuracy(
     Y_pred
         (n, L) zeros and ones; None means the mode.
     metric
-        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn).
     empty
         The Jaccard and F1 of two empty labelsets.
     recalibration
@@ -176,7 +177,7 @@ def decide(
     """Return the labelset with the highest expected accuracy for each instance.
 
     With `open_cost` or `skeptical`, under Hamming, abstain on single labels (partial abstention):
-    `docs/which_answer.md` says when to take which.
+    `docs/howto/prediction_sets.md` says when to take which.
 
     Parameters
     ----------

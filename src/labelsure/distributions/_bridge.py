@@ -292,7 +292,7 @@ class LabelsetDistribution(ABC):
         probabilities: bool | None = None,
         sep: str | None = None,
     ) -> pd.DataFrame:
-        """Return the mode and what is known of it as a table, see `docs/table.md`.
+        """Return the mode and what is known of it as a table, see `docs/howto/tables_and_plots.md`.
 
         Parameters
         ----------

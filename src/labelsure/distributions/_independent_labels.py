@@ -566,7 +566,7 @@ class SparseIndependentLabels(Independent):
 
     Tagging systems and others of extreme classification give some hundred scores out of 10**4 to
     10**6 labels. Everything here costs what is listed: labelsets come as a
-    `scipy.sparse.csr_array`, and so may truths and predictions. See `docs/million_labels.md`.
+    `scipy.sparse.csr_array`, and so may truths and predictions. See `docs/howto/extreme.md`.
 
     Parameters
     ----------
@@ -691,7 +691,7 @@ class SparseIndependentLabels(Independent):
             8 * len(self) * self.n_labels,
             f"All {self.n_labels} labels of {len(self)} instances, which this question is about,",
             "Ask for fewer instances (`dist[:10]`), or something that sparse labels answer: see "
-            "`docs/million_labels.md`.",
+            "`docs/howto/extreme.md`.",
         )
         floor, listed = self._floor, self._p
         if self._logits is not None:

@@ -49,7 +49,7 @@ from labelsure.estimation._shift import (
 )
 from labelsure.estimation._suspect_truth import warn_of_suspect_truth
 from labelsure.estimation.score_table import ScoreTable
-from labelsure.metrics.registry import EXACT, MetricLike, check_empty, get_metric
+from labelsure.metrics.registry import EXACT, PRECISION, RECALL, MetricLike, check_empty, get_metric
 from labelsure.saving import Savable
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
 
 DECISIONS = ("mode", "best")
+COMMON_NOUNS = (EXACT, RECALL, PRECISION)  # no capital letter within a sentence
 SHIFTS = ("test", "ignore", "weighted")
 
 N_FOLDS = 5
@@ -88,16 +89,17 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     metric
-        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn) with values in
-        [0, 1].
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn) with values in [0, 1].
     features
         What the estimate is made from: one candidate (HP, SE, CE, ...), "expected" (the expected
         accuracy of the decision), "n_predicted" (its number of labels), "is_empty", "frequency"
         (of the decision among the labelsets of the training data); several of these; "mix" (HP,
         TG, SE, CE, ME and CS together, the paper's), "full" (those with what the decision is) or
         "sharp" (that with the frequency). None means for `ridge` "sharp" if `fit` gets `Y_train`,
-        and else "full", also on data that did not choose them the sharpest (`docs/features.md`),
-        and calibrated nearly as well as any (`docs/calibration.md`).
+        and else "full", also on data that did not choose them the sharpest
+        (`docs/dev/features.md`), and calibrated nearly as well as any
+        (`docs/evidence/calibration.md`).
     model
         "ridge" (the paper's logistic regression with a ridge penalty) or "plugin" (the expected
         accuracy under the distribution, nothing fitted).
@@ -174,7 +176,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_train
             (m, L) labelsets of the instances that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper
-            (`docs/features.md`).
+            (`docs/dev/features.md`).
         """
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         model_class, names = self._model_class(), self._feature_names()
@@ -268,11 +270,12 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             As for `predict`.
         metric
             None for the fitted metric, or a measure of the whole batch: "micro-f1", "macro-f1",
-            and likewise precision and recall, for a distribution (`docs/label_metrics.md`).
+            and likewise precision and recall, for a distribution
+            (`docs/howto/estimate_accuracy.md`).
         level
             Confidence level of the interval.
         shift
-            How to handle distribution shift (`docs/shift.md`):
+            How to handle distribution shift (`docs/howto/shift.md`):
 
             - "test": compare the batch with the calibration set, and warn (`ShiftWarning`) if it
               differs; `untested` of the estimate says why where they cannot be compared, as after
@@ -326,7 +329,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     @property
     def _quantity(self) -> str:
         metric = get_metric(self.metric)
-        return f"mean {metric.title.lower() if metric.name == EXACT.name else metric.title}"
+        return f"mean {metric.title.lower() if metric in COMMON_NOUNS else metric.title}"
 
     @property
     def _basis(self) -> str:

@@ -30,7 +30,7 @@ MIN_FAILURES = 8.0
 
 Below, failures that nobody has seen may matter more than what was seen: with a failure probability
 of 1/n Student's interval covers in two thirds of the cases at any n. Chosen by simulation
-(`docs/shift.md`)."""
+(`docs/howto/shift.md`)."""
 
 
 def few_labels_interval(

@@ -16,7 +16,7 @@ EXPECTED = "expected"
 
 C_DEFAULT = 1.0
 """Inverse strength of the ridge penalty. Estimates with 1 have a squared error as small as with
-the best of 20 penalties by cross-validation (`docs/calibration.md`)."""
+the best of 20 penalties by cross-validation (`docs/evidence/calibration.md`)."""
 
 CONSTANT = 1e-7  # a column whose standard deviation is this share of its size varies by rounding
 LARGEST_LOGIT = 30.0  # of accuracies that are all 0 or all 1

@@ -50,7 +50,7 @@ MAX_LABELS = 64
 model file keeps them for each of its instances."""
 
 FOUND_AUC, FOUND_P = 0.55, 0.01
-"""A shift is found where both are passed (`docs/shift.md` has what they were chosen by). An AUC of
+"""A shift is found where both are passed (`docs/howto/shift.md` has the measurements). An AUC of
 0.55 is that of a normal variable that has moved by a sixth of its standard deviation."""
 
 NEARLY_PERFECT = 0.99  # mean accuracy of labelled instances that the model may have been trained on

@@ -66,7 +66,7 @@ def monitor(
     """Estimate the accuracy of each chunk of an unlabelled stream and say when it is unusual.
 
     It sees harder and other inputs, but not labels that drift while inputs do not: nothing can see
-    these without labels (`docs/monitoring.md`).
+    these without labels (`docs/howto/monitoring.md`).
 
     Parameters
     ----------

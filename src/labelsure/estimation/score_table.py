@@ -1,8 +1,8 @@
 """The score table: one row for each prediction, with all that analyses and estimates use.
 
-The table is made from a distribution, with the columns of `COLUMNS`, which `docs/score_table.md`
-lists too. It answers what is asked of it: candidates, the accuracy and the expected accuracy of the
-decisions, the probability and the truth of each label.
+The table is made from a distribution, with the columns of `COLUMNS`, which
+`docs/understand/score_table.md` lists too. It answers what is asked of it: candidates, the accuracy
+and the expected accuracy of the decisions, the probability and the truth of each label.
 
 Expected accuracies are stored for two empty labelsets that are worth 0, beside the probability of
 the empty labelset. Whatever two empty labelsets are worth, the expected accuracy of a decision

@@ -26,7 +26,7 @@ class LabelThresholds(Savable, BaseEstimator):  # type: ignore[misc]
 
     `labelsure.decide` finds the best labelset of each instance from its whole distribution;
     thresholds see single labels only. They are chosen on labelled instances that are new to the
-    classifier, for a metric. `docs/thresholds.md` compares the two.
+    classifier, for a metric. `docs/evidence/decisions.md` compares the two.
 
     Parameters
     ----------

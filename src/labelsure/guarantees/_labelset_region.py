@@ -632,7 +632,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
 
     The labelled instances must be new to the model, kept for this alone, and of the same kind as
     what comes. What is stated holds on average over new instances and over labelled ones; it does
-    not hold for every single kind of instance. `docs/which_answer.md` says it in plain words.
+    not hold for every single kind of instance. See `docs/howto/prediction_sets.md`.
 
     Parameters
     ----------

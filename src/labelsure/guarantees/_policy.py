@@ -346,7 +346,7 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
     `share` it accepts that share, and `bound_` is a lower confidence bound on their mean accuracy.
 
     The labelled instances must be new to the classifier and to whatever made the scores.
-    `docs/acceptance.md` says it in plain words.
+    `docs/howto/selective_prediction.md` says it in plain words.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Metrics: how accurate one labelset is when another is true, from the four counts.
 
 A metric is a function of (tp, fp, fn, tn) and says what others need to know of it: its title, its
-range, its kind of outcome. The four of the paper and its field are registered by name; any other
-function of the same arguments does as well. Two empty labelsets are the one case in which a
-quotient such as Jaccard's is 0/0: there, and only there, a function may give NaN, which is then
-worth `empty`.
+range, its kind of outcome. Those of the field are registered by name; any other function of the
+same arguments does as well. Two empty labelsets are the one case in which a function may give NaN,
+which is then worth `empty`. The recall of an empty truth and the precision of an empty prediction
+are 0 otherwise, so that F1 is the harmonic mean of both in every row.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class Metric:
             )
             raise InputError(
                 f"The metric {self.name!r} must be finite, got {values[tuple(at)]} at {where}. "
-                "Only two empty labelsets may give NaN, which is worth `empty`."
+                "Only two empty labelsets may give NaN, which is worth `empty`; say what an empty "
+                "truth or an empty prediction alone is worth, e.g. by "
+                "`np.where(tp + fn == 0, 0.0, tp / (tp + fn))`."
             )
         self._check_range(values)
         return values
@@ -156,12 +158,24 @@ def _f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
     return 2 * tp / (2 * tp + fp + fn)
 
 
+def _recall(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return np.where((tp + fn == 0) & (fp > 0), 0.0, tp / (tp + fn))
+
+
+def _precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return np.where((tp + fp == 0) & (fn > 0), 0.0, tp / (tp + fp))
+
+
 EXACT = Metric("exact", _exact, (0.0, 1.0), outcome="binary", title="Exact Match")
 HAMMING = Metric("hamming", _hamming, (0.0, 1.0))
 JACCARD = Metric("jaccard", _jaccard, (0.0, 1.0))
 F1 = Metric("f1", _f1, (0.0, 1.0))
+RECALL = Metric("recall", _recall, (0.0, 1.0))
+PRECISION = Metric("precision", _precision, (0.0, 1.0))
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1)}
+METRICS: dict[str, Metric] = {
+    metric.name: metric for metric in (EXACT, HAMMING, JACCARD, F1, RECALL, PRECISION)
+}
 """The metrics that have a name. A new one is a function, an entry here, and a loop in the tests."""
 
 MetricLike = str | Metric | Callable[[Any, Any, Any, Any], Any]
@@ -262,9 +276,11 @@ def accuracy(
         DataFrames are compared by name, their rows by index. Of a prediction that leaves labels
         open, `PartialLabelsets`, the decided ones count.
     metric
-        "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn).
+        "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn).
     empty
-        The Jaccard and F1 of two empty labelsets.
+        What two empty labelsets are worth where the metric is 0/0. The recall of an empty truth and
+        the precision of an empty prediction alone are 0.
 
     Returns
     -------

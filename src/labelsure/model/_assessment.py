@@ -104,7 +104,7 @@ class Assessment:
         sep: str | None = None,
         open_cost: float | None = None,
     ) -> pd.DataFrame:
-        """Return a table with a row for each prediction and the index of X, see `docs/table.md`.
+        """Return a table with a row for each prediction (`docs/howto/tables_and_plots.md`).
 
         Parameters
         ----------

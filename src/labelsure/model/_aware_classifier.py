@@ -35,7 +35,11 @@ from labelsure.classifiers._predictor import (
 )
 from labelsure.classifiers._probability_layouts import ProbabilityWarning
 from labelsure.classifiers._recalibrated_classifier import RecalibratedClassifier
-from labelsure.classifiers.recalibration import Recalibration, mean_interval
+from labelsure.classifiers.recalibration import (
+    Recalibration,
+    fit_recalibration,
+    mean_interval,
+)
 from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -63,6 +67,8 @@ from labelsure.labelsets.rows import (
 )
 from labelsure.metrics.registry import (
     METRICS,
+    PRECISION,
+    RECALL,
     MetricLike,
     accuracy,
     check_empty,
@@ -79,7 +85,6 @@ from labelsure.model._calibration import (
     check_recalibration,
     cut_by_groups,
     fit_clone,
-    fit_recalibration,
     hold_out,
     innermost,
     is_settled,
@@ -129,8 +134,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         `sklearn.frozen.FrozenEstimator`, or `PrecomputedProbabilities`: then nothing is trained and
         every row of `fit` is for calibration. None means `EnsembleOfClassifierChains`.
     metric
-        The accuracy: "exact", "hamming", "jaccard", "f1", or a function of (tp, fp, fn, tn) with
-        values in [0, 1]. `estimate` also answers for others.
+        The accuracy: "exact", "hamming", "jaccard", "f1", "recall", "precision", or a function of
+        (tp, fp, fn, tn) with values in [0, 1]. `estimate` also answers for others. Recall and
+        precision need a `decision` other than "best": the best recall predicts every label.
     target
         Mean accuracy that accepted predictions must reach. None, and no `share`: no policy.
     share
@@ -255,7 +261,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             What another system predicts for X, in any form of labels. Then these predictions are
             judged, and `assess`, `accept` and `estimate` need `Y_pred` as well.
         """
-        self._check_parameters()
+        self._check_parameters(decides=Y_pred is None)
         params = self._route({"sample_weight": sample_weight, **params})
         data = self._read_training_data(as_batch(X), y, params, groups, Y_pred)
         self.decision_ = "given" if Y_pred is not None else _name_decision(self.decision)
@@ -389,7 +395,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         is_auto = isinstance(self.recalibration, str)
         if is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier):
             return None  # it has chosen already, and perhaps another kind in each fold
-        found = fit_recalibration(self.recalibration, parts)
+        dists, truths = [part.dist for part in parts], [part.truth for part in parts]
+        found = fit_recalibration(self.recalibration, dists, truths)
         if found is None or not found.is_kept_ or not is_auto:
             return found
 
@@ -399,7 +406,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return float(accuracy(part.truth, Y_pred, self.metric, empty=self.empty).sum())
 
         gains = [score(p, found.transform(p.dist)) - score(p, p.dist) for p in parts]
-        found.is_kept_ = found.gain_low_ > 0 and sum(gains) >= 0
+        found.is_kept_ = sum(gains) >= 0
         return found
 
     def _fit_region(self, rows: NewRows) -> LabelsetRegion | None:
@@ -550,8 +557,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         Y_pred
             What is predicted for it, where `fit` got such.
         **settings
-            As of `AccuracyEstimator.estimate`; `metric` may also be "exact", "hamming", "jaccard"
-            or "f1". The same predictions are judged whatever the metric.
+            As of `AccuracyEstimator.estimate`; `metric` may also be "exact", "hamming", "jaccard",
+            "f1", "recall" or "precision". The same predictions are judged whatever the metric.
         """
         dist, decisions = self.predict_all(X, Y_pred)
         if settings.get("level") is None:
@@ -568,7 +575,6 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if tests:  # with the labels' probabilities, which the estimator of `fit` keeps
             settings["shift"] = "ignore"
         found = self._judge_for(metric).estimate(dist, decisions, **settings)
-        found = replace(found, quantity=f"mean {get_metric(metric).title}")
         if not tests:
             return found
         view = judge.view(dist, decisions) if judge.can_compare else None
@@ -719,12 +725,18 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return dict(process_routing(self, "fit", **params).estimator.fit)
         return params
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, *, decides: bool) -> None:
         """Refuse parameters that cannot be fitted with, before anything is fitted."""
-        get_metric(self.metric)
+        metric = get_metric(self.metric)
         check_empty(self.empty)
         check_level(self.confidence)
-        _name_decision(self.decision)
+        if _name_decision(self.decision) == "best" and decides and metric in (RECALL, PRECISION):
+            raise InputError(
+                f'`decision` must not be "best" for {metric.name}: the best recall predicts every '
+                "label, the best precision the surest one alone. Judge other decisions, e.g. by "
+                'decision="mode", decision="predict", a fitted `LabelThresholds`, or `fit(X, y, '
+                "Y_pred=...)`."
+            )
         self._make_policy()  # refuses targets and shares
         check_inner_model(self._new_estimator())
         check_cv_setting(self.cv)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -16,21 +16,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, get_tags, indexable
 
 from labelsure._runtime.typing import Indices, LabelNames, Labelsets
-from labelsure._runtime.warnings import hold_warnings, warn
+from labelsure._runtime.warnings import warn
 from labelsure.classifiers._adapters import without_probabilities
 from labelsure.classifiers._base_learners import is_search, name_missing_classes
 from labelsure.classifiers._precomputed import PrecomputedProbabilities
 from labelsure.classifiers._predictor import LabelsetClassifier, Targets, read_classes, read_truth
-from labelsure.classifiers.recalibration import (
-    LabelwiseCalibration,
-    Recalibration,
-    TemperatureScaling,
-)
+from labelsure.classifiers.recalibration import Recalibration
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions._chain_mixture import ChainMixture
-from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
-from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._estimator import BatchSettings
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
@@ -349,9 +342,6 @@ def _keys_of(values: Any) -> Iterator[Any]:
         yield from values
 
 
-MIN_RECALIBRATED = 50
-"""Rows below which recalibration="auto" does not try: with fewer its gate hardly ever opens."""
-
 Folds = list[tuple[Indices, Indices]]
 """The training and the test rows of each fold."""
 
@@ -413,29 +403,6 @@ def check_recalibration(setting: Any) -> None:
             '`recalibration` must be "auto", None or an object such as '
             f"`TemperatureScaling(gate=False)`, got {setting!r}."
         )
-
-
-def fit_recalibration(setting: Any, parts: Sequence[NewRows]) -> Recalibration | None:
-    """Fit the recalibration that is wanted; "auto" chooses it by the kind of distribution."""
-    if setting is None:
-        return None
-    if isinstance(setting, str):
-        if sum(map(len, parts)) < MIN_RECALIBRATED:
-            return None
-        kind = next((kind for types, kind in AUTO if isinstance(parts[0].dist, types)), None)
-        if kind is None:
-            return None
-        with hold_warnings(UserWarning):  # nobody asked for one; the gate decides
-            return kind().fit_parts([part.dist for part in parts], [part.truth for part in parts])
-    fitted: Recalibration = clone(setting)
-    return fitted.fit_parts([part.dist for part in parts], [part.truth for part in parts])
-
-
-AUTO: tuple[tuple[Any, type[Recalibration]], ...] = (
-    (IndependentLabels, LabelwiseCalibration),
-    ((ChainMixture, TrellisDistribution), TemperatureScaling),
-)
-"""Which recalibration suits which kinds of distributions; others are left as they are."""
 
 
 def fit_clone(estimator: Any, data: TrainingData, rows: Indices, label_names: LabelNames) -> Any:

@@ -153,7 +153,6 @@ def cell_key(cell: Cell, plan: Plan, data: StudyData) -> str:
         "classes": [None if spec is None else spec.model_dump() for spec in specs],
         "settings": [plan.seed, plan.test_share, plan.empty, plan.engine, plan.best_labels],
         "metrics": [
-            sorted(METRICS),
             _true_metrics(plan),
             _best_metrics(plan, data.data.n_labels),
         ],
@@ -258,7 +257,9 @@ def _features(plan: Plan, X_train: Any, X_test: Any) -> tuple[Any, Any]:
 def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -> ScoreTable:
     """Return the score table of the test part: mode, best decisions, truth if known."""
     Y = data.data.Y[test]
-    table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y)
+    asked = {*_best_metrics(plan, dist.n_labels), *_true_metrics(plan)}
+    metrics = [name for name in METRICS if name in asked]
+    table = ScoreTable.from_distribution(dist.with_engine(engine=plan.engine), Y, metrics=metrics)
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     for metric in _best_metrics(plan, dist.n_labels):

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,12 +40,13 @@ from labelsure._runtime.storage import (
     write_text,
     write_whole,
 )
-from labelsure._runtime.task_pools import check_jobs, run_tasks
+from labelsure._runtime.task_pools import check_jobs
 from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError
 from labelsure.estimation.score_table import CELL
 from labelsure.study.cells import Cell, cell_key, digest_code, feature_rows, plan_cells, score_cell
 from labelsure.study.plan import Plan, StudyData, parse_toml
+from labelsure.tables.parts import PartStore, run_parts
 
 if TYPE_CHECKING:
     from labelsure.study.analyses import Analyses
@@ -54,7 +56,7 @@ NOTES_KEY = b"labelsure"
 CHECKSUM_KEY = b"labelsure checksum"
 """Of the metadata of a Parquet file."""
 
-FOLDERS = ("cells", "analyses", "tables", "figures")
+FOLDERS = ("cells", "cells/_notes", "analyses", "tables", "figures")
 """Where a run writes, beside its folder itself."""
 
 PACKAGES = (
@@ -185,10 +187,6 @@ class RunFolder:
                 f"The run folder {str(self.path)!r} must be new or empty, or hold a run; it holds "
                 f"{others[0]!r} and no manifest of a run. Choose another folder."
             )
-
-    def cell_path(self, name: str) -> Path:
-        """Return the file of a cell."""
-        return self.path / "cells" / f"{name}.parquet"
 
     def start_manifest(self, plan: Plan, sets: dict[str, StudyData], n_jobs: int) -> None:
         """Write what makes the numbers of a run: versions, settings, checksums, durations."""
@@ -497,15 +495,46 @@ class _Execution:
     ) -> None:
         self.plan, self.sets, self.folder, self.progress = plan, sets, folder, progress
         self.cells = plan_cells(plan)
+        self.store = PartStore(folder.path / "cells")
         self.frames: dict[str, pd.DataFrame] = {}
         self.failures: dict[str, dict[str, str]] = {}
 
     def compute(self, n_jobs: int, scheduler: str | None) -> StudyRun:
-        missing = self._keep_finished()
-        n_kept = len(self.frames)
         # The longest first, so that no core is left with one of them at the end.
-        missing.sort(key=lambda cell: -_cost(self.sets[cell.dataset]))
-        for outcome in self._outcomes(missing, n_jobs, scheduler):
+        order = sorted(self.cells, key=lambda cell: -_cost(self.sets[cell.dataset]))
+        cells = {f"{cell.name}.parquet": cell for cell in order}
+        n_kept = 0
+
+        def keep(name: str, notes: dict[str, Any]) -> bool:
+            nonlocal n_kept
+            cell = cells[name]
+            try:
+                content = self.store.read(name, notes)
+                self.frames[cell.name] = pq.read_table(pa.BufferReader(content)).to_pandas()
+            except (DataError, OSError, ValueError):  # damaged
+                return False
+            n_kept += 1
+            self._report_kept(cell, notes)
+            return True
+
+        def make_tasks(names: list[str]) -> list[tuple[Any, ...]]:
+            # Twice as many threads as cores: the last long cells leave no core of others idle.
+            n_workers = min(n_jobs, max(len(names), 1))
+            threads = max(1, min(n_threads(), 2 * n_threads() // n_workers))
+            if scheduler is not None:
+                threads = 1  # a worker of the cluster may compute several cells, each in a thread
+            missing = [cells[name] for name in names]
+            return [
+                (cell, self.plan, self.sets[cell.dataset], threads, os.getpid()) for cell in missing
+            ]
+
+        keys = {name: self._key(cell) for name, cell in cells.items()}
+        for name, outcome in run_parts(
+            self.store, keys, _try_cell, make_tasks, keep=keep, n_jobs=n_jobs, scheduler=scheduler
+        ):
+            if isinstance(outcome, TaskFailure):
+                failure = {"error": outcome.error, "message": outcome.message, "traceback": ""}
+                outcome = _Outcome(cells[name], failure=failure)
             self._store(outcome)
         self.folder.write_json("failures.json", self.failures)
         frames = [self.frames[cell.name] for cell in self.cells if cell.name in self.frames]
@@ -521,33 +550,9 @@ class _Execution:
     def _key(self, cell: Cell) -> str:
         return cell_key(cell, self.plan, self.sets[cell.dataset])
 
-    def _keep_finished(self) -> list[Cell]:
-        missing = []
-        for cell in self.cells:
-            found = read_kept(self.folder.cell_path(cell.name), self._key(cell))
-            if found is None:
-                missing.append(cell)
-                continue
-            self.frames[cell.name], notes = found
-            self.folder.manifest["cells"][cell.name] = notes
-            self._report(cell, "kept", notes["seconds"])
-        return missing
-
-    def _outcomes(
-        self, cells: list[Cell], n_jobs: int, scheduler: str | None
-    ) -> Iterator[_Outcome]:
-        """Yield what comes of each cell, in the order in which they finish."""
-        n_jobs = min(n_jobs, max(len(cells), 1))
-        # Twice as many threads as cores: the last long cells do not leave the others' cores idle.
-        threads = max(1, min(n_threads(), 2 * n_threads() // n_jobs))
-        if scheduler is not None:
-            threads = 1  # a worker of the cluster may compute several cells, each in a thread
-        tasks = [(cell, self.plan, self.sets[cell.dataset], threads, os.getpid()) for cell in cells]
-        for place, outcome in run_tasks(_try_cell, tasks, n_jobs=n_jobs, scheduler=scheduler):
-            if isinstance(outcome, TaskFailure):
-                failure = {"error": outcome.error, "message": outcome.message, "traceback": ""}
-                outcome = _Outcome(cells[place], failure=failure)
-            yield outcome
+    def _report_kept(self, cell: Cell, notes: dict[str, Any]) -> None:
+        self.folder.manifest["cells"][cell.name] = notes
+        self._report(cell, "kept", notes["seconds"])
 
     def _store(self, outcome: _Outcome) -> None:
         cell = outcome.cell
@@ -562,9 +567,12 @@ class _Execution:
             "seconds": round(outcome.seconds, 3),
             "warnings": outcome.warnings,
         }
-        write_frame(self.folder.cell_path(cell.name), outcome.scores, notes)
+        content = BytesIO()
+        pq.write_table(pa.Table.from_pandas(outcome.scores, preserve_index=False), content)
         self.frames[cell.name] = outcome.scores
-        self.folder.manifest["cells"][cell.name] = notes
+        self.folder.manifest["cells"][cell.name] = self.store.write(
+            f"{cell.name}.parquet", content.getvalue(), notes
+        )
         self._report(cell, "done", outcome.seconds)
 
     def _report(self, cell: Cell, state: str, seconds: float, message: str = "") -> None:

@@ -1304,9 +1304,9 @@ def _copy(name: str, state: tuple[Any, ...]) -> Path:
     file = Path(name)
     if is_address(name):
         folder.mkdir(exist_ok=True)
-        system, place = _open_system(name)
+        system, place = open_system(name)
         file = folder / f"packed {file.name}"
-        _ask_store(name, lambda: system.get(place, str(file)))
+        ask_store(name, lambda: system.get(place, str(file)))
     if suffix_of(Path(name)) in (".npz", ".npy", ".parquet", ".pq", ".feather"):
         compression = None
     else:
@@ -1327,27 +1327,28 @@ def describe_file_state(name: str) -> list[Any]:
     if not is_address(name):
         modified, size = _state_of(Path(name))
         return [name, size, modified]
-    system, place = _open_system(name)
-    found = _ask_store(name, lambda: system.info(place))
+    system, place = open_system(name)
+    found = ask_store(name, lambda: system.info(place))
     times = (found.get(key) for key in ("ETag", "etag", "mtime", "LastModified", "created"))
     return [name, found.get("size"), str(next((t for t in times if t is not None), ""))]
 
 
 def _list_remote(address: str) -> list[str]:
-    system, place = _open_system(address)
+    system, place = open_system(address)
 
     def find() -> list[str]:
         if glob.has_magic(place):
             return sorted(system.glob(place))
         return sorted(system.find(place)) if system.isdir(place) else [place]
 
-    found = [name for name in _ask_store(address, find) if Path(name).name[0] not in "._"]
+    found = [name for name in ask_store(address, find) if Path(name).name[0] not in "._"]
     if not found:
         raise DataError(f"There is no file at {address!r}. Check the address.")
     return [str(system.unstrip_protocol(name)) for name in found]
 
 
-def _open_system(address: str) -> tuple[Any, str]:
+def open_system(address: str) -> tuple[Any, str]:
+    """Return the store of an address as fsspec opens it, and the place in it."""
     try:
         import fsspec  # type: ignore[import-untyped]
     except ImportError as error:
@@ -1355,11 +1356,11 @@ def _open_system(address: str) -> tuple[Any, str]:
             f"The address {address!r} needs the package fsspec, which is not installed. Install "
             "it: pip install 'labelsure[remote]', or copy the files here."
         ) from error
-    system, place = _ask_store(address, lambda: fsspec.core.url_to_fs(address))
+    system, place = ask_store(address, lambda: fsspec.core.url_to_fs(address))
     return system, str(place)
 
 
-def _ask_store(address: str, ask: Any) -> Any:
+def ask_store(address: str, ask: Any) -> Any:
     """Return what a store answers, or say in a sentence that it does not."""
     try:
         return ask()

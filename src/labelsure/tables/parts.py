@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,19 @@ from typing import TYPE_CHECKING, Any
 from labelsure._runtime.storage import (
     LOCK,
     OWNER,
+    checksum_bytes,
     hold_folder,
+    is_address,
     is_stream,
     make_folder,
     remove_leftovers,
     write_text,
     write_whole,
 )
+from labelsure._runtime.task_pools import run_tasks
+from labelsure._runtime.typing import AnyPath
 from labelsure.errors import DataError, InputError, unknown_name
+from labelsure.tables.files import ask_store, open_system
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -469,3 +474,143 @@ def _describe_change(key: str, before: dict[str, Any], now: dict[str, Any]) -> s
     names = [name for name in now[key] if now[key][name] != before[key].get(name)]
     told = ", ".join(f"{name} was {before[key].get(name)}, is {now[key][name]}" for name in names)
     return f"{words} ({told})" if names else words
+
+
+class PartStore:
+    """Finished parts of a run, in a folder or at an address that fsspec opens.
+
+    A part is one file, written at once. It is finished when its notes exist, which are written
+    after it. Notes hold the size and the SHA-256 of the part beside what the run notes.
+
+    Parameters
+    ----------
+    place
+        The folder or the address.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     store = PartStore(folder)
+    ...     _ = store.write("a.txt", b"some rows", {"key": "first run"})
+    ...     store.find("a.txt", "first run")["n_bytes"], store.find("a.txt", "another run")
+    (9, None)
+    """
+
+    def __init__(self, place: AnyPath) -> None:
+        self.is_remote = is_address(place)
+        self.place = str(place).rstrip("/") if self.is_remote else str(Path(place).absolute())
+
+    def write(self, name: str, content: bytes, notes: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a part and then its notes, which are returned; nothing makes no file."""
+        if content:
+            self.put(name, content)
+        whole = {**notes, "n_bytes": len(content), "checksum": _checksum(content, notes)}
+        self.put(_notes_of(name), json.dumps(whole).encode())
+        return whole
+
+    def find(self, name: str, key: str) -> dict[str, Any] | None:
+        """Return the notes of a part; None where it is missing, cut off or of another key."""
+        try:
+            notes: dict[str, Any] = json.loads(self.get(_notes_of(name)))
+            is_whole = notes["n_bytes"] == (self._size(name) if notes["n_bytes"] else 0)
+            return notes if is_whole and notes["key"] == key else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def read(self, name: str, notes: Mapping[str, Any]) -> bytes:
+        """Return the content of a finished part, unless it or its notes were changed since."""
+        content = self.get(name)
+        noted = {key: notes[key] for key in notes if key not in ("n_bytes", "checksum")}
+        if _checksum(content, noted) != notes["checksum"]:
+            raise DataError(
+                f"The part {name!r} of {self.place!r} must be as it was written, but its checksum "
+                "differs. Remove it, and run again."
+            )
+        return content
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file in one go."""
+        if not self.is_remote:
+            path = Path(self.place, name)
+            path.parent.mkdir(exist_ok=True)
+            write_whole(path, lambda temporary: temporary.write_bytes(content))
+            return
+        system, root = open_system(self.place)
+        ask_store(self.place, lambda: system.pipe_file(f"{root}/{name}", content))
+
+    def get(self, name: str) -> bytes:
+        """Return the content of a file."""
+        if not self.is_remote:
+            return Path(self.place, name).read_bytes()
+        system, root = open_system(self.place)
+        content: bytes = system.cat_file(f"{root}/{name}")
+        return content
+
+    def _size(self, name: str) -> int:
+        if not self.is_remote:
+            return Path(self.place, name).stat().st_size
+        system, root = open_system(self.place)
+        return int(system.size(f"{root}/{name}"))
+
+    def list(self) -> list[str]:
+        """Return the names of all entries, those of notes aside."""
+        if not self.is_remote:
+            return sorted(path.name for path in Path(self.place).glob("*"))
+        system, root = open_system(self.place)
+        found = [entry for entry in system.find(root) if f"/{NOTES}/" not in entry]
+        return sorted(Path(entry).name for entry in found)
+
+    def remove(self, name: str) -> None:
+        """Remove a part with its notes."""
+        if not self.is_remote:
+            for file in (_notes_of(name), name):
+                Path(self.place, file).unlink(missing_ok=True)
+            return
+        system, root = open_system(self.place)
+        for file in (_notes_of(name), name):
+            if system.exists(f"{root}/{file}"):
+                system.rm_file(f"{root}/{file}")
+
+
+def _checksum(content: bytes, notes: Mapping[str, Any]) -> str:
+    return checksum_bytes(content + json.dumps(notes, sort_keys=True).encode())
+
+
+def _notes_of(name: str) -> str:
+    return f"{NOTES}/{name}.json"
+
+
+def run_parts(
+    store: PartStore,
+    keys: Mapping[str, str],
+    function: Callable[..., Any],
+    make_tasks: Callable[[list[str]], list[tuple[Any, ...]]],
+    *,
+    keep: Callable[[str, dict[str, Any]], bool],
+    n_jobs: int = 1,
+    scheduler: str | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """Yield the name of each part that is not finished, and what its task returned.
+
+    Parameters
+    ----------
+    store
+        Where finished parts are.
+    keys
+        The parts by name, and what all that each depends on comes to.
+    function, n_jobs, scheduler
+        As for `run_tasks`.
+    make_tasks
+        Returns the arguments of the function for the parts that are not finished.
+    keep
+        Called with the name and the notes of a finished part; returns whether it can be kept.
+    """
+    missing = []
+    for name, key in keys.items():
+        notes = store.find(name, key)
+        if notes is None or not keep(name, notes):
+            missing.append(name)
+    tasks = make_tasks(missing)
+    for place, found in run_tasks(function, tasks, n_jobs=n_jobs, scheduler=scheduler):
+        yield missing[place], found
