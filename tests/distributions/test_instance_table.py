@@ -143,7 +143,7 @@ def test_names_that_a_text_would_not_give_back_are_refused(sep, names):
 
 def test_messages():
     for k in (-1, 2.0, None):
-        with pytest.raises(ls.InputError, match=f"`k` must be a whole number.*0 for none, got {k}"):
+        with pytest.raises(ls.InputError, match=f"`k` must be a whole number >= 0, got {k}"):
             DIST.to_frame(k)
     for sep in ("", 3):
         message = rf"`sep`.*None for tuples.*got sep={sep!r}"

@@ -9,12 +9,12 @@ in `docs/understand/mathematics.md`, "The best labelset".
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any, Literal, Protocol, Unpack, overload
 
 import numpy as np
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support
@@ -236,20 +236,10 @@ def decide(
             )
         if open_cost is None:
             return _decide_agreed_labels(dist._with_dense_rows())
-        return _open_uncertain_labels(dist._with_dense_rows(), check_open_cost(open_cost))
+        cost = read_number(open_cost, "open_cost", 0, ends="[)")
+        return _open_uncertain_labels(dist._with_dense_rows(), cost)
     decisions, gaps = _decide_with_gaps(dist, metric, empty)
     return (decisions, gaps) if return_gap else decisions
-
-
-def check_open_cost(open_cost: Any) -> float:
-    """Return the cost of an open label, or say what is wrong with it."""
-    is_number = isinstance(open_cost, Real) and not isinstance(open_cost, bool)
-    if not is_number or not 0 <= open_cost < np.inf:
-        raise InputError(
-            "`open_cost` must be a number >= 0, the probability of being wrong above which a label "
-            f"is left open, got {open_cost!r}."
-        )
-    return float(open_cost)
 
 
 def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import MAX_ARRAY_BYTES, check_size
 from labelsure._runtime.notebook import count, list_names, make_html
 from labelsure._runtime.typing import (
@@ -176,11 +177,7 @@ class LabelsetDistribution(ABC):
         k
             From 1 to 2**L. Beyond the support of a distribution they have probability 0.
         """
-        if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**self.n_labels:
-            raise InputError(
-                f"`k` must be a whole number from 1 to 2**{self.n_labels}, got {k!r}. "
-                "There are no more labelsets than that."
-            )
+        read_whole_number(k, "k", most=2 ** min(self.n_labels, 62))
         check_size(
             len(self) * int(k) * (self.labelset_bytes + 8),
             f"The `k` most probable labelsets of {len(self)} instances",
@@ -197,8 +194,7 @@ class LabelsetDistribution(ABC):
             How many for each instance; seed, generator or None. The same seed gives the same draws
             on any number of threads.
         """
-        if not isinstance(size, (int, np.integer)) or size < 0:
-            raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
+        read_whole_number(size, "size", 0)
         check_size(
             len(self) * int(size) * self.labelset_bytes,
             f"`size` draws of {len(self)} instances",
@@ -263,12 +259,7 @@ class LabelsetDistribution(ABC):
         >>> IndependentLabels([[0.9, 0.2]]).temper(2).marginals()
         array([[0.75      , 0.33333333]])
         """
-        is_number = isinstance(temperature, (int, float, np.number)) and temperature is not True
-        if not is_number or not 0 < temperature < np.inf:
-            raise InputError(
-                f"`temperature` must be a finite number above 0, got {temperature!r}. 1 changes "
-                "nothing, larger ones make distributions flatter."
-            )
+        read_number(temperature, "temperature", 0, ends="()", hint="1 changes nothing.")
         if temperature == 1:
             return self
         return self._temper(float(temperature))._with_index(self._index)

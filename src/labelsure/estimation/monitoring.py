@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
@@ -208,8 +209,7 @@ def _make_band(
 
 def _cut_by_rows(batch: Any, chunk_size: int) -> Iterator[tuple[int, Any]]:
     """Yield (number, chunk) of `chunk_size` rows each; the last one may be shorter."""
-    if not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1:
-        raise InputError(f"`chunk_size` must be a whole number >= 1, got {chunk_size!r}.")
+    read_whole_number(chunk_size, "chunk_size")
     return (
         (number, _take_rows(batch, slice(first, first + chunk_size)))
         for number, first in enumerate(range(0, _count_rows(batch), int(chunk_size)))
@@ -256,11 +256,7 @@ def _cut_by_time(batch: Any, times: Any, every: Any) -> Iterator[tuple[Any, Any]
 
 
 def _begins_of_numbers(moments: pd.Series[Any], every: Any) -> pd.Series[Any]:
-    is_number = isinstance(every, Real) and not isinstance(every, bool)
-    if not is_number or not 0 < every < np.inf:
-        raise InputError(
-            f"`every` must be a number above 0 where `times` are numbers, got {every!r}."
-        )
+    read_number(every, "every", 0, ends="()", hint="The `times` are numbers.")
     return np.floor(moments / every) * every
 
 

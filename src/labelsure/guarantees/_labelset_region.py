@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
@@ -24,12 +25,11 @@ from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._smoothed_table import SmoothedTable
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
 from labelsure.guarantees._policy import (
     FAMILIES,
     check_groups,
     check_known_groups,
-    check_share,
     fit_by_group,
 )
 from labelsure.labelsets.names import GivenLabelsets
@@ -381,7 +381,7 @@ class RegionLabelsets(PartialLabelsets):
             Of an instance at most. A region can hold billions: then these are its most probable
             ones, and `is_complete` says so.
         """
-        limit = _check_limit(max_labelsets)
+        limit = read_whole_number(max_labelsets, "max_labelsets")
         if self.source is None:
             raise InputError(
                 "The labelsets of a region must come from probabilities of labelsets, got a region "
@@ -440,14 +440,6 @@ class RegionLabelsets(PartialLabelsets):
         if count and self.source is not None:
             table["n_labelsets"], table["is_counted"] = self._counts
         return table
-
-
-def _check_limit(max_labelsets: Any) -> int:
-    if not isinstance(max_labelsets, (int, np.integer)) or max_labelsets < 1:
-        raise InputError(
-            f"`max_labelsets` must be a whole number of at least 1, got {max_labelsets!r}."
-        )
-    return int(max_labelsets)
 
 
 def mark_labels(source: LabelsetDistribution, log_thresholds: Floats) -> tuple[Labelsets, Mask]:
@@ -816,12 +808,11 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             )
         for name in ("coverage", "recall", "precision"):
             if getattr(self, name) is not None:
-                check_share(name, getattr(self, name))
-        check_share("level", self.level)
-        check_share("independent_share", self.independent_share)
+                read_number(getattr(self, name), name, 0, 1, ends="()")
+        for name in ("level", "independent_share"):
+            read_number(getattr(self, name), name, 0, 1, ends="()")
         known = SCORES if self.recall is None else ("probability", MARGINAL)
-        if self.score not in known:
-            raise unknown_name(f"score for a {self._goal}", self.score, known)
+        read_choice(self.score, f"score for a {self._goal}", known)
         if self.precision is not None and self.recall is None:
             raise InputError(
                 f"`precision` must stand beside a `recall`, got precision={self.precision!r} and "

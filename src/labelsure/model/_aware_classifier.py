@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import as_distribution
@@ -598,12 +599,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Seed of the draw.
         """
         n_samples = count_rows(X)
-        is_count = isinstance(n_rows, (int, np.integer)) and not isinstance(n_rows, bool)
-        if not is_count or not 1 <= n_rows <= n_samples:
-            raise InputError(
-                f"`n_rows` must be a whole number from 1 to the {n_samples} rows of X, got "
-                f"{n_rows!r}."
-            )
+        read_whole_number(n_rows, "n_rows", most=n_samples)
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 

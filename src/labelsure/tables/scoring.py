@@ -17,6 +17,7 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.storage import (
     FinishedOutput,
@@ -666,8 +667,7 @@ def _choose_rows(
         raise DataError("The input must have at least one row to score, it has none.")
     if n_chosen is None:
         return [None] * len(units)
-    if isinstance(n_chosen, bool) or not isinstance(n_chosen, int) or n_chosen < 1:
-        raise InputError(f"`audit` must be a whole number of rows >= 1, got {n_chosen!r}.")
+    read_whole_number(n_chosen, "audit")
     ends = np.cumsum([unit.n_rows for unit in units])
     n_rows = int(ends[-1])
     rows = np.random.default_rng(seed).choice(n_rows, min(n_chosen, n_rows), replace=False)
