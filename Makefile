@@ -61,7 +61,7 @@ docs: .venv/docs.stamp
 	touch $@
 
 .venv/docs.stamp: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[docs]"
+	$(PIP) --editable ".[docs,study]"
 	touch $@
 
 clean:

@@ -99,7 +99,7 @@ def test_wrong_y(classifier, y, message):
 
 @every_classifier
 def test_wrong_weights(classifier):
-    with pytest.raises(ls.InputError, match="got -1"):
+    with pytest.raises(ls.InputError, match=r"got -1.0 in row 4"):
         classifier().fit(X, Y, sample_weight=np.where(np.arange(30) == 4, -1.0, 1.0))
     with pytest.raises(ls.InputError, match="above zero"):
         classifier().fit(X, Y, sample_weight=np.zeros(30))

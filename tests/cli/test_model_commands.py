@@ -61,6 +61,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
     interval = f"(95% interval {card.low:.3f} to {card.high:.3f})"
     assert rest[2] == f"Estimated mean jaccard {card.estimated:.3f} {interval}."
     assert rest[3:] == [
+        "Judged: the labelsets that maximise expected Jaccard.",
         card.summary,
         f"Model {out}",
         f"Next: labelsure score {out} NEW.csv --out predictions.csv",
@@ -93,12 +94,14 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     out = tmp_path / "m"
     words = training(
         files, "--drop", "id", "--role", "size=category", "--metric", "f1", "--share", 0.5,
-        "--cv", "0.5", "--confidence", 0.8, "--region", 0.7, "--out", out, "--json",
+        "--cv", "0.5", "--confidence", 0.8, "--region", 0.7, "--decision", "mode", "--out", out,
+        "--json",
     )  # fmt: skip
     printed = json.loads(run(capsys, *words).out)
     model = ls.load(out)
     assert (model.metric, model.share, model.cv, model.confidence) == ("f1", 0.5, 0.5, 0.8)
     assert model.region_.coverage == model.region == 0.7
+    assert model.decision == "mode"
     assert printed["path"] == str(out)
     assert printed["trust"] == []
     assert printed["card"] == model.card_.to_dict()

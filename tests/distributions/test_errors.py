@@ -77,8 +77,8 @@ def test_label_names(names):
 def test_metrics(metric):
     for ask in (
         lambda: ls.accuracy([[0]], [[0]], metric),
-        lambda: ls.decide(DENSE, metric),
-        lambda: ls.expected_accuracy(DENSE, metric=metric),
+        lambda: ls.decide(DENSE, metric).labelsets,
+        lambda: ls.expected_accuracy(DENSE, metric=metric).value,
     ):
         with pytest.raises(ls.InputError, match="metric"):
             ask()
@@ -88,8 +88,8 @@ def test_metrics(metric):
 def test_empty(empty):
     for ask in (
         lambda: ls.accuracy([[0]], [[0]], "f1", empty=empty),
-        lambda: ls.decide(DENSE, "f1", empty=empty),
-        lambda: ls.expected_accuracy(DENSE, metric="f1", empty=empty),
+        lambda: ls.decide(DENSE, "f1", empty=empty).labelsets,
+        lambda: ls.expected_accuracy(DENSE, metric="f1", empty=empty).value,
     ):
         with pytest.raises(ls.InputError, match="empty"):
             ask()
@@ -228,8 +228,8 @@ def test_questions(dist):
 def test_what_is_no_distribution(dist):
     for ask in (
         lambda: ls.confidence(dist),
-        lambda: ls.decide(dist, "f1"),
-        lambda: ls.expected_accuracy(dist, metric="f1"),
+        lambda: ls.decide(dist, "f1").labelsets,
+        lambda: ls.expected_accuracy(dist, metric="f1").value,
     ):
         with pytest.raises(ls.InputError, match="as_distribution"):
             ask()
@@ -256,7 +256,7 @@ def test_what_does_not_fit_in_memory(L):
             dist[:0].probabilities,
             lambda dist=dist: dist.top(2**40),
             lambda dist=dist: dist.sample(2**40),
-            lambda dist=dist: ls.decide(dist, lambda tp, fp, fn, tn: tp > 0),
+            lambda dist=dist: ls.decide(dist, lambda tp, fp, fn, tn: tp > 0).labelsets,
         ):
             with pytest.raises(ls.TooLargeError):
                 ask()

@@ -107,12 +107,12 @@ def test_no_label_takes_the_place_of_a_column():
 
 def test_names_are_read_back():
     read = ls.read_labelsets(DIST.to_frame()["predicted"], ["cat", "dog"])
-    np.testing.assert_array_equal(read.rows, DIST.mode())
+    np.testing.assert_array_equal(read.labelsets, DIST.mode())
     text = DIST._with_index(INDEX).to_frame(sep=";").to_csv()
     table = pd.read_csv(io.StringIO(text), index_col="id", keep_default_na=False)
     assert table["top_2"].tolist() == ["cat;dog", "cat", "cat;dog"]
     again = ls.read_labelsets(table["predicted"], ["cat", "dog"], sep=";")
-    np.testing.assert_array_equal(again.rows, DIST.mode())
+    np.testing.assert_array_equal(again.labelsets, DIST.mode())
     assert again.index.equals(INDEX)
 
 

@@ -131,7 +131,7 @@ class TestIndices:
             from_indices(lists, 7)
 
     def test_lists_of_numbers_are_still_zeros_and_ones(self):
-        assert ls.read_labelsets([[0, 1], [1, 0]]).rows.tolist() == [[0, 1], [1, 0]]
+        assert ls.read_labelsets([[0, 1], [1, 0]]).labelsets.tolist() == [[0, 1], [1, 0]]
 
 
 class TestNames:
@@ -178,6 +178,6 @@ def test_stacked_labelsets_are_picked_like_an_array():
 
 def test_names_become_sparse_rows():
     read = ls.read_labelsets([{"b"}, set(), {"a", "b"}], ["a", "b", "c"], sparse=True)
-    assert read.rows.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 1, 0]]
+    assert read.labelsets.toarray().tolist() == [[0, 1, 0], [0, 0, 0], [1, 1, 0]]
     with pytest.raises(ls.errors.UnknownNameError, match="label in row 1"):
         ls.read_labelsets([{"b"}, {"x"}], ["a", "b"], sparse=True)

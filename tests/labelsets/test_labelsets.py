@@ -137,8 +137,8 @@ def test_names_there_and_back(Y):
     for labels, row in zip(spelled, Y, strict=True):
         assert labels == tuple(name for name, bit in zip(names, row, strict=True) if bit)
     if len(Y):
-        assert_array_equal(read_labelsets(spelled, names).rows, Y)
-        assert_array_equal(read_labelsets([set(labels) for labels in spelled], names).rows, Y)
+        assert_array_equal(read_labelsets(spelled, names).labelsets, Y)
+        assert_array_equal(read_labelsets([set(labels) for labels in spelled], names).labelsets, Y)
 
 
 def test_names_by_default():

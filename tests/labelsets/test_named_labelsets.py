@@ -56,7 +56,7 @@ def forms():
 @pytest.mark.parametrize("form", forms())
 def test_every_form_reads_as_the_same_rows(form):
     Y, options = forms()[form]
-    assert_array_equal(read_labelsets(Y, NAMES, **options).rows, ROWS)
+    assert_array_equal(read_labelsets(Y, NAMES, **options).labelsets, ROWS)
 
 
 @pytest.mark.parametrize("form", [name for name in forms() if "name" in name or "string" in name])
@@ -64,7 +64,7 @@ def test_without_names_all_that_occur_are_taken_in_their_order(form):
     Y, options = forms()[form]
     read = read_labelsets(Y, **options)
     assert read.label_names == NAMES
-    assert_array_equal(read.rows, ROWS)
+    assert_array_equal(read.labelsets, ROWS)
 
 
 def test_a_frame_brings_its_names_and_its_index():
@@ -193,7 +193,7 @@ def test_which_sources_hold_names_of_labels(source, has_names):
 
 @pytest.mark.parametrize("empty", [[(), ()], [[], []], [set(), set()], pd.Series([[], []])])
 def test_a_batch_of_empty_labelsets_is_read(empty):
-    assert read_labelsets(empty, NAMES).rows.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert read_labelsets(empty, NAMES).labelsets.tolist() == [[0, 0, 0], [0, 0, 0]]
     aligned = align_labelsets(empty, NamedLabelsets(ROWS[:2], NAMES), name="Y")
     assert aligned.tolist() == [[0, 0, 0], [0, 0, 0]]
     with pytest.raises(InputError, match="empty"):
@@ -213,7 +213,7 @@ def test_a_batch_of_empty_labelsets_is_read(empty):
 def test_names_given_beside_a_table_order_its_columns(convert):
     table = convert(pd.DataFrame(ROWS, columns=NAMES)[["cat", "ant", "bee"]])
     read = read_labelsets(table, NAMES)
-    assert (read.rows.tolist(), read.label_names) == (ROWS.tolist(), NAMES)
+    assert (read.labelsets.tolist(), read.label_names) == (ROWS.tolist(), NAMES)
     assert read_labelsets(table).label_names == ("cat", "ant", "bee")
     with pytest.raises(InputError, match="unknown are 'cat'"):
         read_labelsets(table, ["ant", "bee", "dog"])
@@ -226,5 +226,5 @@ def test_missing_labels_of_other_libraries_are_refused():
 
 def test_a_polars_column_of_lists_lists_names():
     series = pl.Series("tags", SETS)
-    assert read_labelsets(series).rows.tolist() == ROWS.tolist()
+    assert read_labelsets(series).labelsets.tolist() == ROWS.tolist()
     assert read_labelsets(series.to_frame()).label_names == NAMES

@@ -34,13 +34,15 @@ _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 
 
 def expand_path(path: AnyPath) -> Path:
-    """Return a path with the home folder for a leading ``~``, or say that there is none.
+    """Return a path with the home folder for a leading ``~``; refuse one that is empty.
 
     Parameters
     ----------
     path
         As the user gives it.
     """
+    if not str(path):
+        raise InputError("The name of a file or a folder must not be empty, got ''.")
     try:
         return Path(path).expanduser()
     except RuntimeError as error:

@@ -139,7 +139,7 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
         self.held_out_ = np.array([fit.held_out for fit in fits])
         return self
 
-    def distribution_of_checked(self, X: Features) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Features) -> LabelsetDistribution:
         """Return P(Y|x) of each row: the components of all restarts, weighted by x."""
         features = _scaled(X, self.scale_)
         weights, components = [], []

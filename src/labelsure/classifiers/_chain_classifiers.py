@@ -28,8 +28,8 @@ from labelsure.classifiers._base_learners import (
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.labelsets.rows import check_label_order
@@ -86,7 +86,7 @@ class BinaryRelevance(LabelsetClassifier):
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
 
-    def distribution_of_checked(self, X: Features) -> IndependentLabels:
+    def _distribution_of_checked(self, X: Features) -> IndependentLabels:
         """Return P(Y|x) of each row of features that are checked already."""
         logits = [predict_logits(learner, X) for learner in self.estimators_]
         return IndependentLabels.from_logits(np.column_stack(logits), self.label_names_)
@@ -173,7 +173,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
     def _expand(self, X: Features) -> LinearChain | PrefixChain:
         return expand_chain(self.order_, self.estimators_, self._linear_weights, X)
 
-    def distribution_of_checked(self, X: Features) -> ChainMixture:
+    def _distribution_of_checked(self, X: Features) -> ChainMixture:
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([self._expand(X)], self.label_names_)
 
@@ -245,7 +245,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
                 delayed(_fit_chain)(self, learner, X, Y, sample_weight, int(seed)) for seed in seeds
             )
 
-    def distribution_of_checked(self, X: Features) -> ChainMixture:
+    def _distribution_of_checked(self, X: Features) -> ChainMixture:
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([chain._expand(X) for chain in self.chains_], self.label_names_)
 
@@ -265,7 +265,7 @@ def _fit_chain(
     if ensemble.bootstrap:
         rows, sample_weight = _bootstrap(generator, len(Y), sample_weight, learner)
         X, Y = X[rows], Y[rows]
-    chain.fit_checked(X, Y, ensemble.label_names_, sample_weight)
+    chain._fit_checked(X, Y, ensemble.label_names_, sample_weight)
     chain.classes_ = ensemble.classes_  # its predictions take the same form as the ensemble's
     return chain
 

@@ -97,7 +97,7 @@ class LabelPowerset(LabelsetClassifier):
             share = _choose_share(learner, X, Y, sample_weight, seed, self.n_jobs)
         self.share_ = share
 
-    def distribution_of_checked(self, X: Features) -> SmoothedTable:
+    def _distribution_of_checked(self, X: Features) -> SmoothedTable:
         """Return P(Y|x) of each row of features that are checked already."""
         shares = class_probabilities(self.estimator_, X, len(self.labelsets_))
         instance = np.repeat(np.arange(len(shares)), shares.shape[1])

@@ -157,9 +157,9 @@ class RecalibratedClassifier(LabelsetPredictor):
         if isinstance(self.estimator_, LabelsetClassifier):
             return super().predict_distribution(X)
         refuse_masked(X, "X")
-        return self.distribution_of_checked(X)._with_index(index_of(X))
+        return self._distribution_of_checked(X)._with_index(index_of(X))
 
-    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
         dist = self._ask(self.estimator_, X)
         return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
@@ -192,7 +192,7 @@ class RecalibratedClassifier(LabelsetPredictor):
 
     def _fit_model(self, model: Any, X: Any, y: Any, weights: Floats | None = None) -> Any:
         if isinstance(model, LabelsetClassifier):
-            return clone(model).fit_checked(X, y, self.label_names_, weights)
+            return clone(model)._fit_checked(X, y, self.label_names_, weights)
         argument = find_weight_argument(model)
         given = {} if weights is None or argument is None else {argument: weights}
         with name_missing_classes(model, y, self.label_names_):
@@ -201,7 +201,7 @@ class RecalibratedClassifier(LabelsetPredictor):
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return what a fitted model says; of each label alone, where dependence is learned."""
         if isinstance(fitted, LabelsetClassifier):
-            dist = fitted.distribution_of_checked(X)
+            dist = fitted._distribution_of_checked(X)
         else:
             knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
             names = None if knows_names else self.label_names_

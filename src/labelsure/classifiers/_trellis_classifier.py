@@ -257,7 +257,7 @@ class ClassifierTrellis(LabelsetClassifier):
         place = _PLACEMENTS[read_choice(self.placement, "placement", _PLACEMENTS)]
         return place(Y, weights, self.parents_, generator)
 
-    def distribution_of_checked(self, X: Features) -> TrellisDistribution:
+    def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
         if self._linear_weights is not None:
             tables = _make_linear_tables(self._linear_weights, self.parents_, X)

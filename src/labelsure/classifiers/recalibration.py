@@ -22,8 +22,8 @@ from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._chain_links import LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError

@@ -75,6 +75,15 @@ MetricName = Annotated[
         "--metric", help="exact, hamming, jaccard, f1, recall or precision.", metavar="NAME"
     ),
 ]
+Decision = Annotated[
+    str,
+    typer.Option(
+        "--decision",
+        help="What is predicted and judged: best (highest expected accuracy), mode (most "
+        "probable), or predict (the classifier's own).",
+        metavar="NAME",
+    ),
+]
 Target = Annotated[
     float | None,
     typer.Option(
@@ -123,6 +132,7 @@ def train(
     role: Roles = None,
     classifier: ClassifierName = "ecc",
     metric: MetricName = "jaccard",
+    decision: Decision = "best",
     target: Target = None,
     share: Share = None,
     region: Region = None,
@@ -160,6 +170,7 @@ def train(
             roles=_read_roles(role or []),
             classifier=classifier,
             metric=metric,
+            decision=decision,
             target=target,
             share=share,
             region=region,
@@ -195,6 +206,7 @@ def calibrate(
     sparse: Sparse = False,
     floor: Floor = None,
     metric: MetricName = "jaccard",
+    decision: Decision = "best",
     target: Target = None,
     share: Share = None,
     region: Region = None,
@@ -238,6 +250,7 @@ def calibrate(
             sparse=sparse,
             floor=floor,
             metric=metric,
+            decision=decision,
             target=target,
             share=share,
             region=region,
@@ -321,6 +334,7 @@ def _summarise(card: ModelCard) -> Iterator[str]:
         f"Estimated mean {card.metric} {card.estimated:.3f} ({card.confidence:.0%} interval "
         f"{card.low:.3f} to {card.high:.3f})."
     )
+    yield f"Judged: {card.decision}. {card.comparison}".strip()
     yield card.summary
 
 

@@ -154,8 +154,12 @@ class LabelsetDistribution(ABC):
         """Return the most probable labelsets, (n, L); on a tie the lowest code."""
         return self._mode()
 
-    def profile(self, **settings: Unpack[EngineSettings]) -> Profile:
-        """Return the four numbers that give all candidates.
+    def profile(self) -> Profile:
+        """Return the four numbers that give all candidates."""
+        return self._profile_and_mode()[0]
+
+    def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
+        """Return the same distributions, computed in another way.
 
         Parameters
         ----------
@@ -163,10 +167,6 @@ class LabelsetDistribution(ABC):
             engine, tolerance, mass, budget: how a `ChainMixture` computes and when it stops, see
             `labelsure.distributions.Engine`. The other kinds are always exact.
         """
-        return self.with_engine(**settings)._profile_and_mode()[0]
-
-    def with_engine(self, **settings: Unpack[EngineSettings]) -> Self:
-        """Return the same distributions, computed in another way: settings as for `profile`."""
         return self._with_engine(settings)
 
     def top(self, k: int) -> TopLabelsets:
@@ -431,7 +431,6 @@ def confidence(
     dist: LabelsetDistribution,
     candidates: str | Sequence[str] | None = None,
     bounds: bool = False,
-    **settings: Unpack[EngineSettings],
 ) -> pd.DataFrame:
     """Return how sure the distribution is, one row for each instance, one column a candidate.
 
@@ -445,9 +444,6 @@ def confidence(
         Names out of HP, TG, SE, CE, ME, GI, CS (None: these seven) and ESS.
     bounds
         Add columns such as HP_low and HP_high: equal to HP where the engine was exact.
-    **settings
-        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
-        `labelsure.distributions.Engine`.
 
     Examples
     --------
@@ -459,5 +455,5 @@ def confidence(
     """
     check_distribution(dist)
     check_candidates(candidates)  # before the profile, which may take a while
-    table = confidence_of_profile(dist.profile(**settings), candidates, bounds=bounds)
+    table = confidence_of_profile(dist.profile(), candidates, bounds=bounds)
     return table if dist.index is None else table.set_axis(dist.index)

@@ -33,6 +33,7 @@ COLUMNS: dict[str, str] = {
     "expected_accuracy": "mean accuracy under the distribution; from `assess`",
     "accept": "whether the policy accepts it, missing without a policy; from `assess`",
     "reason": "why, in a few words; from `assess`",
+    "own_predicted": "labels that a frozen model's own `predict` returns, where ours differ",
     "certain": "names of the labels that are certain; from `assess`, where the model has a region",
     "possible": "names of those that are certain or possible; likewise",
     "decided": "names of the labels that are set where labels may stay open; with `open_cost`",

@@ -20,17 +20,12 @@ import numpy as np
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Rows
+from labelsure.decisions._rules import Decisions
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.names import (
-    NamedLabelsets,
-    align_labelsets,
-    align_pair,
-    align_rows,
-    align_values,
-)
+from labelsure.labelsets.names import NamedLabelsets, align_labelsets, align_pair, align_rows
 from labelsure.labelsets.rows import (
     count_labels,
     is_sparse,
@@ -244,15 +239,13 @@ class ScoreTable:
         new.label_names = tables[0].label_names
         return new
 
-    def with_best(self, metric: MetricLike, Y_best: Any, gap: Floats, Y_true: Any) -> Self:
-        """Return the table with a metric's best decision beside the one that it is about.
-
-        `Y_best` and `gap` are what `decide` returned, `Y_true` is the truth.
-        """
+    def with_best(self, metric: MetricLike, best: Decisions, Y_true: Any) -> Self:
+        """Return the table with what `decide` returned for a metric beside its own decisions."""
         prefix = f"best_{get_metric(metric).name}_"
-        gap = align_values(gap, self.index, name="gap", beside="the table")
-        Y_best, Y_true = self._align(Y_best, "Y_best"), self._align(Y_true, "Y_true")
-        added = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
+        order = align_rows(best.index, self.index, name="best", beside="the table")
+        Y_best, Y_true = self._align(best, "best"), self._align(Y_true, "Y_true")
+        gap = best.gap if order is None or best.gap is None else best.gap[order]
+        added: dict[str, Any] = {f"{prefix}decision": to_text(Y_best), f"{prefix}gap": gap}
         for name, values in zip(COUNTS, counts(Y_true, Y_best), strict=True):
             added[f"{prefix}{name}"] = values
         return self.with_columns(added)

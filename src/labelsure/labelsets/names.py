@@ -10,8 +10,8 @@ so that they are refused beside labels without names. Rows go by index where bot
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,11 @@ from labelsure.labelsets.rows import (
     from_indices,
     index_of,
     is_sparse,
+    make_sparse,
     names_in,
     read_rows,
     refuse_masked,
-    show_names,
+    to_names,
 )
 
 if TYPE_CHECKING:
@@ -54,14 +55,14 @@ class Batch(Protocol):
         """The names of the rows; None where they are only counted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedLabelsets:
-    """Labelsets with the names that came with them.
+    """Labelsets with the names that came with them, taken wherever labelsets are.
 
     Parameters
     ----------
-    rows
-        (n, L) zeros and ones.
+    labelsets
+        (n, L) zeros and ones, which `numpy.asarray` gives; sparse for very many labels.
     label_names
         One for each column; None where nobody named them.
     index
@@ -74,24 +75,66 @@ class NamedLabelsets:
     ('cat', 'dog')
     """
 
-    rows: Labelsets
-    label_names: tuple[str, ...] | None = None
+    labelsets: Labelsets
+    label_names: LabelNames = None
     index: pd.Index | None = None
 
-    def __len__(self) -> int:
-        return self.rows.shape[0]
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of labelsets, and of labels."""
+        n_samples, n_labels = self.labelsets.shape
+        return n_samples, n_labels
 
     @property
     def n_labels(self) -> int:
         """The number of labels, L."""
-        return self.rows.shape[1]
+        return self.shape[1]
 
-    def _repr_html_(self) -> str:
+    @property
+    def columns(self) -> LabelNames:
+        """The label names, as a table has them."""
+        return self.label_names
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the labelsets as a dense array."""
+        dense = self.labelsets.toarray() if is_sparse(self.labelsets) else self.labelsets  # type: ignore[attr-defined]
+        return np.array(dense, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        n_samples, n_labels = self.shape
+        return f"{type(self).__name__}(n_samples={n_samples}, n_labels={n_labels})"
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the labelsets of some rows: an index, a slice, indices or a mask."""
+        taken = pick_rows(rows, len(self), self.index)
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        del parts["label_names"]  # the rest has an entry for each row, or is None
+        some: dict[str, Any] = {
+            name: part if part is None else part[taken] for name, part in parts.items()
+        }
+        return replace(self, **some)
+
+    def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
+        """Return the names of each instance's labels as a table, a row an instance.
+
+        Parameters
+        ----------
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
         import pandas as pd
 
-        sizes = f"{count(len(self), 'labelset')} of {count(self.n_labels, 'label')}"
-        names = show_names(self.label_names, self.n_labels)
-        return make_html(f"{sizes}.", pd.DataFrame(self.rows, self.index, names).head(N_ROWS))
+        check_sep(sep, self.label_names)
+        named = to_names(self.labelsets, self.label_names, sep)
+        index = pd.RangeIndex(len(self)) if self.index is None else self.index
+        return pd.DataFrame({"labels": named}).set_axis(index)
+
+    def _repr_html_(self) -> str:
+        sizes = f"{count(len(self), 'labelset')} of {count(self.shape[1], 'label')}"
+        return make_html(f"{sizes}.", self[:N_ROWS].to_frame())
 
 
 def read_labelsets(
@@ -108,7 +151,8 @@ def read_labelsets(
     ----------
     Y
         - (n, L) zeros and ones or booleans: array, lists, sparse matrix, or a DataFrame of pandas,
-          Polars or another library that speaks Arrow (whose columns name the labels);
+          Polars or another library that speaks Arrow (whose columns name the labels); what this
+          function or `labelsure.decide` returned;
         - for each instance the names of its labels: a list of lists or sets, a Series of them, or,
           with `sep`, strings such as ``"a;b"``.
     label_names
@@ -124,11 +168,11 @@ def read_labelsets(
 
     Examples
     --------
-    >>> read_labelsets([{"cat"}, set(), {"dog", "cat"}]).rows
+    >>> read_labelsets([{"cat"}, set(), {"dog", "cat"}]).labelsets
     array([[1, 0],
            [0, 0],
            [1, 1]], dtype=int8)
-    >>> read_labelsets(["dog;cat", ""], ["cat", "dog"], sep=";").rows
+    >>> read_labelsets(["dog;cat", ""], ["cat", "dog"], sep=";").labelsets
     array([[1, 1],
            [0, 0]], dtype=int8)
     """
@@ -173,6 +217,8 @@ class GivenLabelsets:
     @classmethod
     def read(cls, Y: Any, name: str, sep: str | None = None) -> GivenLabelsets:
         """Read anything that users have; arguments as of `read_labelsets`."""
+        if isinstance(Y, NamedLabelsets):
+            return cls(name, Y.labelsets, None, Y.label_names, Y.index)
         index, values = index_of(Y), as_table(Y)
         sets = _name_sets(values, name, sep)
         columns = None if sets is not None else names_in(values)
@@ -194,10 +240,11 @@ class GivenLabelsets:
                     f"ones as `{self.name}`."
                 )
             return _rows_of(self.sets, label_names, self.name, sparse)
+        rows = read_rows(self.values, self.name, sparse=sparse)
         if self.label_names is None or label_names is None or self.label_names == label_names:
-            return read_rows(self.values, self.name, sparse=sparse)
-        order = match_labels(self.label_names, label_names, self.name, beside)
-        return read_rows(self.values.iloc[:, order], self.name, sparse=sparse)
+            return rows
+        rows = rows[:, match_labels(self.label_names, label_names, self.name, beside)]
+        return make_sparse(rows) if sparse else rows
 
     def to_batch(self, like: Batch, *, beside: str, sparse: bool) -> Labelsets:
         """Return rows in the order of the labels and instances of a batch."""
@@ -221,8 +268,8 @@ def align_pair(
     names
         What both are called, for the messages.
     """
-    sparse = is_sparse(first) or is_sparse(second)
     one, other = GivenLabelsets.read(first, names[0]), GivenLabelsets.read(second, names[1])
+    sparse = is_sparse(one.values) or is_sparse(other.values)
     labels = other.label_names if one.label_names is None else one.label_names
     if one.sets is not None and other.sets is not None:
         labels = tuple(sorted({*one.listed_names, *other.listed_names}))
@@ -232,10 +279,9 @@ def align_pair(
                 "the number of labels is not known. Read them by `read_labelsets` with "
                 "`label_names=`."
             )
-    first = NamedLabelsets(
-        one.to_rows(labels, beside=f"`{names[1]}`", sparse=sparse), labels, one.index
-    )
-    return first.rows, other.to_batch(first, beside=f"`{names[0]}`", sparse=sparse)
+    rows = one.to_rows(labels, beside=f"`{names[1]}`", sparse=sparse)
+    batch = NamedLabelsets(rows, labels, one.index)
+    return rows, other.to_batch(batch, beside=f"`{names[0]}`", sparse=sparse)
 
 
 def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:

@@ -77,10 +77,10 @@ class Dataset:
     def __post_init__(self) -> None:
         X = _check_features(self.X, self.feature_names)
         read = read_labelsets(self.Y, self.label_names, sparse=sparse.issparse(self.Y))
-        check_shape(read.rows.shape, "Y", X.shape[0], None)
+        check_shape(read.labelsets.shape, "Y", X.shape[0], None)
         order = align_rows(read.index, index_of(self.X), name="Y", beside="`X`")
         object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", read.rows if order is None else read.rows[order])
+        object.__setattr__(self, "Y", read.labelsets if order is None else read.labelsets[order])
         object.__setattr__(self, "label_names", read.label_names)
         object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 

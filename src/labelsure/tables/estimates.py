@@ -15,6 +15,7 @@ from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.storage import expand_path
 from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Floats, Indices
+from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
 from labelsure.labelsets.rows import is_sparse
 from labelsure.tables.files import (
@@ -69,8 +70,8 @@ class FileSums:
         chosen = self.model.confidence if level is None else level
         estimator = self.model.accuracy_estimator_
         if len(self.accuracy):
-            return estimator.estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
-        return estimator.estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
+            return estimator._estimate_labelled(self.sums, self.accuracy, self.estimated, chosen)
+        return estimator._estimate_sums(self.sums, level=chosen, shift=shift, view=self.view)
 
 
 def estimate_files(
@@ -176,8 +177,7 @@ def sum_files(
     if truth is not None:
         known = LabelledRows.read(
             truth, fitted, id_column=id_column, label_column=label_column, sep=sep
-        )
-        known.check_files([unit.path for unit in units])
+        ).in_files([unit.source for unit in units])
     n_total = sum(unit.n_rows for unit in units)
     tasks = _make_tasks(units, file, known, shift if known is None else "ignore")
     parts: dict[int, Any] = {}
@@ -207,7 +207,7 @@ def _make_tasks(
             file,
             none if shift == "ignore" else chosen,
             shift,
-            None if known is None else known.of_file(unit.path),
+            None if known is None else known.of_file(unit.source),
         )
         for unit, chosen in zip(units, split_rows(units), strict=True)
     ]
@@ -272,15 +272,15 @@ def _sum_unit(
         id_column = None if known is None else known.id_column
         inputs = InputTable(model, id_column)
         frame = read_unit(unit, inputs.columns)
-        X, ids = inputs.read(frame, repr(Path(unit.path).name))
+        X, ids = inputs.read(frame, unit.where)
         with one_thread():
-            dist, decisions = model.predict_all(X)
+            dist, decisions = model._predict_all(X)
             estimator = model.accuracy_estimator_
-            sums = estimator.sum_up(dist, decisions)
+            sums = estimator._sum_up(dist, decisions)
             view = None
             if len(chosen):
                 some = None if decisions is None else decisions[chosen]
-                view = estimator.view(dist[chosen], some, shift=shift)
+                view = estimator._view(dist[chosen], some, shift=shift)
             labelled = None
             if known is not None:
                 labelled = find_labelled(model, dist, decisions, known, ids, frame.index)
@@ -352,8 +352,8 @@ def _predict_units(
 
     inputs = InputTable(model, id_column)
     for unit in list_units(paths, rows=rows) if paths else []:
-        X, ids = inputs.read(read_unit(unit, inputs.columns), repr(Path(unit.path).name))
-        dist, Y_pred = model.predict_all(X)
+        X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
+        dist, Y_pred = model._predict_all(X)
         yield dist if ids is None else dist._with_index(ids), Y_pred, None
 
 
@@ -386,8 +386,15 @@ def _predict_with_truth(
         sparse=inputs.is_sparse,
     )
     where = repr(Path(path).name)
+    n_rows = len(frame)
     frame, Y = join_truth(frame, found, by, where)
+    if len(frame) < n_rows:
+        warn(
+            f"The truth in {found.where} has {len(frame):,} of the {n_rows:,} rows of {where}; the "
+            "page is about these.",
+            UserWarning,
+        )
     X, ids = inputs.read(frame, where)
-    dist, Y_pred = model.predict_all(X)
+    dist, Y_pred = model._predict_all(X)
     Y_true = dist.align(Y if is_sparse(Y) else Y.to_numpy(), "truth")
     yield dist if ids is None else dist._with_index(ids), Y_pred, Y_true

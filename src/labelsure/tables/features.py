@@ -486,7 +486,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
             if role.role == NUMBER:
                 columns[role.name], is_bad = self._read_numbers(frame[role.name])
                 for at in np.flatnonzero(is_bad).tolist():
-                    value = frame[role.name].iloc[at]
+                    value = frame[role.name].iloc[at : at + 1].tolist()[0]
                     reason = f"{role.name!r} must be a finite number, got {value!r}"
                     reasons.setdefault(frame.index[at], reason)
             elif role.name in categories:

@@ -139,6 +139,8 @@ class Unit:
         Where an unpacked copy of the file is, if this machine has one.
     partitions
         Values of columns that the names of its folders hold.
+    source
+        The named input and the path below it, which stay when folders move.
     """
 
     path: str
@@ -153,11 +155,12 @@ class Unit:
     array: str | None = None
     content: str | None = None
     partitions: Partitions = ()
+    source: str = ""
 
     @property
     def where(self) -> str:
         """The file, as messages name it."""
-        return repr(Path(self.path).name)
+        return repr(self.source)
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,7 @@ class TablePath:
     array: str | None = None
     name: str = ""
     partitions: Partitions = ()
+    source: str = ""
 
     @property
     def where(self) -> str:
@@ -548,7 +552,7 @@ class JsonLinesFile(FileKind):
                 rows.append(_read_object(line))
             except (ValueError, RecursionError) as error:
                 (at,) = self.find_lines(unit, [number])
-                bad[number] = f"line {at} must be JSON, but it is not: {first_line(error)}"
+                bad[number] = f"line {at} must be JSON, but it is not: {_why(error)}"
         names = list(dict.fromkeys(key for row in rows for key in row))
         if columns is not None:
             file = Path(unit.path)
@@ -566,6 +570,12 @@ def _read_object(line: bytes) -> dict[str, Any]:
     if b"\\ud" in line.lower():  # half of a surrogate pair is no character: no file can hold it
         json.dumps(value, ensure_ascii=False).encode()
     return value if isinstance(value, dict) else {VALUE_COLUMN: value}
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
+    return first_line(error)
 
 
 def _has_key(file: Path, name: str) -> bool:
@@ -1066,6 +1076,7 @@ def _cut_files(paths: list[TablePath], rows: int) -> list[Unit]:
             path=path.name,
             content=None if path.name == str(path.file) else str(path.file),
             partitions=path.partitions,
+            source=path.source,
         )
         for path in paths
         for unit in _kind_of(path.file).cut(path, rows)
@@ -1214,6 +1225,8 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath]) -> list[TablePath]:
         if key in seen:
             raise InputError(f"Each file must be given once, {path.where} is there twice.")
         seen.add(key)
+    if len({path.source for path in paths}) < len(paths):  # inputs of the same name
+        paths = [replace(path, source=_as_text(f"{path.name}{path.array or ''}")) for path in paths]
     kinds = {suffix_of(path.file): path.where for path in paths}
     if len(kinds) > 1:
         raise InputError(
@@ -1231,12 +1244,20 @@ def _files_of(given: AnyPath) -> list[TablePath]:
     else:
         name, colon, array = str(given).rpartition(":")
         if colon and name.lower().endswith(".npz"):
-            return [replace(path, array=array) for path in _files_of(name)]
+            return [
+                replace(path, array=array, source=f"{path.source}:{array}")
+                for path in _files_of(name)
+            ]
         root = str(expand_path(given))
         names = _list_local(Path(root))
     for file in names:
         _kind_of(Path(file))  # the suffix first: it says more than that there is no such file
-    return [TablePath(_local_copy(file), None, file, _partitions_of(file, root)) for file in names]
+    folders = re.split(r"[*?\[]", root, maxsplit=1)
+    base = folders[0].rpartition("/")[0] if len(folders) > 1 else root
+    return [
+        TablePath(_local_copy(file), None, file, _partitions_of(file, base), _source_of(file, base))
+        for file in names
+    ]
 
 
 def _list_local(path: Path) -> list[str]:
@@ -1275,10 +1296,20 @@ def _list_local(path: Path) -> list[str]:
     return [str(file) for file in files]
 
 
+def _source_of(file: str, base: str) -> str:
+    """Return the last part of the input's name, and the path below it."""
+    name = base if is_address(base) else os.path.abspath(base)
+    below = file if base in ("", ".") else file.removeprefix(base)
+    return _as_text("/".join(part for part in (Path(name).name, below.strip("/")) if part))
+
+
+def _as_text(name: str) -> str:
+    """Return a name that any file can hold, also if its bytes are not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 def _partitions_of(file: str, root: str) -> Partitions:
     """Return what folders below `root` say by names such as ``year=2024``, as Hive calls them."""
-    base = re.split(r"[*?\[]", root)
-    root = base[0].rpartition("/")[0] if len(base) > 1 else root
     below = file.removeprefix(root).split("/")[:-1]
     pairs = (part.partition("=") for part in below if "=" in part)
     return tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -65,7 +66,13 @@ class CsvFormat(PartFormat):
 
     def write(self, frame: pd.DataFrame, path: Path) -> None:
         """Write the rows, numbers with all their digits."""
-        frame.to_csv(path, index=False, sep=self.separator, lineterminator="\n")
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            self._write(frame, file)
+
+    def _write(self, frame: pd.DataFrame, file: Any) -> None:
+        # Values with a carriage return are quoted where the end of a line has one.
+        lines: Any = _UnixLines(file)
+        frame.to_csv(lines, index=False, sep=self.separator, lineterminator="\r\n")
 
     def join(self, parts: Sequence[Path], path: Path) -> None:
         """Append the parts, without the header of all but the first."""
@@ -83,10 +90,20 @@ class CsvFormat(PartFormat):
         import pandas as pd
 
         columns = pd.read_csv(part, sep=self.separator, nrows=0).columns
-        text = pd.DataFrame(columns=columns).to_csv(
-            index=False, sep=self.separator, lineterminator="\n"
-        )
-        return text.encode("utf-8")
+        header = io.StringIO(newline="")
+        self._write(pd.DataFrame(columns=columns), header)
+        return header.getvalue().encode("utf-8")
+
+
+class _UnixLines:
+    """Writes rows that end in CR LF with LF alone."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, row: str) -> None:
+        """Write one row, as `csv` passes it."""
+        self._file.write(row.removesuffix("\r\n") + "\n")
 
 
 class JsonLinesFormat(PartFormat):
@@ -187,7 +204,8 @@ def plain_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _plain_column(column: pd.Series[Any]) -> list[Any]:
     """Return the values of a column; those of numbers without a look at each."""
     values = column.tolist()
-    if column.dtype.kind in "iubf" and not column.hasnans:
+    is_finite = column.dtype.kind != "f" or abs(column).max() < float("inf")
+    if column.dtype.kind in "iubf" and not column.hasnans and is_finite:
         return values
     return [_plain(value) for value in values]
 
@@ -205,6 +223,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(one) for key, one in value.items()}
     if pd.isna(value):
         return None
+    if value in (float("inf"), float("-inf")):  # for which JSON has no words
+        return str(value)
     return value if isinstance(value, (bool, int, float)) else str(value)
 
 

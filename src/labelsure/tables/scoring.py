@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 IDENTITY = {
     "id": "the value of the id column; only if there is one",
-    "file": "the input file, as it was named",
+    "file": "the name of the input and the path of the file below it",
     "row": "the position of the row in that file, from 0; a header is no row",
     "audit": "whether chance has chosen the row for an audit; only with `--audit`",
 }
@@ -348,9 +348,9 @@ def _make_table(
     with one_thread():
         found = model.assess(X, k=n_shown, shift="ignore")
         table, view = found.to_frame(**settings), None
-        if len(compared) and model.accuracy_estimator_.can_compare:
+        if len(compared) and model.accuracy_estimator_._can_compare:
             some = found[compared]
-            view = model.accuracy_estimator_.view(some.distribution, some.Y_pred)
+            view = model.accuracy_estimator_._view(some.distribution, some.Y_pred)
     table.index = frame.index
     if ids is not None:
         table.insert(0, "id", _read_ids(ids, frame.index))
@@ -617,7 +617,7 @@ def score_files(
         warnings.warn(text, UnseenValuesWarning, stacklevel=2)
     n_audited = sum(len(rows) for rows in audited if rows is not None)
     judge = file.load().accuracy_estimator_
-    test, untested = judge.compare_with_calibration(execution.join_views())
+    test, untested = judge._compare_with_calibration(execution.join_views())
     run = replace(
         execution.summarise(n_audited),
         out=path,
@@ -711,7 +711,7 @@ class _Execution:
         folder = self.target.folder
         return UnitTask(
             with_absolute_path(unit),
-            unit.path,
+            unit.source,
             model,
             settings,
             str(folder.part_path(unit.number, self.target.suffix).absolute()),
