@@ -273,3 +273,20 @@ def test_draws_for_an_audit(model):
     for n_rows in (0, 201, 2.5, True):
         with pytest.raises(ls.InputError, match="`n_rows`"):
             model.draw_audit(X[NEW], n_rows)
+
+
+@pytest.mark.parametrize("estimator", [ls.BinaryRelevance(random_state=0), None])
+def test_processes_do_not_change_what_is_fitted(estimator):
+    models = [
+        aware(estimator, cv=3, n_jobs=n_jobs).fit(X[CAL], Y[CAL]).predict_accuracy(X[NEW])
+        for n_jobs in (None, 2)
+    ]
+    np.testing.assert_array_equal(*models)
+
+
+def test_steps_are_printed_on_request(capsys):
+    aware(ls.BinaryRelevance(), verbose=1).fit(X[CAL], Y[CAL])
+    said = capsys.readouterr().err
+    assert "240 rows for training, 160 for calibration" in said
+    aware(ls.BinaryRelevance()).fit(X[CAL], Y[CAL])
+    assert capsys.readouterr().err == ""

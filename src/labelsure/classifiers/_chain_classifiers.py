@@ -27,8 +27,8 @@ from labelsure.classifiers._base_learners import (
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.errors import InputError

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, Unpack, cast
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -17,8 +21,12 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelsure._kernels.threads import is_watched, watch_progress
+from labelsure._runtime.processes import count_workers
+from labelsure._runtime.progress import LateBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import as_distribution
@@ -107,6 +115,9 @@ if TYPE_CHECKING:
 
     from labelsure._runtime.pages import Page
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 DECISIONS = ("best", "mode", "predict")
 
 HELD_OUT = 0.4
@@ -120,6 +131,19 @@ mean F1 of a large batch is about 0.2 wide, and no target above the mean can be 
 
 USUAL_COVERAGE = 0.9
 """Coverage of `predict_region` where `region` does not say one."""
+
+
+def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
+    """Have a method draw how many rows of a long question are finished."""
+
+    @wraps(method)
+    def watched(*args: P.args, **kwargs: P.kwargs) -> R:
+        if is_watched():
+            return method(*args, **kwargs)
+        with LateBar("rows") as bar, watch_progress(bar):
+            return method(*args, **kwargs)
+
+    return watched
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -166,6 +190,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         not fitted. Policy and region never use the rows that it was fitted to.
     empty
         The Jaccard and F1 of two empty labelsets.
+    n_jobs
+        Processes that fit the models of the folds, or the chains of the default estimator.
+    verbose
+        Whether `fit` prints each of its steps. Long work shows a progress bar after two seconds,
+        on terminals and unless `LABELSURE_QUIET` is set.
     random_state
         Seed of folds and splits.
 
@@ -219,6 +248,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         decision: Any = "best",
         recalibration: Any = "auto",
         empty: float = 1.0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -231,8 +262,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.decision = decision
         self.recalibration = recalibration
         self.empty = empty
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
+    @_shows_progress
     def fit(
         self,
         X: Any,
@@ -275,6 +309,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
+        self._say(f"fitting the estimator of accuracy to {len(for_estimator):,} rows")
         self.calibration_table_ = _as_columns(for_estimator)
         self.accuracy_estimator_ = self._fit_judge(self.metric, for_estimator, seen)
         policy = self._make_policy()
@@ -288,7 +323,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         self.card_ = make_card(self, n_training, for_estimator, for_policy)
+        self._say(self.summary_)
         return self
+
+    def _say(self, step: str) -> None:
+        """Print what `fit` does, if somebody wants to know."""
+        if self.verbose:
+            print(f"labelsure: {step}", file=sys.stderr)
 
     def _fit_held_out(
         self, data: TrainingData
@@ -309,6 +350,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                     UserWarning,
                 )
         fitted_to = np.arange(data.n_samples) if settled else training
+        self._say(f"{len(fitted_to):,} rows for training, {len(held_out):,} for calibration")
         self.estimator_ = fit_clone(estimator, data, fitted_to, self.label_names_)
         rows = self._predict_rows(self.estimator_, data, held_out, None if settled else training)
         n_first = len(held_out)
@@ -337,10 +379,18 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             warn_of_shared_rows(data, *folds[0])
         everything, estimator = np.arange(data.n_samples), self._new_estimator()
         self.estimator_ = fit_clone(estimator, data, everything, self.label_names_)
-        parts = []
-        for train, test in folds:
-            fitted = fit_clone(estimator, data, train, self.label_names_)
-            parts.append(self._predict_rows(fitted, data, test, train))
+        self._say(f"{len(folds)} folds of {data.n_samples:,} rows")
+        n_workers = count_workers(self.n_jobs, len(folds))
+        clones = ((estimator, data, train, self.label_names_) for train, _ in folds)
+        if effective_n_jobs(n_workers) == 1:  # scikit-learn's `Parallel` changes warning filters
+            models = (fit_clone(*clone) for clone in clones)
+        else:
+            workers = Parallel(n_jobs=n_workers, return_as="generator")
+            models = workers(delayed(fit_clone)(*clone) for clone in clones)
+        parts = [
+            self._predict_rows(fitted, data, test, train)
+            for fitted, (train, test) in zip(models, folds, strict=True)
+        ]
         self.recalibration_ = self._fit_recalibration(parts)
         table = ScoreTable.concatenate(
             [self._score(replace(part, dist=self._recalibrate(part.dist))) for part in parts]
@@ -504,6 +554,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         names = None if knows_names else self.label_names_
         return as_distribution(fitted, X, label_names=names)
 
+    @_shows_progress
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
         dist, decisions = self._predict_all(X)
@@ -512,10 +563,12 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return decisions.astype(self.classes_[0].dtype)
         return self.classes_[decisions[:, 0]]
 
+    @_shows_progress
     def predict_accuracy(self, X: Any, *, Y_pred: Any = None) -> Floats:
         """Return the estimated accuracy of each prediction, (n,)."""
         return self.accuracy_estimator_.predict(*self._predict_all(X, Y_pred))
 
+    @_shows_progress
     def accept(self, X: Any, *, Y_pred: Any = None) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a share.
 
@@ -530,6 +583,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         found = assess_predictions(self, *self._predict_all(X, Y_pred))
         return cast(Mask, found.accepted)
 
+    @_shows_progress
     def predict_region(self, X: Any) -> RegionLabelsets:
         """Return the prediction set of each instance: labelsets that hold the truth.
 
@@ -545,6 +599,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             )
         return self.region_.predict(self.predict_distribution(X))
 
+    @_shows_progress
     def estimate(
         self, X: Any, *, Y_pred: Any = None, **settings: Unpack[BatchSettings]
     ) -> Estimate:
@@ -616,6 +671,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
+    @_shows_progress
     def estimate_labels(
         self, X: Any, *, Y_pred: Any = None, level: float | None = None
     ) -> pd.DataFrame:
@@ -623,6 +679,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         level = self.confidence if level is None else level
         return self.accuracy_estimator_.estimate_labels(*self._predict_all(X, Y_pred), level=level)
 
+    @_shows_progress
     def assess(self, X: Any, *, Y_pred: Any = None, k: int = 0, shift: str = "test") -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
 
@@ -648,6 +705,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return found
         return replace(found, own=_own_predictions(self.estimator_, as_batch(X), dist))
 
+    @_shows_progress
     def report(
         self,
         X: Any = None,
@@ -778,7 +836,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _new_estimator(self) -> Any:
         if self.estimator is None:
-            return EnsembleOfClassifierChains(random_state=self.random_state)
+            return EnsembleOfClassifierChains(n_jobs=self.n_jobs, random_state=self.random_state)
         return self.estimator
 
     @property

@@ -214,12 +214,12 @@ def train_model(
     >>> model.label_names_
     ('large', 'dark')
     >>> print(model.estimator_[0])
-    size: number (scaled; the median where it is missing)
+    size: number (scaled; missing values imputed by the median)
     colour: category (one column for each value; others than in training count as none of them)
     large: label (to be predicted)
     dark: label (to be predicted)
     """
-    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._aware_classifier import HELD_OUT, AccuracyAwareClassifier
 
     if classifier not in CLASSIFIERS:
         raise unknown_name("classifier", classifier, CLASSIFIERS)
@@ -254,7 +254,7 @@ def train_model(
         share=share,
         confidence=confidence,
         decision=decision,
-        **({} if cv is None else {"cv": cv}),
+        cv=HELD_OUT if cv is None else cv,
         region=region,
         random_state=random_state,
     )
