@@ -285,7 +285,7 @@ def test_figures_draw_what_they_say(analyses):
 
 def test_a_profile_of_three_outcomes():
     profile = profile_of(np.array([[0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]))
-    assert profile.n_labels == pytest.approx(np.log2(3))
+    assert profile.n_bits == pytest.approx(np.log2(3))
     assert profile.entropy == pytest.approx([np.log(2), np.log(3)])
 
 
