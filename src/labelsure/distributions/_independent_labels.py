@@ -21,7 +21,6 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     TopLabelsets,
     each_guess,
 )
@@ -456,13 +455,6 @@ class IndependentLabels(Independent):
     def _log_prob(self, Y: Labelsets) -> Floats:
         return _sum_logs(*self.log_marginals, Y)
 
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # The value itself, and the most probable value of every other label.
-        log_one, log_zero = self.log_marginals
-        best = np.maximum(log_one, log_zero)
-        others = best.sum(axis=1, keepdims=True) - best
-        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
-
     @property
     def log_marginals(self) -> tuple[Floats, Floats]:
         """The logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
@@ -804,9 +796,6 @@ class SparseIndependentLabels(Independent):
         return new
 
     # What is about all labels, one by one, is answered where they fit into memory.
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return self._with_dense_rows()._max_marginals(log_at_least)
 
     def _size_marginals(self) -> Floats:
         return self._with_dense_rows()._size_marginals()

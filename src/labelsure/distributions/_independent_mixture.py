@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from labelsure._kernels.chain_joints import SAFE_LOGIT
 from labelsure._runtime.limits import CACHED_JOINT_BYTES, TIE, cut_rows
 from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.distributions._answers import MaxMarginals, TopLabelsets
+from labelsure.distributions._answers import TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._chain_mixture import ChainMixture
 from labelsure.distributions._chains import Chain, LinearChain
@@ -34,7 +34,7 @@ class IndependentMixture(Mixture):
 
     Marginals, log-probabilities, sizes (so F1's optimum), expected accuracies of given labelsets
     and the collision are exact at any number of labels: all but the last are means over the
-    components. Entropy, mode, `top` and max-marginals come from the engines of a `ChainMixture`,
+    components. Entropy, mode and `top` come from the engines of a `ChainMixture`,
     of which this is the case without links.
 
     Parameters
@@ -173,9 +173,6 @@ class IndependentMixture(Mixture):
                 more = self._take(rows)._top(min(4 * k, 2**self.n_labels, MAX_TIED))
                 best.labelsets[rows], logs[rows] = more.labelsets[:, :k], more.logs[:, :k]
         return best
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return self._chains._max_marginals(log_at_least)
 
 
 def _sort_ties(found: TopLabelsets) -> TopLabelsets:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from labelsure._runtime.typing import Floats, Labelsets
-from labelsure.distributions._answers import MaxMarginals, TopLabelsets
+from labelsure.distributions._answers import TopLabelsets
 from labelsure.distributions._bridge import align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -133,14 +133,6 @@ class SmoothedTable(Mixture):
         starts = np.searchsorted(instance[order], np.arange(len(self)))
         first = order[starts[:, np.newaxis] + np.arange(k)]
         return TopLabelsets(rows[first], logs[first])
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # A labelset in the table is at least as probable as by the rest alone.
-        listed, _ = self._listed()
-        of_table = LabelsetTable.from_weighted(listed)._max_marginals(log_at_least).logs
-        of_rest = self._rest._max_marginals(log_at_least).logs
-        share = log(self._share)[:, np.newaxis, np.newaxis]
-        return MaxMarginals.exactly(np.maximum(of_table, share + of_rest))
 
 
 def _check_share(share: Any, n_samples: int) -> Floats:
