@@ -239,8 +239,6 @@ is calibrated nearly as well: its error beyond chance is {full:.3f} in the mean,
 HEAD = """
 ## The six sets
 
-![Calibration error beyond chance, mean squared error](../images/evidence/calibration.svg)
-
 Made by `python -m benchmarks.calibration docs/evidence/calibration.md`, not by hand; the script
 says how. Each figure is an expected calibration error (ten intervals of the estimate), the mean
 over {n_splits} random halves: fitted to one, measured on the other. `chance` is what a perfect
