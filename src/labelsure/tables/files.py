@@ -34,6 +34,7 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
     checksum_bytes,
     expand_path,
@@ -399,7 +400,8 @@ class CsvFile(FileKind):
     Parameters
     ----------
     delimiter
-        What stands between values; "" for a comma or, if the header has none, a semicolon.
+        What stands between values; "" for the first of comma, semicolon, tab and bar that the
+        header has.
     """
 
     delimiter: str = ""
@@ -462,9 +464,9 @@ def _read_header(file: Path, delimiter: str, encoding: str, state: tuple[int, in
 
 
 def _find_delimiter(content: bytes) -> str:
-    """Return a semicolon where the first line has some and no comma; otherwise a comma."""
-    line = content.lstrip(b"\r\n").splitlines()[:1] or [b""]
-    return ";" if b";" in line[0] and b"," not in line[0] else ","
+    """Return the first of comma, semicolon, tab and bar that the header has; or else a comma."""
+    line = (content.lstrip(b"\r\n").splitlines()[:1] or [b""])[0]
+    return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
 
 def _starts_in(content: bytes, delimiter: int, quote: int) -> Integers:
@@ -1063,8 +1065,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
       wind rain
     2    4    1
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(f"`rows` must be a whole number of rows, at least 1, got {rows!r}.")
+    read_whole_number(rows, "rows")
     return _cut_files(_find_files(inputs), min(rows, MAX_UNIT_ROWS))
 
 
