@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.storage import (
     COMPRESSIONS,
@@ -529,10 +530,9 @@ def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> L
 
 
 def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise InputError(f"`{name}` must be a whole number >= 1, got {size!r}.")
-    n_samples, n_labels, n_features = (int(size) for size in sizes.values())
+    n_samples, n_labels, n_features = (
+        read_whole_number(size, name) for name, size in sizes.items()
+    )
     for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
     check_size(
         8 * n_features * (n_samples + n_labels) + for_labels,
@@ -542,18 +542,9 @@ def _check_sizes(**sizes: int) -> None:
 
 
 def _check_strengths(dependence: float, cardinality: float, noise: float, n_labels: int) -> None:
-    if not _is_number(dependence) or abs(dependence) > MAX_DEPENDENCE:
-        raise InputError(
-            f"`dependence` must be a number from -{MAX_DEPENDENCE} to {MAX_DEPENDENCE}, got "
-            f"{dependence!r}. Beyond 40, a label already follows the one before it with certainty."
-        )
-    if not _is_number(cardinality) or not 0 < cardinality < n_labels:
-        raise InputError(
-            f"`cardinality` must lie between 0 and the number of labels, {n_labels}, "
-            f"got {cardinality!r}."
-        )
-    if not _is_number(noise) or not 0 <= noise <= 1:
-        raise InputError(f"`noise` must lie in [0, 1], got {noise!r}.")
+    read_number(dependence, "dependence", -MAX_DEPENDENCE, MAX_DEPENDENCE)
+    read_number(cardinality, "cardinality", 0, n_labels, ends="()")
+    read_number(noise, "noise", 0, 1)
 
 
 def _is_number(value: object) -> bool:

@@ -34,6 +34,7 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
     checksum_bytes,
     expand_path,
@@ -991,8 +992,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
       wind rain
     2    4    1
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(f"`rows` must be a whole number of rows, at least 1, got {rows!r}.")
+    read_whole_number(rows, "rows")
     return _cut_files(_find_files(inputs), min(rows, MAX_UNIT_ROWS))
 
 
