@@ -272,7 +272,7 @@ class DataSource(_Table):
     name, file, simulated
         One of them: a name of the catalogue (by default that of the table), a file, or arguments
         of `make_labelsets`.
-    labels, index, drop, sep, nominal, source
+    labels, index, drop, sep, source
         As in `load_dataset` and `read_dataset`.
     """
 
@@ -283,7 +283,6 @@ class DataSource(_Table):
     index: JsonValue = None
     drop: JsonValue = None
     sep: str | None = None
-    nominal: JsonValue = None
     source: str | None = None
 
     @model_validator(mode="after")
