@@ -629,9 +629,6 @@ class IndependentMixture(Mixture):
                 best.labelsets[rows], logs[rows] = more.labelsets[:, :k], more.logs[:, :k]
         return best
 
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return self._chains._max_marginals(log_at_least)
-
 
 def _sort_ties(found: TopLabelsets) -> TopLabelsets:
     """Return the same labelsets, those that are equally probable in the order of their codes."""
