@@ -36,7 +36,8 @@ from labelsure._runtime.storage import (
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
-from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
+from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
+from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
@@ -244,10 +245,6 @@ def read_dataset(
     if suffix == TEXT:
         data = read_sparse_text(unpacked, path.name)
     else:
-        try:
-            from labelsure.tables.arff import read_arff
-        except ImportError as error:
-            raise missing_extra("An ARFF file", "study") from error
         choice = choice.with_labels(_resolve_labels(path, choice.labels))
         data = read_arff(unpacked, choice, nominal, path.name)
     return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))

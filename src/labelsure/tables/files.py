@@ -832,7 +832,7 @@ class ParquetTable(FileKind):
         try:
             with _LOCK:
                 table = _reader_for(key, unit).take(unit.first_row, unit.n_rows)
-            return _to_frame(table, unit.where)
+            return arrow_to_frame(table, unit.where)
         except LabelsureError:
             raise
         except (OSError, ValueError) as error:  # Arrow's errors are one of them
@@ -960,7 +960,7 @@ class FeatherTable(FileKind):
         first_row, table = _load_batch(file, unit.row_group or 0, _state_of(file))
         wanted = _choose_columns(columns, _column_names(table.schema, unit.where))
         rows = table.select(wanted).slice(unit.first_row - first_row, unit.n_rows)
-        return _to_frame(rows, unit.where)
+        return arrow_to_frame(rows, unit.where)
 
 
 def _open_feather(file: Path) -> Any:
@@ -984,7 +984,7 @@ def _load_batch(file: Path, group: int, state: tuple[int, int]) -> tuple[int, An
         return first_row, pa.Table.from_batches(batches, reader.schema)
 
 
-def _to_frame(table: pa.Table, where: str) -> pd.DataFrame:
+def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     """Return a frame whose types do not depend on which values are in these rows."""
     import pandas as pd
     import pyarrow as pa
@@ -1190,7 +1190,9 @@ def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
 
 def with_absolute_path(unit: Unit) -> Unit:
     """Return a unit as a process with another working folder finds it."""
-    return unit if is_address(unit.path) else replace(unit, path=str(Path(unit.path).absolute()))
+    if unit.content is not None or is_address(unit.path):
+        return unit
+    return replace(unit, content=str(Path(unit.path).absolute()))
 
 
 def _open_unit(unit: Unit) -> Unit:
