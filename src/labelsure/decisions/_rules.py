@@ -18,10 +18,9 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Support
+from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
-from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.names import NamedLabelsets

@@ -200,13 +200,13 @@ class RegionLabelsets(PartialLabelsets):
             Of an instance at most. A region can hold billions: then these are its most probable
             ones, and `is_complete` says so.
         """
-        read_whole_number(max_labelsets, "max_labelsets")
+        limit = read_whole_number(max_labelsets, "max_labelsets")
         if self.source is None or self.log_thresholds is None:
             raise InputError(
                 "The labelsets of a region must come from probabilities of labelsets, got a region "
                 "of single labels. Use LabelsetRegion(coverage, score='probability')."
             )
-        return _list_down_to(self.source, self.log_thresholds, int(max_labelsets))
+        return _list_down_to(self.source, self.log_thresholds, limit)
 
     @cached_property
     def _counts(self) -> tuple[Floats, Mask]:

@@ -400,7 +400,8 @@ class CsvFile(FileKind):
     Parameters
     ----------
     delimiter
-        What stands between values; "" for a comma or, if the header has none, a semicolon.
+        What stands between values; "" for the first of comma, semicolon, tab and bar that the
+        header has.
     """
 
     delimiter: str = ""
@@ -463,9 +464,9 @@ def _read_header(file: Path, delimiter: str, encoding: str, state: tuple[int, in
 
 
 def _find_delimiter(content: bytes) -> str:
-    """Return a semicolon where the first line has some and no comma; otherwise a comma."""
-    line = content.lstrip(b"\r\n").splitlines()[:1] or [b""]
-    return ";" if b";" in line[0] and b"," not in line[0] else ","
+    """Return the first of comma, semicolon, tab and bar that the header has; or else a comma."""
+    line = (content.lstrip(b"\r\n").splitlines()[:1] or [b""])[0]
+    return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
 
 def _starts_in(content: bytes, delimiter: int, quote: int) -> Integers:
