@@ -40,7 +40,7 @@ def jaccard() -> Iterator[Row]:
     P = random_joint(1, 14)
     direct = seconds(lambda: direct_best_jaccard(P, 14), repeats=1)
     many = ls.DenseDistribution(np.repeat(P, 64, axis=0))
-    ours = seconds(lambda: ls.decide(many, "jaccard")) / 64
+    ours = seconds(lambda: ls.decide(many, "jaccard").labelsets) / 64
     yield Row("Jaccard optimum, L=14: direct sum / ours", direct / ours, "x", 300, None, True)
     cores = min(2, len(many))
     yield Row("Jaccard optimum, L=14, per instance and core", 1e3 * ours * cores, "ms", 1.2)
@@ -49,7 +49,8 @@ def jaccard() -> Iterator[Row]:
         J = jaccard_block(np.arange(2**n_labels), n_labels)
         dist = ls.DenseDistribution(P)
         cached, ours = compete(
-            lambda P=P, J=J: (P @ J).argmax(axis=1), lambda dist=dist: ls.decide(dist, "jaccard")
+            lambda P=P, J=J: (P @ J).argmax(axis=1),
+            lambda dist=dist: ls.decide(dist, "jaccard").labelsets,
         )
         what = f"Jaccard optimum, L={n_labels}: cached matrix product / ours"
         yield Row(what, cached / ours, "x", 1, None, True)
@@ -78,7 +79,7 @@ def independent() -> Iterator[Row]:
     plain, ours = compete(lambda: numpy_independent_profile(p), dist.profile)
     yield Row("profile, independent, L=1000: numpy / ours", plain / ours, "x", 4, None, True)
     some = dist[:200]
-    Y = ls.decide(some, "hamming")
+    Y = ls.decide(some, "hamming").labelsets
     per_instance = seconds(lambda: some.expected("jaccard", Y)) / 200
     yield Row("expected Jaccard, independent, L=1000", 1e3 * per_instance, "ms", 0.5)
 
@@ -91,8 +92,8 @@ def memory() -> Iterator[Row]:
         "marginals": dist.marginals,
         "top(3)": lambda: dist.top(3),
         "summary": lambda: dist._summary(check_metrics(["exact", "hamming", "jaccard"]), 1.0),
-        "decide(jaccard)": lambda: ls.decide(dist, "jaccard"),
-        "decide(f1)": lambda: ls.decide(dist, "f1"),
+        "decide(jaccard)": lambda: ls.decide(dist, "jaccard").labelsets,
+        "decide(f1)": lambda: ls.decide(dist, "f1").labelsets,
     }
     for name, question in questions.items():
         share = 100 * peak_bytes(question) / P.nbytes

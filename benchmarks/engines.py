@@ -53,7 +53,7 @@ def milliseconds(
 
 def widths(dist: ls.distributions.ChainMixture, **settings: object) -> pd.DataFrame:
     """Return the width of each candidate's interval for each instance."""
-    frame = ls.confidence(dist, bounds=True, **settings)
+    frame = ls.confidence(dist.with_engine(**settings), bounds=True)
     return pd.DataFrame(
         {name: frame[f"{name}_high"] - frame[f"{name}_low"] for name in PAPER_CANDIDATES}
     )
@@ -78,8 +78,8 @@ def slashdot() -> Iterator[Row]:
     if dist is None:
         return
     chosen = {"engine": "certified", "tolerance": 1e-3}
-    dense = core_seconds(lambda: dist[0].profile(engine="dense"), 3)
-    taken = milliseconds(lambda some: some.profile(**chosen), dist, copies=20)
+    dense = core_seconds(lambda: dist[0].with_engine(engine="dense").profile(), 3)
+    taken = milliseconds(lambda some: some.with_engine(**chosen).profile(), dist, copies=20)
     what = f"Slashdot, {dist.n_labels} labels, C=1"
     yield from median_and_90(
         f"{what}: dense / certified", 1000 * dense / taken, "x", 100, 300, True
@@ -94,7 +94,7 @@ def enron() -> Iterator[Row]:
         return
     chosen = {"engine": "certified", "tolerance": 0.01}
     what = f"Enron, {dist.n_labels} labels, C=1, certified"
-    taken = milliseconds(lambda some: some.profile(**chosen), dist, copies=20)
+    taken = milliseconds(lambda some: some.with_engine(**chosen).profile(), dist, copies=20)
     yield from median_and_90(what, taken, "ms", 20, 5)
     wide = widths(dist, **chosen)
     yield from median_and_90(f"{what}: interval of SE", wide["SE"].to_numpy(), "", 0.01)
@@ -110,7 +110,7 @@ def enron_flat() -> Iterator[Row]:
     for engine, needed in (("certified", 0.05), ("auto", 0.02)):
         chosen = {"engine": engine, "tolerance": 0.01, "budget": 20_000}
         what = f"Enron, {dist.n_labels} labels, C=0.01 (flat), {engine}, budget 20,000"
-        taken = milliseconds(lambda one, chosen=chosen: one.profile(**chosen), dist)
+        taken = milliseconds(lambda one, chosen=chosen: one.with_engine(**chosen).profile(), dist)
         yield from median_and_90(what, taken, "ms", 1000)
         wide = widths(dist, **chosen)["SE"].to_numpy()
         yield from median_and_90(f"{what}: interval of SE", wide, "", needed)

@@ -109,8 +109,8 @@ def measure(model: object, train: tuple, test: tuple) -> dict[str, object]:
     n_decisions = MAX_DECISIONS if dist.n_labels > MANY_LABELS else len(dist)
     dist, Y = dist[:n_decisions], test[1][:n_decisions]
     mode = dist.mode()
-    expected = ls.expected_accuracy(dist, mode, metric="exact").clip(0, 1)
-    best = ls.decide(dist, "jaccard")
+    expected = ls.expected_accuracy(dist, mode, metric="exact").value.clip(0, 1)
+    best = ls.decide(dist, "jaccard").labelsets
     seconds = time.process_time() - start
     exact = ls.accuracy(Y, mode, "exact")
     return {

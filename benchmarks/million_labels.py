@@ -14,11 +14,11 @@ N_LABELS, N_LISTED = 1_000_000, 100
 
 QUESTIONS: dict[str, Callable[[ls.LabelsetDistribution], object]] = {
     "confidence": ls.confidence,
-    "decide F1": lambda dist: ls.decide(dist, "f1"),
-    "decide Jaccard": lambda dist: ls.decide(dist, "jaccard"),
-    "expected F1": lambda dist: ls.expected_accuracy(dist, metric="f1"),
-    "expected Jaccard": lambda dist: ls.expected_accuracy(dist, metric="jaccard"),
-    "expected exact match": lambda dist: ls.expected_accuracy(dist, metric="exact"),
+    "decide F1": lambda dist: ls.decide(dist, "f1").labelsets,
+    "decide Jaccard": lambda dist: ls.decide(dist, "jaccard").labelsets,
+    "expected F1": lambda dist: ls.expected_accuracy(dist, metric="f1").value,
+    "expected Jaccard": lambda dist: ls.expected_accuracy(dist, metric="jaccard").value,
+    "expected exact match": lambda dist: ls.expected_accuracy(dist, metric="exact").value,
 }
 
 

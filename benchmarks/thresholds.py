@@ -84,18 +84,18 @@ def answer(
         yield metric, "half", (new.marginals() >= 0.5).astype(np.int8)
         for rule in RULES:
             yield metric, rule, ls.LabelThresholds(rule, metric).fit(known, Y).predict(new)
-        yield metric, "decide", ls.decide(new, metric)
-        yield metric, "decide, recalibrated", ls.decide(better, metric)
+        yield metric, "decide", ls.decide(new, metric).labelsets
+        yield metric, "decide, recalibrated", ls.decide(better, metric).labelsets
         none_is_empty = bool(Y.any(axis=1).all())
-        own = decide_nonempty(new, metric) if none_is_empty else ls.decide(new, metric)
+        own = decide_nonempty(new, metric) if none_is_empty else ls.decide(new, metric).labelsets
         yield metric, "decide, none empty", own
 
 
 def decide_nonempty(dist: LabelsetDistribution, metric: str) -> np.ndarray:
     """Decide as if the empty labelset could not be true."""
     if metric in ("jaccard", "f1"):
-        return ls.decide(dist, metric, empty=0.0)
-    decided = ls.decide(dist, metric)
+        return ls.decide(dist, metric, empty=0.0).labelsets
+    decided = ls.decide(dist, metric).labelsets
     if metric == "exact":
         second = dist.top(2).labelsets[:, 1]
         decided = np.where(decided.any(axis=1, keepdims=True), decided, second)
@@ -187,7 +187,7 @@ Made by `python -m benchmarks.thresholds`, not by hand; the script says how. Bin
 (Indep) and an ensemble of five chains (ECC), both of logistic regressions (C = 0.1) on scaled
 features; Enron with its last 20 labels; sets of more than {MANY_LABELS} labels by Indep only. Two
 parts of each set for the classifier, one to choose thresholds (and to fit the recalibration: a
-sigmoid for each label of Indep, a temperature for ECC, each kept only where it helps on the
+curve for each label of Indep, a temperature for ECC, each kept only where it helps on the
 part that it is fitted to), one measured; the parts take turns, so that every instance, of at most
 {N_SAMPLES:,}, is measured once. Two empty labelsets are worth 1. `half` is the threshold 0.5, the
 other ways are the rules of `LabelThresholds`, chosen for the metric that is measured. "None empty":

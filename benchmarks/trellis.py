@@ -135,23 +135,26 @@ def answers(dist: ls.distributions.TrellisDistribution, what: str) -> Iterator[R
     yield Row(
         f"{what}: four expected accuracies, times numpy's at {n_points} points", ratio, "x", 1
     )
-    taken = core_seconds(lambda: ls.decide(dist[:2], "jaccard"), repeats=1) / 2
+    taken = core_seconds(lambda: ls.decide(dist[:2], "jaccard").labelsets, repeats=1) / 2
     yield Row(f"{what}: decision under Jaccard, an instance", taken, "s", 1)
-    gap = ls.decide(dist[:2], "jaccard", return_gap=True)[1]
+    gap = ls.decide(dist[:2], "jaccard").gap
     yield Row(f"{what}: its certified gap", float(gap.max()), "", 0.02)
 
 
 def below_the_optimum() -> Iterator[Row]:
     """Compare decisions under Jaccard with the best, where that is known."""
     dist, independent = independent_trellis(4, N_LABELS, WIDTH)
-    decisions, best = ls.decide(dist, "jaccard"), ls.decide(independent, "jaccard")
+    decisions, best = (
+        ls.decide(dist, "jaccard").labelsets,
+        ls.decide(independent, "jaccard").labelsets,
+    )
     below = _values(independent, best) - _values(independent, decisions)
     what = "decision under Jaccard, below the optimum"
     yield Row(f"{what}: {N_LABELS} independent labels as a trellis", below.max(), "", 0.002)
     dist = random_trellis(20, 18, 4)
     dense = ls.DenseDistribution(dist.probabilities())
     below = _values(dense, dense._best(JACCARD, 1.0)[0]) - _values(
-        dense, ls.decide(dist, "jaccard")
+        dense, ls.decide(dist, "jaccard").labelsets
     )
     yield Row(f"{what}: 18 labels, width 4", below.max(), "", 0.002)
 

@@ -49,7 +49,7 @@ def estimates(dist: ls.distributions.ChainMixture, n_draws: int) -> dict[str, fl
         name: ls.LabelsetTable.from_samples(draws, entropy=name).profile().entropy.mean()
         for name in COUNTING
     }
-    ours = dist.profile(engine="sampled", budget=n_draws, sampled_tolerance=0)
+    ours = dist.with_engine(engine="sampled", budget=n_draws, sampled_tolerance=0).profile()
     return {**found, OURS: ours.entropy.mean(), "error": ours.entropy_error.mean()}
 
 

@@ -20,10 +20,10 @@ def main() -> None:
     model.fit(train.X, train.Y)
 
     dist = ls.as_distribution(model.predict_proba(test.X), label_names=test.label_names)
-    Y_pred = ls.decide(dist, metric="jaccard")
+    Y_pred = ls.decide(dist, metric="jaccard").labelsets
     table = ls.confidence(dist)
     for metric in ("exact", "hamming", "jaccard", "f1"):
-        table[f"E[{metric}]"] = ls.expected_accuracy(dist, Y_pred, metric=metric)
+        table[f"E[{metric}]"] = ls.expected_accuracy(dist, Y_pred, metric=metric).value
     actual = ls.accuracy(test.Y, Y_pred, metric="jaccard")
     table["jaccard"] = actual
     names = to_names(Y_pred, test.label_names)

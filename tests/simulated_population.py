@@ -32,7 +32,7 @@ class Population:
     def __init__(self, metric, n_instances=2000, n_draws=20, seed=0, empty=1.0, spread=3.0):
         dist = random_dist(n_instances, seed, spread=spread)
         self.metric = metric
-        self.true = ls.expected_accuracy(dist, metric=metric, empty=empty)
+        self.true = ls.expected_accuracy(dist, metric=metric, empty=empty).value
         self.table = score_frame(dist)
         # Another seed: the same one would draw the truth from the bits that made the distribution.
         Y = dist.sample(n_draws, random_state=seed + 1)

@@ -17,7 +17,7 @@ def main(path: str) -> None:
         logits = rng.normal(-1.0, spread, size=(200, 8))
         dist = ls.as_distribution(logits, kind="logit")
         for metric, mean_sizes in counts.items():
-            mean_sizes.append(ls.decide(dist, metric).sum(axis=1).mean())
+            mean_sizes.append(ls.decide(dist, metric).labelsets.sum(axis=1).mean())
     axes = make_figure(6.4, 3.8).add_subplot()
     for (metric, mean_sizes), style in zip(counts.items(), ("-", ":", "--", "-."), strict=True):
         axes.plot(doubt, mean_sizes, style, label=metric)

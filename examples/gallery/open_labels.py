@@ -17,7 +17,7 @@ def main(path: str) -> None:
     figure = make_figure(7.6, 3.6)
     left, right = figure.subplots(1, 2)
     costs = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5])
-    answers = [ls.decide(dist, "hamming", open_cost=cost) for cost in costs]
+    answers = [ls.decide(dist, "hamming", open_cost=cost).abstentions for cost in costs]
     shares = [answer.is_open.mean() for answer in answers]
     accuracies = [np.nanmean(answer.accuracy(Y, "hamming")) for answer in answers]
     left.plot(costs, shares, marker="o", linestyle=":")

@@ -18,8 +18,8 @@ def main(path: str) -> None:
     for n_chains in numbers:
         model = ls.EnsembleOfClassifierChains(n_chains=n_chains, random_state=0)
         dist = model.fit(X[:200], Y[:200]).predict_distribution(X[200:])
-        answers = ls.decide(dist, "hamming", skeptical=True)
-        is_right = ls.decide(dist, "hamming") == Y[200:]
+        answers = ls.decide(dist, "hamming", skeptical=True).abstentions
+        is_right = ls.decide(dist, "hamming").labelsets == Y[200:]
         shares.append(answers.is_open.mean())
         agreed.append(is_right[~answers.is_open].mean())
         others.append(is_right[answers.is_open].mean() if n_chains > 1 else np.nan)

@@ -40,8 +40,8 @@ def ask_everything(dist):
         dist.top(3).probabilities,
         dist.log_prob(Y),
         summary_of(dist, METRICS).expected["jaccard"],
-        *(ls.expected_accuracy(dist, Y, metric=metric) for metric in METRICS),
-        *(ls.decide(dist, metric, return_gap=True)[1] for metric in METRICS),
+        *(ls.expected_accuracy(dist, Y, metric=metric).value for metric in METRICS),
+        *(ls.decide(dist, metric).gap for metric in METRICS),
     ]
     assert all(np.isfinite(answer).all() for answer in answers)
 

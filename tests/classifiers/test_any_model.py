@@ -412,8 +412,8 @@ def test_the_model(case):
     assert (len(dist), dist.n_labels) == (30, len(expected[0]))
     np.testing.assert_allclose(dist.marginals(), expected, atol=1e-12)
     assert ls.confidence(dist).to_numpy().shape[0] == 30
-    assert set(np.unique(ls.decide(dist, "f1"))) <= {0, 1}
-    assert ls.decide(dist, "jaccard").shape == (30, dist.n_labels)
+    assert set(np.unique(ls.decide(dist, "f1").labelsets)) <= {0, 1}
+    assert ls.decide(dist, "jaccard").labelsets.shape == (30, dist.n_labels)
 
 
 def test_the_table_of_the_documentation():

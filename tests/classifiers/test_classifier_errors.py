@@ -99,13 +99,13 @@ def test_wrong_y(classifier, y, message):
 
 @every_classifier
 def test_wrong_weights(classifier):
-    with pytest.raises(ls.InputError, match="got -1.0 in row 4"):
+    with pytest.raises(ls.InputError, match=r"got -1.0 in row 4"):
         classifier().fit(X, Y, sample_weight=np.where(np.arange(30) == 4, -1.0, 1.0))
     with pytest.raises(ls.InputError, match="above zero"):
         classifier().fit(X, Y, sample_weight=np.zeros(30))
-    with pytest.raises(ls.InputError, match="`sample_weight`.*shape"):
+    with pytest.raises(ls.InputError, match=r"`sample_weight`.*shape"):
         classifier().fit(X, Y, sample_weight=np.ones((30, 2)))
-    with pytest.raises(ls.InputError, match="`sample_weight`.*shape"):
+    with pytest.raises(ls.InputError, match=r"`sample_weight`.*shape"):
         classifier().fit(X, Y, sample_weight=np.ones(29))
     with pytest.raises(ValueError, match="got nan in row 0"):
         classifier().fit(X, Y, sample_weight=np.full(30, np.nan))
@@ -131,7 +131,7 @@ def test_only_bootstraps_can_do_without_weighted_learners():
     "order", [[0, 1], [0, 1, 1], [0, 1, 3], [0.0, 1.0, 2.0], "natural", [[0]], [[0], 1]]
 )
 def test_wrong_order(order):
-    message = r"`order` must be None, 'random' or every label index from 0 to 2 once, got"
+    message = r"`order`.* from 0 to 2 once"
     with pytest.raises(ls.InputError, match=message):
         ls.ProbabilisticClassifierChain(order=order).fit(X, Y)
 

@@ -95,9 +95,9 @@ def test_expected_accuracies_and_decisions(classifier, learner, metric):
     everywhere = dist[np.zeros(64, dtype=int)]
     labelsets = from_codes(np.arange(64), 6)
     np.testing.assert_allclose(
-        ls.expected_accuracy(everywhere, labelsets, metric=metric), values, atol=1e-12
+        ls.expected_accuracy(everywhere, labelsets, metric=metric).value, values, atol=1e-12
     )
-    (decision,) = codes_of(ls.decide(dist, metric))
+    (decision,) = codes_of(ls.decide(dist, metric).labelsets)
     assert values[decision] >= max(values) - 1e-12
 
 

@@ -23,7 +23,7 @@ class Frequencies(LabelsetPredictor):
         self.frequencies_ = Y.mean(axis=0)
         return self
 
-    def distribution_of_checked(self, X):
+    def _distribution_of_checked(self, X):
         marginals = np.tile(self.frequencies_, (X.shape[0], 1))
         return ls.IndependentLabels(marginals, self.label_names_)
 
@@ -76,9 +76,9 @@ def test_features_have_one_type_and_layout(make):
     seen = []
 
     class Looking(Frequencies):
-        def distribution_of_checked(self, X):
+        def _distribution_of_checked(self, X):
             seen.append(X)
-            return super().distribution_of_checked(X)
+            return super()._distribution_of_checked(X)
 
     Looking().fit(make(X), Y).predict_distribution(make(X.astype(np.float32)))
     (features,) = seen
@@ -99,9 +99,9 @@ def test_features_have_one_type_and_layout(make):
 def test_checked_arrays_are_fitted_as_any_others(make, weights):
     X, Y = make_problem(n_labels=3)
     expected = make().fit(X, pd.DataFrame(Y.astype(np.int8), columns=list(NAMES)), weights)
-    model = make().fit_checked(X, Y.astype(np.int8), NAMES, weights)
+    model = make()._fit_checked(X, Y.astype(np.int8), NAMES, weights)
     np.testing.assert_array_equal(
-        model.distribution_of_checked(X).probabilities(),
+        model._distribution_of_checked(X).probabilities(),
         expected.predict_distribution(X).probabilities(),
     )
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
@@ -119,7 +119,7 @@ def test_checked_arrays_are_not_validated_again(monkeypatch):
 
     monkeypatch.setattr("labelsure.classifiers._predictor.validate_data", refuse)
     model = ls.EnsembleOfClassifierChains(n_chains=2, random_state=0)
-    model.fit_checked(X, Y.astype(np.int8), NAMES).distribution_of_checked(X)
+    model._fit_checked(X, Y.astype(np.int8), NAMES)._distribution_of_checked(X)
 
 
 def test_names_of_labels_are_a_truth_too():

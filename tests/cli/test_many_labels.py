@@ -168,7 +168,7 @@ def test_names_and_ids_from_json_lines(tmp_path, capsys):
     out = tmp_path / "out.jsonl"
     words = [str(tmp_path / "m.labelsure"), str(tmp_path / "said.jsonl"), "--out", str(out)]
     assert main(["score", *words, "--jobs", "1", "--quiet"]) == 0
-    best = ls.decide(ls.as_distribution(P), ls.load(tmp_path / "m.labelsure").metric)
+    best = ls.decide(ls.as_distribution(P), ls.load(tmp_path / "m.labelsure").metric).labelsets
     for i, row in enumerate(lines_of(out)):
         some = best.indices[best.indptr[i] : best.indptr[i + 1]]
         assert (row["id"], row["predicted"]) == (f"t{i}", [names[j] for j in some])

@@ -29,7 +29,8 @@ def test_the_gap_is_a_certificate(empty, monkeypatch):
     @given(st.integers(1, 5).flatmap(lambda L: probability_rows(2**L)))
     def check(P):
         dist = as_table([P], oracles.n_labels_of(P))
-        decision, gap = ls.decide(dist, "jaccard", empty=empty, return_gap=True)
+        answer = ls.decide(dist, "jaccard", empty=empty)
+        decision, gap = answer.labelsets, answer.gap
         value = oracles.expected_accuracy(P, tuple(decision[0].tolist()), "jaccard", empty)
         best = oracles.best_prediction(P, "jaccard", empty)[1]
         assert gap[0] >= 0
@@ -46,9 +47,12 @@ def test_the_gap_is_a_certificate(empty, monkeypatch):
 @pytest.mark.parametrize(("size", "spread"), [(6, 0.3), (60, 0.9)])
 def test_the_gap_of_a_large_table(L, n_samples, size, spread):
     dist = random_table(np.random.default_rng(L), n_samples, L, size, spread=spread)
-    decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+    answer = ls.decide(dist, "jaccard")
+    decision, gap = answer.labelsets, answer.gap
     best = ls.DenseDistribution(dist.probabilities())._best(JACCARD, 1.0)[0]
-    value, optimum = (ls.expected_accuracy(dist, Y, metric="jaccard") for Y in (decision, best))
+    value, optimum = (
+        ls.expected_accuracy(dist, Y, metric="jaccard").value for Y in (decision, best)
+    )
     assert (gap >= 0).all()
     assert (gap < 0.3).all()  # a certificate that says nothing would be of no use
     assert (value + gap >= optimum - 1e-12).all()
@@ -79,17 +83,19 @@ def short_trellis(n_labels, n_samples=1):
 def test_the_search_ends_when_its_evaluations_are_used_up(monkeypatch):
     dist = short_trellis(40)
     asked = count_evaluated(monkeypatch, ls.distributions.TrellisDistribution)
-    whole, whole_gap = ls.decide(dist, "jaccard", return_gap=True)
+    answer = ls.decide(dist, "jaccard")
+    whole, whole_gap = answer.labelsets, answer.gap
     assert sum(asked) > 150
     for allowed in (150, *range(90, -1, -4)):
         asked.clear()
         monkeypatch.setattr(_limits, "SEARCHED_LABELS", 40 * allowed + 39)
-        decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+        answer = ls.decide(dist, "jaccard")
+        decision, gap = answer.labelsets, answer.gap
         assert sum(asked) <= max(allowed, 3)
         value, best = (
-            ls.expected_accuracy(dist, Y, metric="jaccard")[0] for Y in (decision, whole)
+            ls.expected_accuracy(dist, Y, metric="jaccard").value[0] for Y in (decision, whole)
         )
-        assert value >= ls.expected_accuracy(dist, ls.decide(dist, "f1"), metric="jaccard")[0]
+        assert value >= ls.expected_accuracy(dist, ls.decide(dist, "f1"), metric="jaccard").value[0]
         assert_allclose(value + gap[0], best + whole_gap[0], atol=1e-12)  # the bound is the same
 
 
@@ -97,12 +103,13 @@ def test_the_search_ends_when_its_evaluations_are_used_up(monkeypatch):
 def test_a_search_of_two_hundred_labels_ends_where_no_flip_helps(monkeypatch):
     dist = short_trellis(200)
     asked = count_evaluated(monkeypatch, ls.distributions.TrellisDistribution)
-    decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+    answer = ls.decide(dist, "jaccard")
+    decision, gap = answer.labelsets, answer.gap
     assert len(asked) < 200
     assert 0 <= gap[0] < 0.3
     flips = decision ^ np.eye(200, dtype=np.int8)
-    values = ls.expected_accuracy(dist[[0] * 200], flips, metric="jaccard")
-    assert values.max() <= ls.expected_accuracy(dist, decision, metric="jaccard")[0] + 1e-12
+    values = ls.expected_accuracy(dist[[0] * 200], flips, metric="jaccard").value
+    assert values.max() <= ls.expected_accuracy(dist, decision, metric="jaccard").value[0] + 1e-12
 
 
 def test_half_of_the_evaluations_are_kept_for_flips(monkeypatch):
@@ -124,11 +131,12 @@ def test_the_gap_holds_wherever_the_search_ends(evaluations, empty, monkeypatch)
     rng = np.random.default_rng(evaluations)
     P = rng.dirichlet(np.full(16, 0.2), size=25)
     for dist in (as_table(P, 4), short_trellis(4, 25)):
-        decision, gap = ls.decide(dist, "jaccard", empty=empty, return_gap=True)
+        answer = ls.decide(dist, "jaccard", empty=empty)
+        decision, gap = answer.labelsets, answer.gap
         for i, row in enumerate(dist.probabilities().tolist()):
             value = oracles.expected_accuracy(row, tuple(decision[i].tolist()), "jaccard", empty)
             assert value + gap[i] >= oracles.best_prediction(row, "jaccard", empty)[1] - 1e-12
-        alone = [ls.decide(dist[i], "jaccard", empty=empty) for i in range(25)]
+        alone = [ls.decide(dist[i], "jaccard", empty=empty).labelsets for i in range(25)]
         assert_array_equal(decision, np.concatenate(alone))
 
 
@@ -160,25 +168,31 @@ def test_exchanging_two_labels_helps_where_no_flip_does(monkeypatch):
     dist = ls.LabelsetTable([Y], np.array([[5, 3, 5, 1, 5]]) / 19)
     P = dist.probabilities()[0].tolist()
     assert oracles.best_prediction(P, "jaccard", 0.0)[0] == (1, 0, 0, 1, 0)
-    assert_array_equal(ls.decide(dist, "jaccard", empty=0.0), [[1, 0, 0, 1, 0]])
+    assert_array_equal(ls.decide(dist, "jaccard", empty=0.0).labelsets, [[1, 0, 0, 1, 0]])
 
 
 def test_the_search_leaves_no_better_neighbour():
     dist = random_table(np.random.default_rng(1), 4, 40, 25)
-    decision = ls.decide(dist, "jaccard")
-    value = ls.expected_accuracy(dist, decision, metric="jaccard")
-    others = [dist.mode(), ls.decide(dist, "f1"), ls.decide(dist, "hamming"), 0 * decision]
+    decision = ls.decide(dist, "jaccard").labelsets
+    value = ls.expected_accuracy(dist, decision, metric="jaccard").value
+    others = [
+        dist.mode(),
+        ls.decide(dist, "f1").labelsets,
+        ls.decide(dist, "hamming").labelsets,
+        0 * decision,
+    ]
     for j in range(40):
         flipped = decision.copy()
         flipped[:, j] ^= 1
         others.append(flipped)
     for other in others:
-        assert (value >= ls.expected_accuracy(dist, other, metric="jaccard") - 1e-12).all()
+        assert (value >= ls.expected_accuracy(dist, other, metric="jaccard").value - 1e-12).all()
 
 
 def test_a_certain_table_has_no_gap():
     Y = np.random.default_rng(0).integers(0, 2, (3, 1, 90))
-    decision, gap = ls.decide(ls.LabelsetTable(Y, np.ones((3, 1))), "jaccard", return_gap=True)
+    answer = ls.decide(ls.LabelsetTable(Y, np.ones((3, 1))), "jaccard")
+    decision, gap = answer.labelsets, answer.gap
     assert_array_equal(decision, Y[:, 0])
     assert_allclose(gap, 0, atol=1e-12)
 
@@ -187,13 +201,13 @@ def test_a_certain_table_has_no_gap():
 def test_blocks_of_rows_change_nothing(metric, monkeypatch):
     dist = random_table(np.random.default_rng(2), 9, 6, 5)
     wide = random_table(np.random.default_rng(2), 9, 17, 5)
-    whole = [ls.decide(d, metric, return_gap=True) for d in (dist, wide)]
+    whole = [ls.decide(d, metric) for d in (dist, wide)]
     monkeypatch.setattr(_limits, "DECISION_BYTES", 1000)
     assert len(list(_limits.cut_rows(9, 8 * 36, _limits.DECISION_BYTES))) == 3
-    for d, (decision, gap) in zip((dist, wide), whole, strict=True):
-        in_blocks = ls.decide(d, metric, return_gap=True)
-        assert_array_equal(in_blocks[0], decision)
-        assert_allclose(in_blocks[1], gap, atol=1e-14)
+    for d, at_once in zip((dist, wide), whole, strict=True):
+        in_blocks = ls.decide(d, metric)
+        assert_array_equal(in_blocks.labelsets, at_once.labelsets)
+        assert_allclose(in_blocks.gap, at_once.gap, atol=1e-14)
 
 
 def hit_share(tp, fp, fn, tn):
@@ -226,13 +240,14 @@ def test_the_gap_of_a_metric_is_as_wide_as_its_range(range_, monkeypatch):
     wide = Metric("wide", thrice_hit_share, range_)
     monkeypatch.setitem(METRICS, "wide", wide)
     dist, P = few_seen()
-    narrow_gap = ls.decide(dist, Metric("narrow", hit_share, (0.0, 1.0)), return_gap=True)[1]
-    decision, gap = ls.decide(dist, "wide", return_gap=True)
+    narrow_gap = ls.decide(dist, Metric("narrow", hit_share, (0.0, 1.0))).gap
+    answer = ls.decide(dist, "wide")
+    decision, gap = answer.labelsets, answer.gap
     assert (narrow_gap > 0.01).all()
     spread = 3.0 if range_ is None else range_[1] - range_[0]
     assert_allclose(gap, spread * narrow_gap, rtol=1e-13)
-    assert_array_equal(gap, ls.decide(dist, wide, return_gap=True)[1])
-    assert_allclose(ls.decide(dist, thrice_hit_share, return_gap=True)[1], 3 * narrow_gap)
+    assert_array_equal(gap, ls.decide(dist, wide).gap)
+    assert_allclose(ls.decide(dist, thrice_hit_share).gap, 3 * narrow_gap)
     for row, y, open_ in zip(P.tolist(), decision.tolist(), gap, strict=True):
         value = oracles.expected_accuracy(row, tuple(y), thrice_hit_share)
         assert value + open_ >= oracles.best_prediction(row, thrice_hit_share)[1] - 1e-12
@@ -248,9 +263,9 @@ def test_no_gap_is_wider_than_the_range_of_its_metric():
         for pair in zip(bases, weights, strict=True)
     ]
     dist = ls.distributions.ChainMixture(chains, engine="certified", budget=10)
-    gap = ls.decide(dist, "jaccard", return_gap=True)[1]
+    gap = ls.decide(dist, "jaccard").gap
     for rows, known in dist._support():
-        among_seen = ls.decide(known.table, "jaccard", return_gap=True)[1]
+        among_seen = ls.decide(known.table, "jaccard").gap
         assert (among_seen + known.unseen_mass > 1.01).any()
         expected = known.seen_mass * among_seen + known.unseen_mass
         assert_allclose(gap[rows], np.minimum(expected, 1), atol=1e-14)
@@ -260,7 +275,8 @@ def test_no_gap_is_wider_than_the_range_of_its_metric():
 @pytest.mark.parametrize("budget", [4, 12])
 def test_the_gap_of_exact_match_is_what_one_unseen_labelset_can_have_more(budget):
     dist, P = few_seen(n_samples=40, budget=budget)
-    decision, gap = ls.decide(dist, "exact", return_gap=True)
+    answer = ls.decide(dist, "exact")
+    decision, gap = answer.labelsets, answer.gap
     for rows, known in dist._support():
         of_decision = P[rows, codes_of(decision[rows])]
         assert_allclose(gap[rows], np.maximum(known.largest_unseen - of_decision, 0), atol=1e-14)
@@ -289,13 +305,13 @@ def test_what_a_support_says_is_true(budget):
 
 def test_decisions_by_a_support_do_not_depend_on_how_many_are_made_at_a_time(monkeypatch):
     dist, _ = few_seen()
-    whole = [ls.decide(dist, metric, return_gap=True) for metric in oracles.METRICS]
+    whole = [ls.decide(dist, metric) for metric in oracles.METRICS]
     monkeypatch.setattr(_limits, "DECISION_BYTES", 600)
     assert len(list(dist._support())) == 4
-    for metric, (decision, gap) in zip(oracles.METRICS, whole, strict=True):
-        in_blocks = ls.decide(dist, metric, return_gap=True)
-        assert_array_equal(in_blocks[0], decision)
-        assert_allclose(in_blocks[1], gap, atol=1e-14)
+    for metric, at_once in zip(oracles.METRICS, whole, strict=True):
+        in_blocks = ls.decide(dist, metric)
+        assert_array_equal(in_blocks.labelsets, at_once.labelsets)
+        assert_allclose(in_blocks.gap, at_once.gap, atol=1e-14)
 
 
 @pytest.mark.parametrize("empty", [0.0, 0.4])
@@ -323,7 +339,9 @@ def test_many_guesses_of_a_large_table(L, empty):
 def test_metrics_want_different_labelsets():
     P = [[0.3, 0, 0, 0.25, 0, 0.25, 0.2, 0]]
     dist = ls.DenseDistribution(P)
-    chosen = {metric: tuple(ls.decide(dist, metric)[0].tolist()) for metric in oracles.METRICS}
+    chosen = {
+        metric: tuple(ls.decide(dist, metric).labelsets[0].tolist()) for metric in oracles.METRICS
+    }
     assert chosen == {
         metric: oracles.best_prediction(P[0], metric)[0] for metric in oracles.METRICS
     }
@@ -334,9 +352,9 @@ def test_metrics_want_different_labelsets():
 
 def test_what_two_empty_sets_are_worth_decides():
     dist = ls.IndependentLabels([[0.3, 0.3, 0.3]])
-    assert_array_equal(ls.decide(dist, "jaccard", empty=1.0), [[0, 0, 0]])
-    assert_array_equal(ls.decide(dist, "jaccard", empty=0.0), [[1, 1, 1]])
-    assert_array_equal(ls.decide(dist, "f1", empty=0.0), [[1, 1, 1]])
+    assert_array_equal(ls.decide(dist, "jaccard", empty=1.0).labelsets, [[0, 0, 0]])
+    assert_array_equal(ls.decide(dist, "jaccard", empty=0.0).labelsets, [[1, 1, 1]])
+    assert_array_equal(ls.decide(dist, "f1", empty=0.0).labelsets, [[1, 1, 1]])
 
 
 @pytest.mark.parametrize("L", [1, 2, 5])
@@ -346,15 +364,16 @@ def test_a_tie_of_all_labels_goes_to_the_lowest_code(L):
     for metric in oracles.METRICS:
         expected = oracles.best_prediction([2.0**-L] * 2**L, metric, 0.0)[0]
         for kind in (dist, table, ls.DenseDistribution(dist.probabilities())):
-            assert_array_equal(ls.decide(kind, metric, empty=0.0)[0], expected)
+            assert_array_equal(ls.decide(kind, metric, empty=0.0).labelsets[0], expected)
 
 
 def test_arrays_in_arrays_out():
     dist = ls.IndependentLabels([[0.9, 0.2], [0.4, 0.7]])
-    decision, gap = ls.decide(dist, "jaccard", return_gap=True)
+    answer = ls.decide(dist, "jaccard")
+    decision, gap = answer.labelsets, answer.gap
     assert type(decision) is type(gap) is np.ndarray
     assert decision.dtype == np.int8
     assert gap.dtype == np.float64
-    expected = ls.expected_accuracy(dist, decision.tolist(), metric="jaccard")
+    expected = ls.expected_accuracy(dist, decision.tolist(), metric="jaccard").value
     assert type(expected) is np.ndarray
     assert expected.dtype == np.float64

@@ -17,7 +17,8 @@ ROUNDING = 1e-9
 
 def losses(dist, P, metric, empty):
     """How far the decisions are below the best of all predictions, by loops, and their gaps."""
-    decided, gaps = ls.decide(dist, metric, empty=empty, return_gap=True)
+    answer = ls.decide(dist, metric, empty=empty)
+    decided, gaps = answer.labelsets, answer.gap
     lost = [
         oracles.best_prediction(row, metric, empty)[1]
         - oracles.expected_accuracy(row, tuple(labels.tolist()), metric, empty)
@@ -61,9 +62,10 @@ def test_gaps_of_hamming_from_draws_hold_in_95_percent(engine, spread, budget, l
         chains = [as_prefix_chain(chain) for chain in chains]
     exact = ls.distributions.ChainMixture(chains, engine="dense")
     dist = ls.distributions.ChainMixture(chains, engine=engine, budget=budget, max_exact_labels=1)
-    decided, gaps = ls.decide(dist, "hamming", return_gap=True)
-    best = ls.expected_accuracy(exact, ls.decide(exact, "hamming"), metric="hamming")
-    lost = best - ls.expected_accuracy(exact, decided, metric="hamming")
+    answer = ls.decide(dist, "hamming")
+    decided, gaps = answer.labelsets, answer.gap
+    best = ls.expected_accuracy(exact, ls.decide(exact, "hamming"), metric="hamming").value
+    lost = best - ls.expected_accuracy(exact, decided, metric="hamming").value
     covered = lost <= gaps + ROUNDING
     assert covered.mean() >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / n_samples)
     if spread == 0.3 and budget == 100:
@@ -76,7 +78,7 @@ def test_open_labels_from_draws_hold_in_95_percent():
     chains = linear_chains(4, 12, 5, 0.5, n_samples=200)
     exact = ls.distributions.ChainMixture(chains, engine="dense").marginals()
     dist = ls.distributions.ChainMixture(chains, engine="sampled", budget=100)
-    answer = ls.decide(dist, "hamming", open_cost=0.4)
+    answer = ls.decide(dist, "hamming", open_cost=0.4).abstentions
     worth = np.where(answer.values == -1, 0.4, np.abs(answer.values - exact))
     lost = (worth - np.minimum(np.minimum(exact, 1 - exact), 0.4)).mean(axis=1)
     assert (lost > ROUNDING).any()

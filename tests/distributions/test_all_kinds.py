@@ -189,7 +189,7 @@ def test_expected_accuracy(kind, metric, data):
         oracles.expected_accuracy(P, tuple(y), metric, empty)
         for P, y in zip(batch.P, Y_pred.tolist(), strict=True)
     ]
-    values = ls.expected_accuracy(batch.dist, Y_pred, metric=metric, empty=empty)
+    values = ls.expected_accuracy(batch.dist, Y_pred, metric=metric, empty=empty).value
     assert values.shape == (len(batch),)
     assert_allclose(values, expected, atol=2e-7 if kind == "dense32" else 1e-13)
 
@@ -220,7 +220,7 @@ def test_expected_accuracy_of_a_function(kind, metric, data):
         oracles.expected_accuracy(P, tuple(y), metric)
         for P, y in zip(batch.P, Y_pred.tolist(), strict=True)
     ]
-    values = ls.expected_accuracy(batch.dist, Y_pred, metric=metric)
+    values = ls.expected_accuracy(batch.dist, Y_pred, metric=metric).value
     assert_allclose(values, expected, atol=1e-6 if kind == "dense32" else 1e-12)
 
 
@@ -256,7 +256,7 @@ def test_the_best_that_a_kind_has_is_the_best_there_is(kind, metric, data):
     batch = data.draw(batches(kind, labels=FEW_LABELS, most=3))
     found = batch.dist._best(get_metric(metric), 0.5)
     if found is None:
-        assert_array_equal(ls.decide(batch.dist, metric, empty=0.5, return_gap=True)[1], 0)
+        assert_array_equal(ls.decide(batch.dist, metric, empty=0.5).gap, 0)
         return
     values = batch.dist.expected(metric, found[0], empty=0.5).value
     optima = [oracles.best_prediction(P, metric, 0.5)[1] for P in batch.P]
@@ -264,13 +264,14 @@ def test_the_best_that_a_kind_has_is_the_best_there_is(kind, metric, data):
 
 
 def check_decision(batch, metric, empty, *, rounded):
-    decisions, gaps = ls.decide(batch.dist, metric, empty=empty, return_gap=True)
+    answer = ls.decide(batch.dist, metric, empty=empty)
+    decisions, gaps = answer.labelsets, answer.gap
     assert decisions.dtype == np.int8
     assert_array_equal(gaps, np.zeros(len(batch)))
-    assert_array_equal(decisions, ls.decide(batch.dist, metric, empty=empty))
+    assert_array_equal(decisions, ls.decide(batch.dist, metric, empty=empty).labelsets)
     best = [oracles.best_prediction(P, metric, empty) for P in batch.P]
     if rounded:  # rows of float32 sum to one only nearly, which may break ties
-        of_decisions = ls.expected_accuracy(batch.dist, decisions, metric=metric, empty=empty)
+        of_decisions = ls.expected_accuracy(batch.dist, decisions, metric=metric, empty=empty).value
         assert_allclose(of_decisions, [value for _, value in best], atol=1e-6)
     else:
         expected = np.reshape([y for y, _ in best], (len(batch), batch.n_labels))
@@ -304,7 +305,7 @@ def test_summary_is_the_separate_answers(kind, data):
         assert_array_equal(getattr(summary.profile, name), getattr(batch.dist.profile(), name))
     assert list(summary.expected) == ["exact", "jaccard", "any_hit"]
     for name, metric in (("exact", "exact"), ("jaccard", "jaccard"), ("any_hit", any_hit)):
-        expected = ls.expected_accuracy(batch.dist, metric=metric, empty=0.5)
+        expected = ls.expected_accuracy(batch.dist, metric=metric, empty=0.5).value
         assert_allclose(summary.expected[name], expected, rtol=1e-14)
 
 

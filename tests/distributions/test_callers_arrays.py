@@ -33,7 +33,7 @@ CALLS = {
     "base": lambda m: ls.distributions.LinearChain([0, 1], m(P), np.zeros((2, 2))),
     "weights": lambda m: ls.distributions.LinearChain([0, 1], P, m(np.zeros((2, 2)))),
     "Y_true": lambda m: ls.accuracy(m(Y), Y, "jaccard"),
-    "Y_pred": lambda m: ls.expected_accuracy(ls.IndependentLabels(P), m(Y), metric="jaccard"),
+    "Y_pred": lambda m: ls.expected_accuracy(ls.IndependentLabels(P), m(Y), metric="jaccard").value,
     "Y": lambda m: ls.Dataset(X, m(Y)),
     "X": lambda m: ls.Dataset(m(X), Y),
     "score": lambda m: ls.AcceptPolicy(0.5).fit(m(P[:, 0]), P[:, 1]),

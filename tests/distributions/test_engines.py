@@ -14,8 +14,8 @@ from strategies import as_prefix_chain, linear_chains, summary_of
 import labelsure as ls
 from labelsure._kernels import labelset_search as search
 from labelsure._runtime import limits as _limits
+from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.labelsets.rows import codes_of
 
@@ -88,7 +88,8 @@ def assert_profile_encloses(profile, truth):
 
 def assert_candidates_enclose(dist, dense, stop):
     names = [*CANDIDATES]
-    found = ls.confidence(dist, names, bounds=True, engine="certified", **stop)
+    few = dist.with_engine(engine="certified", **stop)
+    found = ls.confidence(few, names, bounds=True)
     truth = ls.confidence(dense, names)
     for name in names:
         assert_between(found[f"{name}_low"], truth[name], found[f"{name}_high"])
@@ -96,16 +97,15 @@ def assert_candidates_enclose(dist, dense, stop):
 
 
 def assert_expectations_enclose(dist, dense, stop, seed):
+    few = dist.with_engine(engine="certified", **stop)
     n, n_labels = len(dense), dense.n_labels
     random = np.random.default_rng(seed).integers(0, 2, size=(n, n_labels))
     for Y in (random, np.zeros_like(random)):
         for metric in (*METRICS, cost_of_errors):
-            value, low, high = ls.expected_accuracy(
-                dist, Y, metric=metric, empty=0.7, return_bounds=True, engine="certified", **stop
-            )
-            truth = ls.expected_accuracy(dense, Y, metric=metric, empty=0.7)
-            assert_between(low, truth, high)
-            assert_between(low, value, high)
+            found = ls.expected_accuracy(few, Y, metric=metric, empty=0.7)
+            truth = ls.expected_accuracy(dense, Y, metric=metric, empty=0.7).value
+            assert_between(found.low, truth, found.high)
+            assert_between(found.low, found.value, found.high)
 
 
 def cost_of_errors(tp, fp, fn, tn):
@@ -126,10 +126,11 @@ def assert_top_encloses(dist, dense, k):
 
 def assert_gaps_hold(dist, dense, metrics=METRICS, empty=1.0):
     for metric in metrics:
-        decided, gap = ls.decide(dist, metric, empty=empty, return_gap=True)
-        best = ls.decide(dense, metric, empty=empty)
-        value = ls.expected_accuracy(dense, decided, metric=metric, empty=empty)
-        optimum = ls.expected_accuracy(dense, best, metric=metric, empty=empty)
+        answer = ls.decide(dist, metric, empty=empty)
+        decided, gap = answer.labelsets, answer.gap
+        best = ls.decide(dense, metric, empty=empty).labelsets
+        value = ls.expected_accuracy(dense, decided, metric=metric, empty=empty).value
+        optimum = ls.expected_accuracy(dense, best, metric=metric, empty=empty).value
         assert (gap >= 0).all()
         assert (value + gap >= optimum - ROUNDING).all(), metric
 
@@ -177,7 +178,7 @@ def test_profiles_of_up_to_sixteen_labels(spread, n_chains):
         stops = [{"budget": budget} for budget in (0, 1, 10, 300, 2000)]
         stops += [{"tolerance": 0.05}, {"tolerance": 1e-3}, {"mass": 0.5}, {"mass": 0.9}]
         for stop in stops:
-            assert_profile_encloses(dist.profile(**stop), truth)
+            assert_profile_encloses(dist.with_engine(**stop).profile(), truth)
 
 
 @pytest.mark.parametrize("n_labels", [15, 16])
@@ -230,9 +231,8 @@ def test_thresholds_lie_above_and_below_the_mass_left():
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_enumerated_is_exact(kind):
     chains = KINDS[kind](linear_chains(3, 6, 2, 1.0))
-    profile = ls.distributions.ChainMixture(chains).profile(
-        engine="certified", tolerance=0.0, budget=64
-    )
+    dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=64)
+    profile = dist.profile()
     truth = truth_of(chains).profile()
     for name in FIELDS:
         assert_allclose(getattr(profile.low, name), getattr(truth, name), atol=1e-9)
@@ -247,7 +247,8 @@ def test_nothing_enumerated_says_what_must_be(kind):
     for name in PAPER_CANDIDATES:
         assert_allclose(frame[f"{name}_low"], 0, atol=1e-12)
         assert_allclose(frame[f"{name}_high"], 1, atol=1e-9)
-    value, low, high = ls.expected_accuracy(dist, metric="jaccard", return_bounds=True)
+    found = ls.expected_accuracy(dist, metric="jaccard")
+    value, low, high = found.value, found.low, found.high
     assert_allclose([low[0], value[0], high[0]], [0, 0.5, 1], atol=1e-9)
 
 
@@ -260,11 +261,11 @@ def test_more_budget_never_widens_an_interval(kind, spread):
     Y = truth_of(chains).mode()
     before = None
     for budget in (0, 1, 2, 5, 13, 34, 89, 144, 233, 256, 1000):
-        chosen = {"engine": "certified", "budget": budget}
-        ends = [ls.expected_accuracy(dist, Y, metric="f1", return_bounds=True, **chosen)[1:]]
-        profile = dist.profile(**chosen)
+        few = dist.with_engine(engine="certified", budget=budget)
+        found, profile = ls.expected_accuracy(few, Y, metric="f1"), few.profile()
+        ends = [(found.low, found.high)]
         ends += [(getattr(profile.low, name), getattr(profile.high, name)) for name in FIELDS]
-        frame = ls.confidence(dist, bounds=True, **chosen)
+        frame = ls.confidence(few, bounds=True)
         ends += [(frame[f"{name}_low"], frame[f"{name}_high"]) for name in ("HP", "TG", "SE", "GI")]
         if before is not None:
             for (low, high), (low_before, high_before) in zip(ends, before, strict=True):
@@ -349,7 +350,7 @@ def test_prefix_route_against_loops():
     assert_allclose(profile.entropy, oracles_trellis.entropy(P), atol=1e-10)
     assert_allclose(profile.collision, oracles_trellis.collision(P), atol=1e-10)
     for metric in (oracles_trellis.jaccard, oracles_trellis.hamming):
-        value = ls.expected_accuracy(dist, [[1, 0, 0, 1]], metric=metric.__name__)
+        value = ls.expected_accuracy(dist, [[1, 0, 0, 1]], metric=metric.__name__).value
         assert_allclose(value, oracles_trellis.expected(P, metric, 9, 4), atol=1e-10)
 
 
@@ -390,7 +391,7 @@ def test_half_of_the_mass_can_decide_every_label():
     """Two labels certain, one a coin, one labelset seen: ones outnumber zeros among the seen."""
     chain = ls.distributions.LinearChain([0, 1, 2], [[50.0, 50.0, 0.0]], np.zeros((3, 3)))
     dist = ls.distributions.ChainMixture([chain], engine="certified", tolerance=0.0, budget=1)
-    assert_array_equal(ls.decide(dist, "hamming")[:, :2], [[1, 1]])
+    assert_array_equal(ls.decide(dist, "hamming").labelsets[:, :2], [[1, 1]])
     assert_gaps_hold(dist, truth_of([chain]))
 
 
@@ -439,8 +440,9 @@ def test_intervals_of_sampled_expectations_cover():
     dist = ls.distributions.ChainMixture(repeated(chains, 400), engine="sampled", budget=1000)
     Y = np.repeat(dense.sample(1, random_state=0)[0], 400, axis=0)
     for metric in ("hamming", "jaccard", "f1"):
-        value, low, high = ls.expected_accuracy(dist, Y, metric=metric, return_bounds=True)
-        truth = ls.expected_accuracy(dense, Y[:1], metric=metric)
+        found = ls.expected_accuracy(dist, Y, metric=metric)
+        value, low, high = found.value, found.low, found.high
+        truth = ls.expected_accuracy(dense, Y[:1], metric=metric).value
         # 95%, three standard errors less or more: intervals that always cover are too wide.
         assert 0.915 <= ((low <= truth) & (truth <= high)).mean() <= 0.985
         assert_unbiased(value, truth)
@@ -505,8 +507,10 @@ def test_enumeration_takes_variance_away(spread, gain, of_collision, monkeypatch
     dist = ls.distributions.ChainMixture(
         chains, max_exact_labels=1, tolerance=0.0, sampled_tolerance=0.0
     )
-    alone = dist.profile(engine="sampled", budget=500)
-    combined = dist.profile(engine="auto", budget=_limits.FIRST_SEARCH + 750)  # two thirds of these
+    alone = dist.with_engine(engine="sampled", budget=500).profile()
+    combined = dist.with_engine(
+        engine="auto", budget=_limits.FIRST_SEARCH + 750
+    ).profile()  # two thirds of these
     assert combined.entropy.std() < alone.entropy.std() / gain
     assert combined.collision.std() < alone.collision.std() / of_collision
     assert combined.entropy_error.mean() < alone.entropy_error.mean() / gain
@@ -550,9 +554,9 @@ def test_equal_rows_get_equal_answers_wherever_they_stand():
                 dist.profile().entropy,
                 dist.profile().collision,
                 dist.marginals(),
-                ls.expected_accuracy(dist, metric="jaccard"),
-                ls.decide(dist, "f1"),
-                ls.decide(dist, "hamming"),
+                ls.expected_accuracy(dist, metric="jaccard").value,
+                ls.decide(dist, "f1").labelsets,
+                ls.decide(dist, "hamming").labelsets,
             ]
             for answer in answers:
                 assert_array_equal(answer[1], answer[3])
@@ -618,9 +622,9 @@ def test_auto_that_may_look_at_nothing_claims_nothing():
 def test_dense_is_refused_where_it_is_out_of_reach():
     dist = ls.distributions.ChainMixture(linear_chains(2, 8, 2, 1.0), max_exact_labels=4)
     with pytest.raises(ls.TooLargeError, match="engine"):
-        dist.profile(engine="dense")
+        dist.with_engine(engine="dense").profile()
     with pytest.raises(ls.TooLargeError, match="at most 4 labels"):
-        ls.expected_accuracy(dist, metric="jaccard", engine="dense")
+        ls.expected_accuracy(dist.with_engine(engine="dense"), metric="jaccard")
 
 
 @pytest.mark.jit_only
@@ -646,17 +650,7 @@ def of_every_kind():
     }
 
 
-CALLS = {
-    "profile": lambda dist, chosen: dist.profile(**chosen),
-    "confidence": lambda dist, chosen: ls.confidence(dist, **chosen),
-    "expected_accuracy": lambda dist, chosen: ls.expected_accuracy(dist, metric="f1", **chosen),
-    "decide": lambda dist, chosen: ls.decide(dist, "f1", **chosen),
-    "with_engine": lambda dist, chosen: dist.with_engine(**chosen),
-}
-
-
 @pytest.mark.parametrize("kind", of_every_kind())
-@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
@@ -672,18 +666,16 @@ CALLS = {
         ({"tolerence": 0.1}, r"Unknown setting 'tolerence'. Did you mean 'tolerance'\?"),
     ],
 )
-def test_wrong_settings_are_refused_by_every_kind(kind, call, chosen, message):
+def test_wrong_settings_are_refused_by_every_kind(kind, chosen, message):
     with pytest.raises(ls.InputError, match=message):
-        CALLS[call](of_every_kind()[kind], chosen)
+        of_every_kind()[kind].with_engine(**chosen)
 
 
 @pytest.mark.parametrize("kind", of_every_kind())
 def test_right_settings_are_taken_by_every_kind(kind):
     dist = of_every_kind()[kind]
     chosen = {"engine": "certified", "tolerance": 0.1, "mass": 0.99, "budget": 10}
-    for call in CALLS.values():
-        call(dist, chosen)
-    assert len(dist.profile(**chosen)) == 1
+    assert len(dist.with_engine(**chosen).profile()) == 1
 
 
 @pytest.mark.parametrize(
@@ -702,17 +694,16 @@ def test_wrong_defaults_are_refused_when_they_are_set(chosen, message):
         ls.distributions.ChainMixture(linear_chains(0, 2, 1, 1.0), **chosen)
 
 
-def test_defaults_are_those_of_the_distribution_and_calls_replace_them():
+def test_defaults_are_those_of_the_distribution_and_with_engine_replaces_them():
     chains = linear_chains(5, 6, 2, 1.0)
     dist = ls.distributions.ChainMixture(chains, engine="certified", tolerance=0.0, budget=4)
-    same = ls.distributions.ChainMixture(chains).profile(
-        engine="certified", tolerance=0.0, budget=4
-    )
+    other = ls.distributions.ChainMixture(chains)
+    same = other.with_engine(engine="certified", tolerance=0.0, budget=4).profile()
     for profile in (dist.profile(), dist[:].profile(), summary_of(dist).profile):
         assert_array_equal(profile.high.entropy, same.high.entropy)
         assert_array_equal(profile.method, same.method)
-    assert set(dist.profile(engine="dense").method) == {"exact"}
-    assert (dist.profile(budget=60).high.entropy < same.high.entropy).all()
+    assert set(dist.with_engine(engine="dense").profile().method) == {"exact"}
+    assert (dist.with_engine(budget=60).profile().high.entropy < same.high.entropy).all()
     assert_array_equal(dist[[2, 0]].profile().high.entropy, same.high.entropy[[2, 0]])
 
 
@@ -721,14 +712,10 @@ def test_decisions_and_the_mode_behind_an_expectation_are_those_of_the_engine_th
     chosen = {"engine": "certified", "tolerance": 0.0, "budget": 2}
     by_two = dist.with_engine(**chosen)
     for metric in METRICS:
-        best, gap = ls.decide(dist, metric, return_gap=True, **chosen)
-        same, same_gap = ls.decide(by_two, metric, return_gap=True)
-        assert_array_equal(best, same)
-        assert_array_equal(gap, same_gap)
-        assert (gap > 0).any()
-        assert not ls.decide(dist, metric, return_gap=True)[1].any()
-        expected = ls.expected_accuracy(dist, metric=metric, **chosen)
-        of_mode = ls.expected_accuracy(by_two, by_two.mode(), metric=metric)
+        assert (ls.decide(by_two, metric).gap > 0).any()
+        assert not ls.decide(dist, metric).gap.any()
+        expected = ls.expected_accuracy(by_two, metric=metric).value
+        of_mode = ls.expected_accuracy(by_two, by_two.mode(), metric=metric).value
         assert_array_equal(expected, of_mode)
     assert (by_two.mode() != dist.mode()).any()
 
@@ -740,11 +727,11 @@ def test_a_mass_that_was_seen_is_enough():
     for mass in (0.3, 0.8, 0.99):
         for _, known in dist.with_engine(mass=mass)._support():
             assert (known.unseen_mass <= 1 - mass + ROUNDING).all()
-    none = dist.profile(mass=0.0).high.entropy  # any is enough: one round
-    few = dist.profile(mass=0.3).high.entropy
-    assert (dist.profile(mass=None).high.entropy < none).all()
+    none = dist.with_engine(mass=0.0).profile().high.entropy  # any is enough: one round
+    few = dist.with_engine(mass=0.3).profile().high.entropy
+    assert (dist.with_engine(mass=None).profile().high.entropy < none).all()
     assert (few <= none).all()
-    assert (dist.profile(mass=0.99).high.entropy < few).all()
+    assert (dist.with_engine(mass=0.99).profile().high.entropy < few).all()
 
 
 def test_no_instances_are_no_problem():
@@ -756,7 +743,7 @@ def test_no_instances_are_no_problem():
             assert len(none.profile()) == 0
             assert none.mode().shape == (0, 16)
             assert none.top(3).labelsets.shape == (0, 3, 16)
-            assert ls.expected_accuracy(none, metric="jaccard").shape == (0,)
+            assert ls.expected_accuracy(none, metric="jaccard").value.shape == (0,)
 
 
 @pytest.mark.jit_only

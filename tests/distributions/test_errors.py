@@ -7,7 +7,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.errors import unknown_name
-from labelsure.labelsets.rows import check_labelsets
+from labelsure.labelsets.rows import read_rows
 from labelsure.metrics.registry import Metric, check_metrics
 
 DENSE = ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]])
@@ -43,7 +43,7 @@ def test_the_nearest_name_whatever_its_case():
 @pytest.mark.parametrize("Y", [[0, 1], np.zeros((2, 0)), np.zeros((1, 2, 3)), 1, [], [[0, 1], [1]]])
 def test_shapes_of_labelsets(Y):
     with pytest.raises(ls.InputError, match=r"shape|lengths"):
-        check_labelsets(Y)
+        read_rows(Y)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, 256, np.nan, np.inf])
@@ -51,13 +51,13 @@ def test_values_of_labelsets(value):
     Y = np.zeros((3, 4))
     Y[1, 2] = value
     with pytest.raises(ls.InputError, match="row 1, column 2"):
-        check_labelsets(Y)
+        read_rows(Y)
 
 
 @pytest.mark.parametrize("Y", [[["cat", "dog"]], [[None, 1]], [[1j]]])
 def test_types_of_labelsets(Y):
     with pytest.raises(ls.InputError, match="dtype"):
-        check_labelsets(Y)
+        read_rows(Y)
 
 
 @pytest.mark.parametrize("names", ["a,b", ["a"], ["a", "b", "c"], ["a", "a"], ["1", 1], 7])
@@ -77,8 +77,8 @@ def test_label_names(names):
 def test_metrics(metric):
     for ask in (
         lambda: ls.accuracy([[0]], [[0]], metric),
-        lambda: ls.decide(DENSE, metric),
-        lambda: ls.expected_accuracy(DENSE, metric=metric),
+        lambda: ls.decide(DENSE, metric).labelsets,
+        lambda: ls.expected_accuracy(DENSE, metric=metric).value,
     ):
         with pytest.raises(ls.InputError, match="metric"):
             ask()
@@ -88,8 +88,8 @@ def test_metrics(metric):
 def test_empty(empty):
     for ask in (
         lambda: ls.accuracy([[0]], [[0]], "f1", empty=empty),
-        lambda: ls.decide(DENSE, "f1", empty=empty),
-        lambda: ls.expected_accuracy(DENSE, metric="f1", empty=empty),
+        lambda: ls.decide(DENSE, "f1", empty=empty).labelsets,
+        lambda: ls.expected_accuracy(DENSE, metric="f1", empty=empty).value,
     ):
         with pytest.raises(ls.InputError, match="empty"):
             ask()
@@ -228,8 +228,8 @@ def test_questions(dist):
 def test_what_is_no_distribution(dist):
     for ask in (
         lambda: ls.confidence(dist),
-        lambda: ls.decide(dist, "f1"),
-        lambda: ls.expected_accuracy(dist, metric="f1"),
+        lambda: ls.decide(dist, "f1").labelsets,
+        lambda: ls.expected_accuracy(dist, metric="f1").value,
     ):
         with pytest.raises(ls.InputError, match="as_distribution"):
             ask()
@@ -256,7 +256,7 @@ def test_what_does_not_fit_in_memory(L):
             dist[:0].probabilities,
             lambda dist=dist: dist.top(2**40),
             lambda dist=dist: dist.sample(2**40),
-            lambda dist=dist: ls.decide(dist, lambda tp, fp, fn, tn: tp > 0),
+            lambda dist=dist: ls.decide(dist, lambda tp, fp, fn, tn: tp > 0).labelsets,
         ):
             with pytest.raises(ls.TooLargeError):
                 ask()

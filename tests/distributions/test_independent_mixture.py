@@ -53,32 +53,35 @@ def test_many_labels_are_exact_where_it_is_linear():
     dist = ls.distributions.IndependentMixture([alone, other], weights=[1.0, 0.0])
     guess = (rng.random((2, 300)) < 0.1).astype(int)
     for metric in ("exact", "hamming", "jaccard", "f1"):
-        expected = ls.expected_accuracy(alone, guess, metric=metric)
-        value, low, high = ls.expected_accuracy(dist, guess, metric=metric, return_bounds=True)
+        expected = ls.expected_accuracy(alone, guess, metric=metric).value
+        found = ls.expected_accuracy(dist, guess, metric=metric)
+        value, low, high = found.value, found.low, found.high
         assert_allclose(value, expected, rtol=1e-12)
         assert_array_equal(low, high)
     assert_allclose(dist._size_marginals(), alone._size_marginals(), atol=1e-15)
-    assert_array_equal(ls.decide(dist, "f1"), ls.decide(alone, "f1"))
-    assert_array_equal(ls.decide(dist, "hamming"), ls.decide(alone, "hamming"))
+    assert_array_equal(ls.decide(dist, "f1").labelsets, ls.decide(alone, "f1").labelsets)
+    assert_array_equal(ls.decide(dist, "hamming").labelsets, ls.decide(alone, "hamming").labelsets)
 
 
 def test_the_gap_of_an_exact_match_says_what_was_not_found():
     dist, *_ = random_mixture(40, engine="certified", budget=3)
-    decided, gap = ls.decide(dist, "exact", return_gap=True)
+    answer = ls.decide(dist, "exact")
+    decided, gap = answer.labelsets, answer.gap
     best = dist.top(1)
     assert_array_equal(decided, best.labelsets[:, 0])
     assert_allclose(gap, (best.high - best.probabilities)[:, 0])
     assert (gap > 0).any()
     easy, *_ = random_mixture(6)
-    assert_array_equal(ls.decide(easy, "exact", return_gap=True)[1], 0)
+    assert_array_equal(ls.decide(easy, "exact").gap, 0)
 
 
 def test_jaccard_beyond_dense_labels():
     dist, *_ = random_mixture(16, n_samples=2)
-    decided, gap = ls.decide(dist, "jaccard", return_gap=True)
+    answer = ls.decide(dist, "jaccard")
+    decided, gap = answer.labelsets, answer.gap
     dense = ls.DenseDistribution(dist.probabilities())
-    optimum = ls.expected_accuracy(dense, ls.decide(dense, "jaccard"), metric="jaccard")
-    found = ls.expected_accuracy(dist, decided, metric="jaccard")
+    optimum = ls.expected_accuracy(dense, ls.decide(dense, "jaccard"), metric="jaccard").value
+    found = ls.expected_accuracy(dist, decided, metric="jaccard").value
     assert (found <= optimum + 1e-12).all()
     assert (found + gap >= optimum - 1e-12).all()
 

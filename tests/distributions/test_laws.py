@@ -44,8 +44,8 @@ def all_answers(dist):
         "confidence": ls.confidence(dist).to_numpy(),
     }
     for metric in (*METRICS, tp_only):
-        answers[f"expected {metric}"] = ls.expected_accuracy(dist, metric=metric)
-        answers[f"decide {metric}"] = ls.decide(dist, metric)
+        answers[f"expected {metric}"] = ls.expected_accuracy(dist, metric=metric).value
+        answers[f"decide {metric}"] = ls.decide(dist, metric).labelsets
     return answers
 
 
@@ -53,7 +53,9 @@ def all_answers(dist):
 @given(st.data())
 def test_the_modes_expected_exact_match_is_its_probability(kind, data):
     dist = data.draw(batches(kind)).dist
-    assert_allclose(ls.expected_accuracy(dist, metric="exact"), dist.profile().top, rtol=1e-13)
+    assert_allclose(
+        ls.expected_accuracy(dist, metric="exact").value, dist.profile().top, rtol=1e-13
+    )
 
 
 @for_each_kind
@@ -62,8 +64,8 @@ def test_no_mode_means_the_mode(kind, data):
     dist = data.draw(batches(kind)).dist
     for metric in METRICS:
         assert_array_equal(
-            ls.expected_accuracy(dist, metric=metric),
-            ls.expected_accuracy(dist, dist.mode(), metric=metric),
+            ls.expected_accuracy(dist, metric=metric).value,
+            ls.expected_accuracy(dist, dist.mode(), metric=metric).value,
         )
 
 
@@ -84,15 +86,15 @@ def test_relabelling_permutes_the_answers(kind, data):
     )
     for metric in METRICS:
         assert_allclose(
-            ls.expected_accuracy(dist, Y_pred[:, order], metric=metric),
-            ls.expected_accuracy(batch.dist, Y_pred, metric=metric),
+            ls.expected_accuracy(dist, Y_pred[:, order], metric=metric).value,
+            ls.expected_accuracy(batch.dist, Y_pred, metric=metric).value,
             atol=1e-6,
         )
         # Where several predictions tie, the lowest code changes; the value does not.
-        back = ls.decide(dist, metric)[:, np.argsort(order)]
+        back = ls.decide(dist, metric).labelsets[:, np.argsort(order)]
         assert_allclose(
-            ls.expected_accuracy(batch.dist, back, metric=metric),
-            ls.expected_accuracy(batch.dist, ls.decide(batch.dist, metric), metric=metric),
+            ls.expected_accuracy(batch.dist, back, metric=metric).value,
+            ls.expected_accuracy(batch.dist, ls.decide(batch.dist, metric), metric=metric).value,
             atol=1e-6,
         )
 
@@ -106,8 +108,8 @@ def test_one_label_is_the_binary_case(p):
     for dist in kinds.values():
         assert_array_equal(dist.mode(), column > 0.5)
         for metric in METRICS:
-            assert_array_equal(ls.decide(dist, metric), column > 0.5)
-            assert_allclose(ls.expected_accuracy(dist, metric=metric), q, atol=1e-14)
+            assert_array_equal(ls.decide(dist, metric).labelsets, column > 0.5)
+            assert_allclose(ls.expected_accuracy(dist, metric=metric).value, q, atol=1e-14)
         table = ls.confidence(dist)
         assert_allclose(table["HP"], 2 * q - 1, atol=1e-14)
         assert_allclose(table["TG"], 2 * q - 1, atol=1e-14)
@@ -186,7 +188,8 @@ def test_no_instance_and_one_instance(kind, n_samples, L):
         assert len(answer) == n_samples, question
     assert dist.sample(3, random_state=0).shape == (n_samples, 3, L)
     assert summary_of(dist).mode.shape == (n_samples, L)
-    decisions, gaps = ls.decide(dist, "jaccard", return_gap=True)
+    answer = ls.decide(dist, "jaccard")
+    decisions, gaps = answer.labelsets, answer.gap
     assert decisions.shape == (n_samples, L)
     assert gaps.shape == (n_samples,)
     frame = ls.confidence(dist, bounds=True)
@@ -205,8 +208,8 @@ def test_draws_approach_the_probabilities(kind):
     assert_allclose(frequencies.profile().entropy, dist.profile().entropy, atol=0.03)
     for metric in METRICS:
         assert_allclose(
-            ls.expected_accuracy(frequencies, dist.mode(), metric=metric),
-            ls.expected_accuracy(dist, metric=metric),
+            ls.expected_accuracy(frequencies, dist.mode(), metric=metric).value,
+            ls.expected_accuracy(dist, metric=metric).value,
             atol=0.018,
         )
 
@@ -226,8 +229,8 @@ def test_no_prediction_beats_the_decision(kind, data):
     Y_pred = data.draw(predictions(batch))
     empty = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
     for metric in METRICS:
-        best = ls.decide(batch.dist, metric, empty=empty)
-        of_best = ls.expected_accuracy(batch.dist, best, metric=metric, empty=empty)
-        other = ls.expected_accuracy(batch.dist, Y_pred, metric=metric, empty=empty)
+        best = ls.decide(batch.dist, metric, empty=empty).labelsets
+        of_best = ls.expected_accuracy(batch.dist, best, metric=metric, empty=empty).value
+        other = ls.expected_accuracy(batch.dist, Y_pred, metric=metric, empty=empty).value
         assert (of_best >= other - 1e-12).all()
         assert (of_best <= 1 + 1e-4).all()

@@ -52,7 +52,9 @@ def test_ragged_tables_with_duplicates(case):
         for pairs in instances
     ]
     Y_pred = [y_pred] * len(instances)
-    assert_allclose(ls.expected_accuracy(dist, Y_pred, metric="jaccard"), expected, atol=1e-14)
+    assert_allclose(
+        ls.expected_accuracy(dist, Y_pred, metric="jaccard").value, expected, atol=1e-14
+    )
 
 
 def test_what_a_ragged_table_answers():
@@ -171,7 +173,8 @@ def test_f1_is_exact_for_any_number_of_labels(empty):
     labelsets[1, 0] = 0
     probabilities = np.array([[0.3, 0.2, 0.15, 0.15, 0.1, 0.05, 0.05]] * 2)
     dist = ls.LabelsetTable(labelsets, probabilities)
-    decisions, gaps = ls.decide(dist, "f1", empty=empty, return_gap=True)
+    answer = ls.decide(dist, "f1", empty=empty)
+    decisions, gaps = answer.labelsets, answer.gap
     assert_array_equal(gaps, 0)
     predictions = (np.arange(2**16)[:, np.newaxis] >> np.arange(16)) & 1
     for Y, p, decision in zip(labelsets, probabilities, decisions, strict=True):

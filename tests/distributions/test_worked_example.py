@@ -36,7 +36,7 @@ def table():
 def test_expected_accuracies_to_the_printed_digit(make, row):
     labelset, _, *printed = row
     for metric, digits in zip(METRICS, printed, strict=True):
-        expected = ls.expected_accuracy(make(), [labelset], metric=metric)
+        expected = ls.expected_accuracy(make(), [labelset], metric=metric).value
         assert f"{expected[0]:.3f}" == digits
 
 
@@ -45,7 +45,8 @@ def test_expected_accuracies_to_the_printed_digit(make, row):
     ("metric", "bold"), [("hamming", (0, 0, 0)), ("exact", (0, 0, 1)), ("jaccard", (1, 1, 0))]
 )
 def test_the_optima_in_bold(make, metric, bold):
-    decision, gap = ls.decide(make(), metric, return_gap=True)
+    answer = ls.decide(make(), metric)
+    decision, gap = answer.labelsets, answer.gap
     np.testing.assert_array_equal(decision, [bold])
     assert gap[0] == 0
 

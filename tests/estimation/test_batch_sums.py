@@ -30,11 +30,11 @@ NUMBERS = ("mean", "low", "high", "spread")
 def test_parts_say_what_the_whole_says(name, cuts, level):
     estimator = FITTED[name]
     edges = [200, *sorted(cuts), 300]
-    parts = [estimator.sum_up(DIST[a:b]) for a, b in pairwise(edges)]
+    parts = [estimator._sum_up(DIST[a:b]) for a, b in pairwise(edges)]
     total = parts[0]
     for part in parts[1:]:
         total = total + part
-    found = estimator.estimate_sums(total, level=level)
+    found = estimator._estimate_sums(total, level=level)
     expected = estimator.estimate(DIST[200:], level=level)
     assert (found.n_samples, found.level) == (100, level)
     for number in NUMBERS:
@@ -64,17 +64,6 @@ def test_the_interval_is_that_of_the_loop(parts, ratio, n_fitted, fit_variance, 
 
 
 def test_no_instances():
-    sums = FITTED["ridge"].sum_up(DIST[:0])
+    sums = FITTED["ridge"]._sum_up(DIST[:0])
     with pytest.raises(ls.InputError, match=re.escape("at least one instance, got none")):
-        FITTED["ridge"].estimate_sums(sums)
-
-
-def test_a_classifier_sums_up_instances():
-    X = np.random.default_rng(0).normal(size=(300, 3))
-    classifier = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), random_state=0)
-    classifier.fit(X[:200], (X[:200] > 0).astype(int))
-    sums = classifier.sum_up(X[200:230]) + classifier.sum_up(X[230:])
-    found = classifier.accuracy_estimator_.estimate_sums(sums)
-    expected = classifier.estimate(X[200:])
-    for number in NUMBERS:
-        assert getattr(found, number) == pytest.approx(getattr(expected, number), abs=1e-12)
+        FITTED["ridge"]._estimate_sums(sums)

@@ -44,9 +44,9 @@ def test_the_interval_is_students_around_the_mean_of_the_loops():
 def test_the_share_of_estimates_is_fixed_by_other_labels():
     sample = ESTIMATOR.calibration_sample_
     expected = oracles.share_of_estimates(sample.accuracy, sample.estimated)
-    assert_allclose(ESTIMATOR.share_of_estimates, expected, rtol=1e-9)
+    assert_allclose(ESTIMATOR._share_of_estimates, expected, rtol=1e-9)
     assert 0.5 < expected <= 1
-    assert ls.AccuracyEstimator(model="plugin").share_of_estimates == 0.5
+    assert ls.AccuracyEstimator(model="plugin")._share_of_estimates == 0.5
 
 
 RARE = {
@@ -121,7 +121,7 @@ def test_an_estimate_with_labels_of_some_rows():
     found = ESTIMATOR.estimate(BATCH, Y_true=TRUTH[rows], rows=rows)
     accuracy = ls.accuracy(TRUTH[rows], BATCH[rows].mode(), "jaccard")
     estimates = ESTIMATOR.predict(BATCH)
-    share = ESTIMATOR.share_of_estimates
+    share = ESTIMATOR._share_of_estimates
     mean, _ = oracles.batch_mean(accuracy, estimates[rows], estimates, share)
     assert_allclose(found.mean, mean)
     assert found.low < mean < found.high
@@ -212,6 +212,6 @@ def test_two_classes_by_position_and_by_name():
     assert_allclose(found.mean, by_name.mean)
     right = model.predict(X[200:])[rows] == y[200:].to_numpy()[rows]
     estimates = model.predict_accuracy(X[200:])
-    share = model.accuracy_estimator_.share_of_estimates
+    share = model.accuracy_estimator_._share_of_estimates
     expected = oracles.batch_mean(right * 1.0, estimates[rows], estimates, share)[0]
     assert_allclose(found.mean, expected)

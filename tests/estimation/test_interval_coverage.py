@@ -31,7 +31,7 @@ def repeats():
         fitted, batch = rows[:N_FITTED], rows[N_FITTED:]
         estimator = ls.AccuracyEstimator("jaccard", C=25.0).fit(frame.iloc[fitted])
         estimate = estimator.estimate(frame.iloc[batch], shift="ignore")
-        sums = estimator.sum_up(frame.iloc[batch])
+        sums = estimator._sum_up(frame.iloc[batch])
         claimed = estimator.dispersion_.mean_variance(sums.coins / N_BATCH)
         residuals = accuracy[batch] - estimator.predict(frame.iloc[batch])
         covered = estimate.low <= accuracy[batch].mean() <= estimate.high

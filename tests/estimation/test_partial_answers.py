@@ -25,7 +25,7 @@ def answered():
     rng = np.random.default_rng(0)
     dist = ls.DenseDistribution(rng.dirichlet(np.full(16, 0.25), size=3000))
     Y = dist.sample(1, random_state=1)[:, 0]
-    answers = ls.decide(dist, "hamming", open_cost=0.3)
+    answers = ls.decide(dist, "hamming", open_cost=0.3).abstentions
     some = answers.n_open < answers.n_labels
     return dist[some], Y[some], answers[some]
 
@@ -66,7 +66,7 @@ def test_sparse_labels_have_the_same_table():
     listed = np.random.default_rng(0).uniform(size=(9, 5)) * (np.arange(5) % 2)
     sparse = ls.SparseIndependentLabels(csr_array(listed), floor=0.05)
     dense = ls.IndependentLabels(np.maximum(listed, 0.05))
-    answers = ls.decide(dense, "hamming", open_cost=0.3)
+    answers = ls.decide(dense, "hamming", open_cost=0.3).abstentions
     Y = dense.sample(1, random_state=0)[:, 0]
     tables = [as_score_table(dist, Y, answers, metrics=["f1"]) for dist in (dense, sparse)]
     first, second = (table.expected("f1", 0.5) for table in tables)

@@ -150,7 +150,7 @@ class TestWeights:
     def test_the_estimate_is_that_of_the_loops(self):
         harder, _ = make_batch(400, np.random.default_rng(8), easy=0.2)
         sample = ESTIMATOR.calibration_sample_
-        weights = weigh_by_inputs(sample, ESTIMATOR.view(harder))
+        weights = weigh_by_inputs(sample, ESTIMATOR._view(harder))
         found = ESTIMATOR.estimate(harder, shift="weighted")
         expected = oracles.weighted_mean(
             ESTIMATOR.predict(harder), weights.values, sample.accuracy, sample.estimated
@@ -162,7 +162,7 @@ class TestWeights:
 
     def test_weights_are_the_odds_of_a_logistic_regression(self):
         harder, _ = make_batch(300, np.random.default_rng(9), easy=0.2)
-        sample, view = ESTIMATOR.calibration_sample_, ESTIMATOR.view(harder)
+        sample, view = ESTIMATOR.calibration_sample_, ESTIMATOR._view(harder)
         rows = np.concatenate([sample.view.values, view.values]).astype(float)
         scores = np.clip((rows - rows.mean(axis=0)) / rows.std(axis=0), -3, 3)
         columns = np.hstack([scores, scores**2 - 1])
@@ -173,7 +173,7 @@ class TestWeights:
 
     def test_replicates_are_near_those_of_fits_to_resampled_instances(self):
         harder, _ = make_batch(300, np.random.default_rng(9), easy=0.2)
-        sample, view = ESTIMATOR.calibration_sample_, ESTIMATOR.view(harder)
+        sample, view = ESTIMATOR.calibration_sample_, ESTIMATOR._view(harder)
         weights = weigh_by_inputs(sample, view)
         left, right = draw_counts(800, 300)
         reference, batch = (part.values.astype(float) for part in (sample.view, view))
@@ -227,7 +227,7 @@ class TestWeights:
         with pytest.raises(ls.InputError, match="`metric` must be None"):
             ESTIMATOR.estimate(DIST, shift="weighted", metric="micro-f1")
         with pytest.raises(ls.InputError, match="`view`"):
-            ESTIMATOR.estimate_sums(ESTIMATOR.sum_up(DIST), shift="weighted")
+            ESTIMATOR._estimate_sums(ESTIMATOR._sum_up(DIST), shift="weighted")
 
     def test_predictions_of_folds_are_no_reference(self):
         rng = np.random.default_rng(11)

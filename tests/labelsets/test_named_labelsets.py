@@ -13,7 +13,13 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.labelsets.names import GivenLabelsets, align_labelsets, align_rows, read_labelsets
+from labelsure.labelsets.names import (
+    GivenLabelsets,
+    NamedLabelsets,
+    align_labelsets,
+    align_rows,
+    read_labelsets,
+)
 from labelsure.labelsets.rows import index_of
 
 NAMES = ("ant", "bee", "cat")
@@ -50,7 +56,7 @@ def forms():
 @pytest.mark.parametrize("form", forms())
 def test_every_form_reads_as_the_same_rows(form):
     Y, options = forms()[form]
-    assert_array_equal(read_labelsets(Y, NAMES, **options).rows, ROWS)
+    assert_array_equal(read_labelsets(Y, NAMES, **options).labelsets, ROWS)
 
 
 @pytest.mark.parametrize("form", [name for name in forms() if "name" in name or "string" in name])
@@ -58,7 +64,7 @@ def test_without_names_all_that_occur_are_taken_in_their_order(form):
     Y, options = forms()[form]
     read = read_labelsets(Y, **options)
     assert read.label_names == NAMES
-    assert_array_equal(read.rows, ROWS)
+    assert_array_equal(read.labelsets, ROWS)
 
 
 def test_a_frame_brings_its_names_and_its_index():
@@ -88,16 +94,12 @@ def test_columns_and_rows_in_any_order_come_out_in_the_same(data):
     rows = data.draw(st.permutations(range(4)))
     frame = pd.DataFrame(ROWS, columns=NAMES, index=list("wxyz"))
     shuffled = frame.iloc[rows, columns]
-    found = align_labelsets(
-        shuffled, name="Y", n_samples=4, n_labels=3, label_names=NAMES, index=frame.index
-    )
+    found = align_labelsets(shuffled, NamedLabelsets(ROWS, NAMES, frame.index), name="Y")
     assert_array_equal(found, ROWS)
 
 
 def align(Y, label_names=NAMES, index=None):
-    return align_labelsets(
-        Y, name="Y_true", n_samples=4, n_labels=3, label_names=label_names, index=index
-    )
+    return align_labelsets(Y, NamedLabelsets(ROWS, label_names, index), name="Y_true")
 
 
 def test_arrays_go_by_position_and_names_by_name():
@@ -130,7 +132,7 @@ def test_rows_that_do_not_fit_are_refused():
     frame = pd.DataFrame(ROWS, columns=NAMES, index=list("wxyz"))
     with fails("rows of `Y_true` must be those of the distribution.*missing are 'v'; unknown are"):
         align(frame, index=pd.Index(list("vxyz")))
-    with fails("index of `Y_true` must name each row once.*'w' is there twice"):
+    with fails("index of `Y_true` must name each row once.*'w' twice"):
         align(frame.set_axis(list("wwyz")), index=frame.index)
     with fails("index of the distribution must name each row once"):
         align(frame, index=pd.Index(list("wwyz")))
@@ -146,16 +148,16 @@ def test_rows_in_another_order_are_brought_into_it():
 def test_what_cannot_be_read():
     with fails("got the text 'ant;cat' in row 0.*e.g. sep=';'"):
         read_labelsets(["ant;cat", "bee"])
-    with fails("row 1 is missing. Write an empty list"):
+    with fails("got nan in row 1"):
         read_labelsets(pd.Series([["ant"], np.nan]))
-    with fails("row 1 is missing"):
+    with fails("got None in row 1"):
         read_labelsets([["ant"], None])
     with fails("got 3 in row 1"):
         read_labelsets([["ant"], 3])
     with fails("must name at least one label, got only empty"):
         read_labelsets([set(), set()])
     holes = pd.DataFrame({"ant": [1, None, 0], "bee": [0, 1, None]})
-    with fails("'ant' is missing in row 1 \\(and 2 rows in all have a label that is missing\\)"):
+    with fails("nan in row 1 for 'ant'"):
         read_labelsets(holes)
     with fails("`Y` must contain only 0 and 1, got 2"):
         read_labelsets([[0, 2]])
@@ -191,8 +193,8 @@ def test_which_sources_hold_names_of_labels(source, has_names):
 
 @pytest.mark.parametrize("empty", [[(), ()], [[], []], [set(), set()], pd.Series([[], []])])
 def test_a_batch_of_empty_labelsets_is_read(empty):
-    assert read_labelsets(empty, NAMES).rows.tolist() == [[0, 0, 0], [0, 0, 0]]
-    aligned = align_labelsets(empty, name="Y", n_samples=2, n_labels=3, label_names=NAMES)
+    assert read_labelsets(empty, NAMES).labelsets.tolist() == [[0, 0, 0], [0, 0, 0]]
+    aligned = align_labelsets(empty, NamedLabelsets(ROWS[:2], NAMES), name="Y")
     assert aligned.tolist() == [[0, 0, 0], [0, 0, 0]]
     with pytest.raises(InputError, match="empty"):
         read_labelsets(empty)
@@ -211,18 +213,18 @@ def test_a_batch_of_empty_labelsets_is_read(empty):
 def test_names_given_beside_a_table_order_its_columns(convert):
     table = convert(pd.DataFrame(ROWS, columns=NAMES)[["cat", "ant", "bee"]])
     read = read_labelsets(table, NAMES)
-    assert (read.rows.tolist(), read.label_names) == (ROWS.tolist(), NAMES)
+    assert (read.labelsets.tolist(), read.label_names) == (ROWS.tolist(), NAMES)
     assert read_labelsets(table).label_names == ("cat", "ant", "bee")
     with pytest.raises(InputError, match="unknown are 'cat'"):
         read_labelsets(table, ["ant", "bee", "dog"])
 
 
 def test_missing_labels_of_other_libraries_are_refused():
-    with pytest.raises(InputError, match="'ant' is missing in row 1"):
+    with pytest.raises(InputError, match="nan in row 1 for 'ant'"):
         read_labelsets(pl.DataFrame({"ant": [1, None], "bee": [0, 1]}))
 
 
 def test_a_polars_column_of_lists_lists_names():
     series = pl.Series("tags", SETS)
-    assert read_labelsets(series).rows.tolist() == ROWS.tolist()
+    assert read_labelsets(series).labelsets.tolist() == ROWS.tolist()
     assert read_labelsets(series.to_frame()).label_names == NAMES

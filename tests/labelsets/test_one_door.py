@@ -41,8 +41,14 @@ def object_array(lists):
     return array
 
 
+def decisions(rows):
+    return ls.decisions.Decisions(rows, tuple(NAMES), INDEX)
+
+
 SHUFFLED = np.random.default_rng(1).permutation(N)
 POSITIONS = {
+    "decisions": decisions,
+    "sparse decisions": lambda Y: decisions(sp.csr_array(Y)),
     "sparse": sp.csr_matrix,
     "frame": frame_of,
     "frame without an index": lambda Y: pd.DataFrame(Y, columns=NAMES),
@@ -51,6 +57,7 @@ POSITIONS = {
 """Forms whose columns are in the order of the predictions."""
 
 PERMUTED = {
+    "permuted decisions": lambda Y: ls.decisions.Decisions(Y[:, [2, 0, 1]], ("a", "c", "b"), INDEX),
     "permuted frame": lambda Y: frame_of(Y)[["a", "c", "b"]],
     "permuted polars": lambda Y: pl.DataFrame(Y, schema=NAMES)[["a", "c", "b"]],
 }
@@ -59,13 +66,16 @@ PERMUTED = {
 LISTED = {"lists of names": list_names, "object array": lambda Y: object_array(list_names(Y))}
 """Forms in which each instance lists names."""
 
-SHUFFLED_ROWS = {"shuffled frame": lambda Y: frame_of(Y).iloc[SHUFFLED]}
-"""A form whose rows are in another order, which only the index tells."""
+SHUFFLED_ROWS = {
+    "shuffled frame": lambda Y: frame_of(Y).iloc[SHUFFLED],
+    "shuffled decisions": lambda Y: decisions(Y)[SHUFFLED],
+}
+"""Forms whose rows are in another order, which only the index tells."""
 
 
 def labelsets_of(holder, named=False):
     """The labelsets of a data set, or of what was read, with the labels in the order of `NAMES`."""
-    rows = getattr(holder, "rows", getattr(holder, "Y", None))
+    rows = getattr(holder, "labelsets", getattr(holder, "Y", None))
     rows = rows.toarray() if sp.issparse(rows) else rows
     index = holder.index if named and holder.index is not None else INDEX
     frame = pd.DataFrame(rows, index, holder.label_names or NAMES)
@@ -127,6 +137,10 @@ def answers(named):
     return ls.PartialLabelsets(np.where(P > 0.3, PREDICTED, -1), *named_parts(named))
 
 
+def decisions_of(named):
+    return ls.decisions.Decisions(np.array(PREDICTED), *named_parts(named), gap=np.zeros(N))
+
+
 def named_parts(named):
     return (NAMES, INDEX) if named else (None, None)
 
@@ -146,7 +160,9 @@ BESIDE = {
             ls.accuracy(Y, frame_of(PREDICTED) if named else PREDICTED, "f1")
         ),  # the order is that of Y
     ],
-    "expected_accuracy": lambda Y, named: ls.expected_accuracy(dist_of(named), Y, metric="f1"),
+    "expected_accuracy": lambda Y, named: (
+        ls.expected_accuracy(dist_of(named), Y, metric="f1").value
+    ),
     "precision_at_k": lambda Y, named: ls.decisions.precision_at_k(dist_of(named), Y, 2),
     "suggest_floor": lambda Y, named: ls.distributions.suggest_floor(
         ls.SparseIndependentLabels(
@@ -179,12 +195,6 @@ BESIDE = {
         ),
     ],
     "AccuracyEstimator.predict": lambda Y, named: given_estimator(named).predict(dist_of(named), Y),
-    "AccuracyEstimator.sum_up": lambda Y, named: (
-        given_estimator(named).sum_up(dist_of(named), Y).total
-    ),
-    "AccuracyEstimator.view": lambda Y, named: (
-        given_estimator(named).view(dist_of(named), Y).values
-    ),
     "AccuracyEstimator.estimate_labels": lambda Y, named: (
         given_estimator(named).estimate_labels(dist_of(named), Y).to_numpy()
     ),
@@ -195,9 +205,7 @@ BESIDE = {
         ).expected("f1", 1.0),
     ],
     "ScoreTable.with_best": lambda Y, named: (
-        table(named)
-        .with_best("f1", frame_of(PREDICTED) if named else PREDICTED, np.zeros(N), Y)
-        .best_accuracy("f1", 1.0)
+        table(named).with_best("f1", decisions_of(named), Y).best_accuracy("f1", 1.0)
     ),
     "ScoreTable.from_profile": lambda Y, named: ls.ScoreTable.from_profile(
         dist_of(named).profile(), Y, frame_of(PREDICTED) if named else PREDICTED
@@ -208,7 +216,7 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
-    "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).quantile_,
+    "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).threshold_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)
     ),
@@ -253,9 +261,6 @@ BESIDE = {
     "AccuracyAwareClassifier.predict_accuracy": lambda Y, named: judging(named).predict_accuracy(
         scores(named), Y_pred=Y
     ),
-    "AccuracyAwareClassifier.predict_all": lambda Y, named: judging(named).predict_all(
-        scores(named), Y_pred=Y
-    )[1],
     "AccuracyAwareClassifier.report": lambda Y, named: [
         row["recall"] for row in report_labels(named, Y)
     ],
@@ -319,13 +324,13 @@ EXEMPT = {
     "Chain.log_prob": "likewise",
     "Chain.path_conditionals": "likewise",
     "LinearChain.link_logits": "likewise",
-    "LinearChain.log_prob": "likewise",
-    "LabelsetClassifier.fit_checked": "takes what was checked",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
     "PredictionColumns.fit": "does not look at y",
     "TableColumns.fit": "does not look at y",
     "Assessment.__init__": "takes what was checked",
+    "Decisions.__init__": "likewise",
+    "NamedLabelsets.__init__": "likewise",
     "ListedLabelsets.__init__": "likewise",
     "Targets.__init__": "likewise",
     "TopLabelsets.__init__": "likewise",
@@ -335,7 +340,7 @@ EXEMPT = {
 }
 """Public callables with an argument of this name that take no labelsets in every form."""
 
-ARGUMENTS = {"Y", "y", "Ys", "Y_true", "Y_pred", "Y_train", "Y_best", "samples", "labelsets"}
+ARGUMENTS = {"Y", "y", "Ys", "Y_true", "Y_pred", "Y_train", "samples", "labelsets"}
 
 
 def callables_with_labelsets():

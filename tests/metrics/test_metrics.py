@@ -125,10 +125,12 @@ def test_a_function_is_a_metric_everywhere(two):
 
     for dist in (ls.DenseDistribution([P]), ls.LabelsetTable([oracles.all_labelsets(3)], [P])):
         assert_allclose(
-            ls.expected_accuracy(dist, [[1, 0, 1]], metric=two),
+            ls.expected_accuracy(dist, [[1, 0, 1]], metric=two).value,
             oracles.expected_accuracy(P, (1, 0, 1), by_counts),
         )
-        assert_array_equal(ls.decide(dist, two)[0], oracles.best_prediction(P, by_counts)[0])
+        assert_array_equal(
+            ls.decide(dist, two).labelsets[0], oracles.best_prediction(P, by_counts)[0]
+        )
         (value,) = summary_of(dist, [two]).expected.values()
         assert_allclose(value, oracles.expected_accuracy(P, (1, 1, 0), by_counts))
 

@@ -44,7 +44,7 @@ def test_every_column_is_what_the_parts_say(decision, empty):
     assert table["predicted"].tolist() == to_names(Y_pred, NAMES)
     np.testing.assert_allclose(table["probability"], np.exp(dist.log_prob(Y_pred)))
     np.testing.assert_allclose(table["estimated_accuracy"], model.predict_accuracy(NEW))
-    expected = ls.expected_accuracy(dist, Y_pred, metric="jaccard", empty=empty)
+    expected = ls.expected_accuracy(dist, Y_pred, metric="jaccard", empty=empty).value
     np.testing.assert_allclose(table["expected_accuracy"], expected)
     assert table["accept"].tolist() == model.accept(NEW).tolist()
     for name in ("top_1", "top_2_probability", "probability_a", "probability_c"):
@@ -103,7 +103,7 @@ def test_a_frozen_model_and_probabilities_alone_give_the_same_table():
     )
     first = frozen.fit(X[400:800], Y[400:800]).assess(NEW).to_frame()
     second = other.fit(P[400:800], Y[400:800]).assess(P[800:]).to_frame()
-    pd.testing.assert_frame_equal(first, second)
+    pd.testing.assert_frame_equal(first.drop(columns="own_predicted"), second)
 
 
 @pytest.mark.parametrize("cv", [3, 0.5])
@@ -169,8 +169,8 @@ def test_one_sweep_is_enough(model, monkeypatch):
 def test_a_score_table_keeps_the_index_too():
     dist = ls.IndependentLabels([[0.9, 0.2], [0.1, 0.1]])._with_index(pd.Index(["p", "q"]))
     table = ls.ScoreTable.from_distribution(dist, [[1, 1], [0, 0]], metrics=["jaccard"])
-    best, gap = ls.decide(dist, "jaccard", return_gap=True)
-    for made in (table, table.with_best("jaccard", best, gap, [[1, 1], [0, 0]])):
+    best = ls.decide(dist, "jaccard")
+    for made in (table, table.with_best("jaccard", best, [[1, 1], [0, 0]])):
         assert made.to_frame().index.tolist() == ["p", "q"]
     assert ls.ScoreTable(table.to_frame()).index.tolist() == ["p", "q"]
     np.testing.assert_array_equal(
@@ -183,7 +183,7 @@ def test_labels_that_are_better_left_open_stand_in_the_table(metric):
     """They follow Hamming's rule, whatever the metric of the model."""
     model = fit(metric=metric)
     found = model.assess(NEW)
-    answers = ls.decide(model.predict_distribution(NEW), "hamming", open_cost=0.1)
+    answers = ls.decide(model.predict_distribution(NEW), "hamming", open_cost=0.1).abstentions
     assert answers.is_open.any()
     assert (found.leave_open(0.1).values == answers.values).all()
     table = found.to_frame(k=0, open_cost=0.1)

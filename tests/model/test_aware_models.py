@@ -206,7 +206,7 @@ def test_what_is_judged_is_what_is_predicted(decision, cv):
     dist = ls.as_distribution(model.estimator_, X)
     expected = {
         "mode": dist.mode(),
-        "best": ls.decide(dist, METRIC),
+        "best": ls.decide(dist, METRIC).labelsets,
         "predict": model.estimator_.predict(X),
     }[decision]
     np.testing.assert_array_equal(model.predict(X), expected)

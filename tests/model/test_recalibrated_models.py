@@ -56,7 +56,7 @@ def assert_same(model, dist, estimator, policy):
     np.testing.assert_allclose(model.predict_accuracy(NEW), estimator.predict(dist), rtol=1e-12)
     assert model.estimate(NEW).mean == pytest.approx(estimator.estimate(dist).mean, rel=1e-12)
     assessed = model.assess(NEW)
-    expected = ls.expected_accuracy(dist, metric=METRIC)
+    expected = ls.expected_accuracy(dist, metric=METRIC).value
     np.testing.assert_allclose(assessed.expected, expected, rtol=1e-12)
     np.testing.assert_allclose(assessed.distribution.marginals(), dist.marginals(), rtol=1e-9)
     if policy is not None:
@@ -148,12 +148,12 @@ def test_best_decisions_are_of_the_recalibrated_distributions():
     model = aware("temperature of chains", metric="f1", decision="best", cv=0.4).fit(X, Y)
     assert model.recalibration_.is_kept_
     dist = model.predict_distribution(NEW)
-    assert_array_equal(model.predict(NEW), ls.decide(dist, "f1"))
+    assert_array_equal(model.predict(NEW), ls.decide(dist, "f1").labelsets)
     plain = model.estimator_.predict_distribution(NEW)
-    assert (ls.decide(dist, "f1") != ls.decide(plain, "f1")).any()
+    assert (ls.decide(dist, "f1").labelsets != ls.decide(plain, "f1").labelsets).any()
     table = model.accuracy_estimator_
     np.testing.assert_allclose(
-        model.predict_accuracy(NEW), table.predict(dist, ls.decide(dist, "f1"))
+        model.predict_accuracy(NEW), table.predict(dist, ls.decide(dist, "f1").labelsets)
     )
 
 

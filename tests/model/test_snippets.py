@@ -144,6 +144,15 @@ def test_predictions_of_another_system_are_judged_by_what_they_did():
         model.assess(P[NEW], Y_pred=mine[NEW])
 
 
+def test_labelled_rows_compare_predictions_of_another_system(model):
+    mine = (P[NEW] > 0.2).astype(int)
+    rows = model.draw_audit(X[NEW], 100, random_state=0)
+    found = model.estimate(X[NEW], Y_pred=mine, rows=rows, Y_true=Y[NEW][rows])
+    assert found.low <= ls.accuracy(Y[NEW], mine, "f1").mean() <= found.high
+    every = model.estimate(X[NEW], Y_pred=mine, rows=np.arange(200), Y_true=Y[NEW])
+    assert every.mean == pytest.approx(ls.accuracy(Y[NEW], mine, "f1").mean())
+
+
 def test_given_predictions_are_matched_by_index_and_name():
     frame = pd.DataFrame(P, columns=NAMES)
     mine = pd.DataFrame((P > 0.2).astype(int), columns=NAMES)
@@ -168,7 +177,11 @@ def test_what_a_frozen_models_own_predict_does_is_said(model):
     )
     assert said in model.summary_
     assert said in str(model.card_)
+    table = model.assess(X[NEW])[:50].to_frame(sep=";")
+    for text, row in zip(table["own_predicted"], CLF.predict(X[NEW][:50]), strict=True):
+        assert text == ";".join(f"y{j}" for j in np.flatnonzero(row))
     own = aware(FrozenEstimator(CLF), decision="predict").fit(X[CAL], Y[CAL])
+    assert "own_predicted" not in own.assess(X[NEW]).to_frame()
     np.testing.assert_array_equal(own.predict(X[NEW]), CLF.predict(X[NEW]))
     assert "Judged: the model's own predict." in own.summary_
     assert own.comparison_ == ""
@@ -260,3 +273,20 @@ def test_draws_for_an_audit(model):
     for n_rows in (0, 201, 2.5, True):
         with pytest.raises(ls.InputError, match="`n_rows`"):
             model.draw_audit(X[NEW], n_rows)
+
+
+@pytest.mark.parametrize("estimator", [ls.BinaryRelevance(random_state=0), None])
+def test_processes_do_not_change_what_is_fitted(estimator):
+    models = [
+        aware(estimator, cv=3, n_jobs=n_jobs).fit(X[CAL], Y[CAL]).predict_accuracy(X[NEW])
+        for n_jobs in (None, 2)
+    ]
+    np.testing.assert_array_equal(*models)
+
+
+def test_steps_are_printed_on_request(capsys):
+    aware(ls.BinaryRelevance(), verbose=1).fit(X[CAL], Y[CAL])
+    said = capsys.readouterr().err
+    assert "240 rows for training, 160 for calibration" in said
+    aware(ls.BinaryRelevance()).fit(X[CAL], Y[CAL])
+    assert capsys.readouterr().err == ""

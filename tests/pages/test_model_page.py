@@ -70,7 +70,7 @@ def test_without_a_truth_the_estimate_or_the_models_belief_is_shown(model, batch
     assert not data["batch"]["has_truth"]
     for metric in METRICS:
         shown = data["acceptance"]["accuracy"][metric]
-        expected = ls.expected_accuracy(ls.as_distribution(P), metric=metric)
+        expected = ls.expected_accuracy(ls.as_distribution(P), metric=metric).value
         values = estimated if metric == "jaccard" else expected
         assert shown["source"].startswith("estimated" if metric == "jaccard" else "what the model")
         for i in (0, 60, 120, 180):
@@ -143,7 +143,7 @@ def test_instances_hold_what_the_distribution_says(model, batch):
         ):
             assert (labels, probability) == (np.flatnonzero(rows).tolist(), round(float(p), 3))
             for metric, value in zip(data["metrics"], expected, strict=True):
-                exact = ls.expected_accuracy(dist[i], [rows], metric=metric["name"])[0]
+                exact = ls.expected_accuracy(dist[i], [rows], metric=metric["name"]).value[0]
                 assert value == pytest.approx(exact, abs=6e-4)
 
 

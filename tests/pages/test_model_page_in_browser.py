@@ -101,7 +101,7 @@ def test_an_instance_can_be_found_and_looked_at(page, made):
     chosen = [name for name, bit in zip(NAMES, best.labelsets[0, 0], strict=True) if bit]
     assert cells[0] == (", ".join(chosen) or "no label")
     assert float(cells[1]) == pytest.approx(best.probabilities[0, 0], abs=6e-4)
-    expected = ls.expected_accuracy(dist, best.labelsets[:, 0], metric="hamming")[0]
+    expected = ls.expected_accuracy(dist, best.labelsets[:, 0], metric="hamming").value[0]
     assert float(cells[2]) == pytest.approx(expected, abs=6e-4)
     missed = [n for n in NAMES if Y.loc[first, n] and not model.predict(row)[0, NAMES.index(n)]]
     assert [

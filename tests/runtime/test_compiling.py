@@ -11,8 +11,9 @@ from numba.core import event
 
 import labelsure as ls
 import labelsure._kernels
-from labelsure._kernels.compiling import MESSAGE, SILENCE_VARIABLE, Notice
+from labelsure._kernels.compiling import MESSAGE, Notice
 from labelsure._kernels.threads import as_input
+from labelsure._runtime.progress import QUIET_VARIABLE
 from labelsure.metrics.registry import F1, JACCARD
 
 RNG = np.random.default_rng(0)
@@ -55,7 +56,7 @@ def ask_everything(form):
         ),
     ):
         answers += [
-            *(ls.decide(dist, metric) for metric in ("jaccard", "f1")),
+            *(ls.decide(dist, metric).labelsets for metric in ("jaccard", "f1")),
             dist._summary([JACCARD, F1], 1.0).expected["jaccard"].value,
             dist.marginals(),
             dist.top(2).probabilities,
@@ -97,12 +98,12 @@ def test_what_a_kernel_reads_cannot_be_written_by_it():
 
 @pytest.fixture(autouse=True)
 def _not_silent(monkeypatch):
-    monkeypatch.delenv(SILENCE_VARIABLE, raising=False)
+    monkeypatch.delenv(QUIET_VARIABLE, raising=False)
 
 
 @pytest.mark.parametrize(("quiet", "said"), [("", MESSAGE + "\n"), ("1", "")])
 def test_compiling_is_announced_once(quiet, said, monkeypatch, capsys):
-    monkeypatch.setenv(SILENCE_VARIABLE, quiet)
+    monkeypatch.setenv(QUIET_VARIABLE, quiet)
     notice = Notice()
     for _ in range(2):
         notice.notify(None)

@@ -65,11 +65,11 @@ THINGS = {
     "profile": (lambda: DIST.profile(), "Profile of 30 distributions. top runner_up"),
     "labelsets": (
         lambda: ls.labelsets.NamedLabelsets(DIST.mode(), tuple(NAMES)),
-        "30 labelsets of 2 labels. <b>cat</b> dog & co 0 1 1 1 1 1 2",
+        r"30 labelsets of 2 labels. labels 0 \(<b>cat</b>, dog & co\) 1",
     ),
     "labelsets without names": (
         lambda: ls.labelsets.NamedLabelsets(DIST.mode()[:1], None, pd.Index(["<p>"])),
-        "1 labelset of 2 labels. y0 y1 <p> 1 1",
+        r"1 labelset of 2 labels. labels <p> \(y0, y1\)",
     ),
     "partial labelsets": (
         lambda: ls.PartialLabelsets(np.full((30, 2), [1, -1]), NAMES),

@@ -103,7 +103,7 @@ def test_distributions_load_none_of_the_slow_packages():
 def test_confidence_needs_pandas_only_when_it_is_called():
     code = (
         "import labelsure as ls, sys; d = ls.IndependentLabels([[0.5]]); d.profile();"
-        "ls.decide(d, 'f1'); print('pandas' in sys.modules, 'sklearn' in sys.modules)"
+        "ls.decide(d, 'f1').labelsets; print('pandas' in sys.modules, 'sklearn' in sys.modules)"
     )
     assert run(code).strip() == "False False"
 

@@ -25,10 +25,10 @@ def mixture(n_labels, **settings):
 QUESTIONS = {
     "confidence": lambda dist: ls.confidence(dist),
     "marginals": lambda dist: dist.marginals(),
-    "expected": lambda dist: ls.expected_accuracy(
-        dist, np.eye(N_SAMPLES, dist.n_labels), metric="f1"
+    "expected": lambda dist: (
+        ls.expected_accuracy(dist, np.eye(N_SAMPLES, dist.n_labels), metric="f1").value
     ),
-    "decide": lambda dist: ls.decide(dist, "f1"),
+    "decide": lambda dist: ls.decide(dist, "f1").labelsets,
 }
 ENGINES = {
     "few labels": (4, {}),

@@ -82,10 +82,12 @@ def test_units_hold_every_row_once(tmp_path, suffix, rows):
 def test_a_unit_is_the_same_after_pickling_and_says_what_it_is(tmp_path):
     path = write(frame_of(5), tmp_path / "t.csv")
     first, second = list_units(path, rows=4)
-    assert first == Unit(str(path), 0, 0, 4, start=14, end=second.start, line=2)
+    assert first == Unit(str(path), 0, 0, 4, start=14, end=second.start, line=2, source="t.csv")
     line = 1 + path.read_bytes()[: second.start].count(b"\n")
     end = path.stat().st_size
-    assert second == Unit(str(path), 1, 4, 1, start=second.start, end=end, line=line)
+    assert second == Unit(
+        str(path), 1, 4, 1, start=second.start, end=end, line=line, source="t.csv"
+    )
     pd.testing.assert_frame_equal(read_unit(pickle.loads(pickle.dumps(second))), read_unit(second))
 
 
@@ -153,6 +155,8 @@ def test_values_of_csv_are_text_in_every_unit(tmp_path):
     ("text", "columns"),
     [
         ("a;b\n1,5;2\n", {"a": "1,5", "b": "2"}),
+        ("a\tb|c\n1;5\t2\n", {"a": "1;5", "b|c": "2"}),
+        ("a|b\n1;5|2\n", {"a": "1;5", "b": "2"}),
         ("a;b,c\n1;2,3\n", {"a;b": "1;2", "c": "3"}),
         ("\ufeffa,b\n1,2\n", {"a": "1", "b": "2"}),
         ('\n\r\n"a, b" ,"c\nd"\n\n1,2\n\n', {"a, b": "1", "c\nd": "2"}),
@@ -550,10 +554,10 @@ def save(path, content):
         ({"a.csv": "x,y\n"}, "The table must have at least one row, there is none in 'a.csv'."),
         (
             {"a.csv": "x,y\n1,2\n1,2,3\n"},
-            "Row 1 of 'a.csv' (rows count from 0) cannot be used: line 3 must have 2 values like "
+            "a.csv' (rows count from 0) cannot be used: line 3 must have 2 values like "
             "the header, it has 3.",
         ),
-        ({"a.csv": "x,y\n1\n"}, "Row 0 of 'a.csv' (rows count from 0) cannot be used: line 2 must"),
+        ({"a.csv": "x,y\n1\n"}, "a.csv' (rows count from 0) cannot be used: line 2 must"),
         (
             {"a.csv": 'x,y\n1,2\n3,"4\n5,6\n'},
             "Quotes in 'a.csv' must be closed, the file ends inside of them. Fix the row that has "

@@ -22,7 +22,8 @@ from typing import Any
 
 from filelock import FileLock
 
-SILENCE_VARIABLE = "LABELSURE_QUIET"
+from labelsure._runtime.progress import QUIET_VARIABLE
+
 MESSAGE = "labelsure: Compiling kernels (first run only, then cached)."
 
 _INNER: dict[str, Any] = {
@@ -47,7 +48,7 @@ class Notice:
 
     def notify(self, event: Any) -> None:
         """Take an event of numba, which has none for kernels that are in the cache."""
-        if not self._was_given and not os.environ.get(SILENCE_VARIABLE):
+        if not self._was_given and not os.environ.get(QUIET_VARIABLE):
             self._was_given = True
             print(MESSAGE, file=sys.stderr, flush=True)
 

@@ -234,6 +234,11 @@ def watch_progress(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def is_watched() -> bool:
+    """Return whether somebody watches what is computed here."""
+    return _watcher.get() is not None
+
+
 class Progress:
     """The instances of one question that are finished.
 

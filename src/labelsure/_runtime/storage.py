@@ -24,8 +24,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from labelsure.errors import DataError, InputError, TooLargeError
 
 if TYPE_CHECKING:
@@ -36,13 +34,15 @@ _TEMPORARY = re.compile(r"\..+\.[0-9]+-[0-9]+\.labelsure-tmp", re.DOTALL)
 
 
 def expand_path(path: AnyPath) -> Path:
-    """Return a path with the home folder for a leading ``~``, or say that there is none.
+    """Return a path with the home folder for a leading ``~``; refuse one that is empty.
 
     Parameters
     ----------
     path
         As the user gives it.
     """
+    if not str(path):
+        raise InputError("The name of a file or a folder must not be empty, got ''.")
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -557,6 +557,8 @@ def hold_folder(folder: Path, what: str) -> Iterator[None]:
     what
         What it is, for messages.
     """
+    from filelock import FileLock, Timeout  # only runs need it
+
     lock = folder / LOCK
     if lock.is_symlink():
         raise InputError(

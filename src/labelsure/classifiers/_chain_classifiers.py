@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
@@ -27,11 +28,10 @@ from labelsure.classifiers._base_learners import (
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
-from labelsure.errors import InputError
 from labelsure.labelsets.rows import check_label_order
 
 
@@ -86,7 +86,7 @@ class BinaryRelevance(LabelsetClassifier):
             learner, X, Y, tasks, sample_weight=sample_weight, n_jobs=self.n_jobs
         )
 
-    def distribution_of_checked(self, X: Features) -> IndependentLabels:
+    def _distribution_of_checked(self, X: Features) -> IndependentLabels:
         """Return P(Y|x) of each row of features that are checked already."""
         logits = [predict_logits(learner, X) for learner in self.estimators_]
         return IndependentLabels.from_logits(np.column_stack(logits), self.label_names_)
@@ -168,12 +168,12 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
             return np.arange(n_labels)
         if isinstance(self.order, str) and self.order == "random":
             return generator.permutation(n_labels)
-        return check_label_order(self.order, n_labels, name="order", alternatives="None, 'random'")
+        return check_label_order(self.order, n_labels, name="order")
 
     def _expand(self, X: Features) -> LinearChain | PrefixChain:
         return expand_chain(self.order_, self.estimators_, self._linear_weights, X)
 
-    def distribution_of_checked(self, X: Features) -> ChainMixture:
+    def _distribution_of_checked(self, X: Features) -> ChainMixture:
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([self._expand(X)], self.label_names_)
 
@@ -238,19 +238,14 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        is_whole = isinstance(self.n_chains, (int, np.integer))
-        if not is_whole or not 1 <= self.n_chains <= _limits.MAX_CHAINS:
-            raise InputError(
-                f"`n_chains` must be a whole number from 1 to {_limits.MAX_CHAINS}, got "
-                f"{self.n_chains!r}. Ten is usual."
-            )
+        read_whole_number(self.n_chains, "n_chains", most=_limits.MAX_CHAINS, hint="Ten is usual.")
         seeds = make_random_state(self.random_state).randint(MAX_SEED, size=self.n_chains)
         with one_blas_thread():
             self.chains_ = Parallel(n_jobs=count_workers(self.n_jobs, self.n_chains))(
                 delayed(_fit_chain)(self, learner, X, Y, sample_weight, int(seed)) for seed in seeds
             )
 
-    def distribution_of_checked(self, X: Features) -> ChainMixture:
+    def _distribution_of_checked(self, X: Features) -> ChainMixture:
         """Return P(Y|x) of each row of features that are checked already."""
         return ChainMixture([chain._expand(X) for chain in self.chains_], self.label_names_)
 
@@ -270,7 +265,7 @@ def _fit_chain(
     if ensemble.bootstrap:
         rows, sample_weight = _bootstrap(generator, len(Y), sample_weight, learner)
         X, Y = X[rows], Y[rows]
-    chain.fit_checked(X, Y, ensemble.label_names_, sample_weight)
+    chain._fit_checked(X, Y, ensemble.label_names_, sample_weight)
     chain.classes_ = ensemble.classes_  # its predictions take the same form as the ensemble's
     return chain
 

@@ -135,9 +135,9 @@ class PrecomputedProbabilities(LabelsetPredictor):
             As in `fit`; the columns of a DataFrame may be in another order.
         """
         check_is_fitted(self)
-        return self.distribution_of_checked(X)
+        return self._distribution_of_checked(X)
 
-    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return what X says as distributions, after checking its shape and names.
 
         Parameters

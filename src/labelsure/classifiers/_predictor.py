@@ -24,11 +24,11 @@ from labelsure.labelsets.rows import (
     MAX_WRITTEN_NAMES,
     as_table,
     check_label_names,
-    check_labelsets,
     check_shape,
     differing_rows,
     index_of,
     names_in,
+    read_rows,
     refuse_masked,
     take_rows,
 )
@@ -42,8 +42,8 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     """A scikit-learn classifier whose predictions follow from a distribution over labelsets.
 
     A new one implements `fit`, which begins with `_check_training_data`, and
-    `distribution_of_checked`. It may also replace `_wrapped_estimator`, which decides whether X may
-    be sparse or have missing values, and `_decide`, which chooses the labelset to predict.
+    `_distribution_of_checked`. It may also replace `_wrapped_estimator`, which decides whether X
+    may be sparse or have missing values, and `_decide`, which chooses the labelset to predict.
     """
 
     label_names_: LabelNames
@@ -51,7 +51,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     classes_: Classes
 
     @abstractmethod
-    def distribution_of_checked(self, X: Features) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Features) -> LabelsetDistribution:
         """Return P(Y|x) of each row of features that are checked already.
 
         Parameters
@@ -93,7 +93,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             given = GivenLabelsets.read(y, "y")
             if given.sets is not None:
                 read = read_labelsets(y, name="y")
-                y, names = read.rows, read.label_names
+                y, names = read.labelsets, read.label_names
         X, Y = validate_data(
             self,
             as_table(X),
@@ -118,7 +118,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         check_is_fitted(self)
         refuse_masked(X, "X")
         checked = validate_data(self, as_table(X), reset=False, **self._requirements())
-        return self.distribution_of_checked(checked)._with_index(index_of(X))
+        return self._distribution_of_checked(checked)._with_index(index_of(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance.
@@ -206,7 +206,7 @@ class LabelsetPredictor(Savable, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 class LabelsetClassifier(LabelsetPredictor):
     """A multi-label classifier made of base learners, which predicts a distribution.
 
-    A new one implements `_fit_clones` and `distribution_of_checked`, and has parameters called
+    A new one implements `_fit_clones` and `_distribution_of_checked`, and has parameters called
     `estimator` and, for what is fitted in parallel, `n_jobs`.
     """
 
@@ -237,7 +237,7 @@ class LabelsetClassifier(LabelsetPredictor):
         self._fit_clones(learner, X, Y, sample_weight)
         return self
 
-    def fit_checked(
+    def _fit_checked(
         self,
         X: Features,
         Y: Labelsets,
@@ -437,7 +437,7 @@ def read_targets(Y: Any) -> Targets:
     if Y.ndim == 1:
         classes = _two_classes(Y)
         return Targets((classes[1] == Y).astype(np.int8)[:, np.newaxis], classes)
-    labelsets = check_labelsets(Y, name="y")
+    labelsets = read_rows(Y, "y", sparse=False)
     dtype = Y.dtype if Y.dtype.kind in "biuf" else np.dtype(np.int64)
     return Targets(labelsets, _classes_of_labelsets(dtype, labelsets.shape[1]))
 

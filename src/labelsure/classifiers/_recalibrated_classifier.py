@@ -12,6 +12,7 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._base_learners import (
@@ -31,7 +32,7 @@ from labelsure.classifiers.recalibration import ChainDependence, Recalibration, 
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
 from labelsure.labelsets.names import align_values, check_weights
 from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
 
@@ -156,9 +157,9 @@ class RecalibratedClassifier(LabelsetPredictor):
         if isinstance(self.estimator_, LabelsetClassifier):
             return super().predict_distribution(X)
         refuse_masked(X, "X")
-        return self.distribution_of_checked(X)._with_index(index_of(X))
+        return self._distribution_of_checked(X)._with_index(index_of(X))
 
-    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
         dist = self._ask(self.estimator_, X)
         return dist if self.recalibration_ is None else self.recalibration_.transform(dist)
@@ -191,7 +192,7 @@ class RecalibratedClassifier(LabelsetPredictor):
 
     def _fit_model(self, model: Any, X: Any, y: Any, weights: Floats | None = None) -> Any:
         if isinstance(model, LabelsetClassifier):
-            return clone(model).fit_checked(X, y, self.label_names_, weights)
+            return clone(model)._fit_checked(X, y, self.label_names_, weights)
         argument = find_weight_argument(model)
         given = {} if weights is None or argument is None else {argument: weights}
         with name_missing_classes(model, y, self.label_names_):
@@ -200,7 +201,7 @@ class RecalibratedClassifier(LabelsetPredictor):
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return what a fitted model says; of each label alone, where dependence is learned."""
         if isinstance(fitted, LabelsetClassifier):
-            dist = fitted.distribution_of_checked(X)
+            dist = fitted._distribution_of_checked(X)
         else:
             knows_names = hasattr(getattr(fitted, "estimator", fitted), "label_names_")
             names = None if knows_names else self.label_names_
@@ -278,15 +279,14 @@ class RecalibratedClassifier(LabelsetPredictor):
         return ChainDependence() if is_named else self.method
 
     def _check_parameters(self) -> None:
-        if isinstance(self.method, str) and self.method not in METHODS:
-            raise unknown_name("method", self.method, METHODS)
+        if isinstance(self.method, str):
+            read_choice(self.method, "method", METHODS)
         if not isinstance(self.method, (str, Recalibration)):
             raise InputError(
                 '`method` must be "auto", "dependence" or a recalibration such as '
                 f"TemperatureScaling(), got {self.method!r}."
             )
-        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
-            raise InputError(f"`cv` must be a whole number of folds >= 2, got {self.cv!r}.")
+        read_whole_number(self.cv, "cv", 2)
         model = self._model()
         if isinstance(model, type) or not hasattr(model, "get_params"):
             raise InputError(

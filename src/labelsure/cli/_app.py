@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from labelsure._runtime.storage import first_line
-from labelsure.cli._console import BROKEN, INTERRUPTED, WRONG_INPUT, on_one_line
+from labelsure.cli._console import BROKEN, INTERRUPTED, NO_READER, WRONG_INPUT, on_one_line
 from labelsure.cli._data import data_app, demo
 from labelsure.cli._interrupts import Interrupts
 from labelsure.cli._models import calibrate, info, train
@@ -46,6 +46,18 @@ OPTIONS = {
 }
 """Arguments that messages of the library name, and what they are on the command line."""
 
+WELCOME = """\
+labelsure says how accurate multi-label predictions are expected to be, row by row and as a whole.
+
+  train, calibrate         a model from a table, or around another system's predictions
+  score, estimate, report  what its predictions for new rows are worth
+  study, data              compare measures of confidence on many data sets
+
+Try:  labelsure demo
+      labelsure train tickets.csv --labels urgent,billing --target 0.9 --out tickets.labelsure
+
+All commands: labelsure --help"""
+
 app = typer.Typer(
     name="labelsure",
     help="How sure can you be of a predicted labelset?",
@@ -70,12 +82,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         What follows the name of the program; None takes them from the process.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if not os.environ.get("OMP_NUM_THREADS", "1").isdecimal():  # such as 4,2 for nested loops
+        os.environ.setdefault("NUMEXPR_NUM_THREADS", "1")  # numexpr takes one number only
     with _printable_output(), Interrupts(main, is_program=arguments is None) as interrupts:
         failure = None
         try:
             code = _run([word for word in words if word != DEBUG])
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
+        except (SystemExit, BrokenPipeError):  # typer ends the process where nobody reads on
+            code = NO_READER
+            _drop_output()
         except Exception as error:
             code, failure = BROKEN, error
         # Whatever was raised: a library that is interrupted in the middle of its work may fail.
@@ -97,16 +114,23 @@ def _make_command() -> Callable[..., Any]:
 
 
 def _run(words: list[str]) -> int:
-    code = _make_command()(words or ["--help"], prog_name="labelsure", standalone_mode=False)
+    if not words:
+        print(WELCOME)
+    code = _make_command()(words, prog_name="labelsure", standalone_mode=False) if words else 0
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     try:
-        sys.stdout.flush()  # here, where it can still be said that nobody takes the output
+        if sys.stdout is not None:  # it is None where the process has no standard output
+            sys.stdout.flush()  # here, where it can still be said that nobody takes the output
     except OSError:
-        # Python flushes once more when it ends, and would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise
     return int(code or 0)
+
+
+def _drop_output() -> None:
+    """Let Python flush once more when it ends, without failing again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explain(error: Exception) -> tuple[int, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from labelsure.study.run import CellEvent
-    from labelsure.tables.scoring import UnitEvent
+    from labelsure.tables.scoring import PartEvent
 
 STDOUT = "-"
 """What stands for standard output where a file is asked for."""
@@ -29,6 +29,10 @@ WRONG_INPUT = 2
 CELLS_FAILED = 3
 BROKEN = 70  # of the program itself; what systems call an internal software error
 INTERRUPTED = 130
+NO_READER = 141  # what shells say of a program that a closed pipe has ended
+
+MIN_WIDTH = 80
+"""Characters of a table at least: in fewer its values would be gone."""
 
 SECONDS_BETWEEN_LINES = 60.0
 """Without a terminal, a long run prints how far it is once a minute."""
@@ -38,9 +42,12 @@ def make_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     """Return a console that prints text as it is: names may hold what rich takes for markup."""
     from rich.console import Console
 
-    return Console(
+    console = Console(
         stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
+    if not stderr:
+        console.width = max(console.width, MIN_WIDTH)
+    return console
 
 
 def open_stdout(out: str | Path) -> Path:
@@ -170,8 +177,8 @@ class RowLines(ProgressBar):
         if self._n_kept:
             self._console.print(f"{self._n_kept:,} rows kept from an earlier run")
 
-    def __call__(self, event: UnitEvent) -> None:
-        """Draw one event; why a unit failed is said when the run ends."""
+    def __call__(self, event: PartEvent) -> None:
+        """Draw one event; why a part failed is said when the run ends."""
         if event.state == "kept":
             self._n_kept += event.n_rows
         speed = self._bar.tasks[0].speed

@@ -306,7 +306,9 @@ def report(
     output = output_of("report", locals(), read)
 
     def make_page() -> tuple[Page, str]:
-        with hold_warnings(ShiftWarning), InstanceBar(quiet or as_json):  # it is printed
+        is_quiet = quiet or as_json
+        # A shift is part of the summary.
+        with hold_warnings(ShiftWarning), print_notes(is_quiet), InstanceBar(is_quiet):
             page = report_files(
                 model,
                 inputs or [],

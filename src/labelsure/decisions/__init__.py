@@ -8,10 +8,11 @@ from labelsure.decisions._label_ranking import (
     precision_at_k,
     rank_labels,
 )
-from labelsure.decisions._rules import RULES, decide, expected_accuracy
+from labelsure.decisions._rules import RULES, Decisions, decide, expected_accuracy
 
 __all__ = [
     "RULES",
+    "Decisions",
     "decide",
     "expected_accuracy",
     "expected_precision_at_k",

@@ -9,22 +9,22 @@ in `docs/understand/mathematics.md`, "The best labelset".
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
-from typing import Any, Literal, Protocol, Unpack, overload
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Support
+from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
-from labelsure.distributions._engines import EngineSettings
-from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
-from labelsure.labelsets.rows import OPEN, make_sparse
+from labelsure.labelsets.names import NamedLabelsets
+from labelsure.labelsets.rows import OPEN, make_sparse, to_names
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import (
     EXACT,
@@ -37,46 +37,56 @@ from labelsure.metrics.registry import (
     get_metric,
 )
 
-
-class FittedChange(Protocol):
-    """What makes distributions of distributions: a fitted recalibration."""
-
-    def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
-        """Return the changed distributions."""
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-@overload
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions(NamedLabelsets):
+    """Decided labelsets, taken wherever labelsets are: `numpy.asarray`, `accuracy`, `Y_pred=`.
+
+    Parameters
+    ----------
+    labelsets
+        (n, L) zeros and ones; sparse where the distribution has sparse labels.
+    label_names, index
+        Those of the distribution; None where it has none.
+    gap
+        (n,) by how much, at most, each decision's expected accuracy is below the best possible.
+    abstentions
+        What was decided where `decide` may abstain on single labels; None where it may not.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, accuracy, decide
+    >>> best = decide(IndependentLabels([[0.9, 0.4]], ["cat", "dog"]), "f1")
+    >>> best.to_frame()
+       labels  gap
+    0  (cat,)  0.0
+    >>> accuracy([[1, 1]], best, "f1").round(3)
+    array([0.667])
+    """
+
+    gap: Floats | None = None
+    abstentions: PartialLabelsets | None = None
+
+    def to_frame(self, *, sep: str | None = None) -> pd.DataFrame:
+        """Return the names of the labels, the gap and the labels left open, a row an instance.
+
+        Parameters
+        ----------
+        sep
+            What stands between names of labels, e.g. ";" for CSV; None for tuples of names.
+        """
+        frame = super().to_frame(sep=sep).assign(gap=self.gap)
+        if self.abstentions is not None:
+            frame["open"] = to_names(self.abstentions.is_open, self.label_names, sep)
+        return frame
+
+
 def expected_accuracy(
-    dist: LabelsetDistribution,
-    Y_pred: Any = ...,
-    *,
-    metric: MetricLike,
-    empty: float = ...,
-    recalibration: FittedChange | None = ...,
-    return_bounds: Literal[False] = ...,
-    **settings: Unpack[EngineSettings],
-) -> Floats: ...
-@overload
-def expected_accuracy(
-    dist: LabelsetDistribution,
-    Y_pred: Any = ...,
-    *,
-    metric: MetricLike,
-    empty: float = ...,
-    recalibration: FittedChange | None = ...,
-    return_bounds: Literal[True],
-    **settings: Unpack[EngineSettings],
-) -> tuple[Floats, Floats, Floats]: ...
-def expected_accuracy(
-    dist: LabelsetDistribution,
-    Y_pred: Any = None,
-    *,
-    metric: MetricLike,
-    empty: float = 1.0,
-    recalibration: FittedChange | None = None,
-    return_bounds: bool = False,
-    **settings: Unpack[EngineSettings],
-) -> Floats | tuple[Floats, Floats, Floats]:
+    dist: LabelsetDistribution, Y_pred: Any = None, *, metric: MetricLike, empty: float = 1.0
+) -> Expected:
     """Return the mean accuracy of given labelsets under the distribution itself.
 
     Parameters
@@ -90,94 +100,36 @@ def expected_accuracy(
         (tp, fp, fn, tn).
     empty
         The Jaccard and F1 of two empty labelsets.
-    recalibration
-        A fitted `TemperatureScaling` or `LabelwiseCalibration`, by which the distribution is
-        recalibrated first.
-    return_bounds
-        Also return lower and upper bounds: the values themselves where the engine is exact.
-    **settings
-        engine, tolerance, mass, budget: how a `ChainMixture` computes, see
-        `labelsure.distributions.Engine`.
 
     Returns
     -------
-    numpy.ndarray of shape (n,), or a tuple of three of them
+    Expected
+        `value`, and the bounds `low` and `high`, each (n,), which are the value itself where it is
+        exact; `method` says how each was computed. It is an array of the values where one is
+        expected.
 
     Examples
     --------
     >>> from labelsure import IndependentLabels
-    >>> expected_accuracy(IndependentLabels([[0.9, 0.2]]), metric="hamming")
+    >>> expected_accuracy(IndependentLabels([[0.9, 0.2]]), metric="hamming").value
     array([0.85])
     """
-    dist = _recalibrate(check_distribution(dist), recalibration).with_engine(**settings)
-    Y_pred = dist.mode() if Y_pred is None else Y_pred
-    expected = dist.expected(metric, Y_pred, empty=empty)
-    return (expected.value, expected.low, expected.high) if return_bounds else expected.value
+    dist = check_distribution(dist)
+    return dist.expected(metric, dist.mode() if Y_pred is None else Y_pred, empty=empty)
 
 
-def _recalibrate(
-    dist: LabelsetDistribution, recalibration: FittedChange | None
-) -> LabelsetDistribution:
-    if recalibration is None:
-        return dist
-    if not hasattr(recalibration, "transform"):
-        raise InputError(
-            "`recalibration` must be fitted, e.g. `TemperatureScaling().fit(dist, Y)`, got "
-            f"{recalibration!r}."
-        )
-    return recalibration.transform(dist)
-
-
-@overload
-def decide(
-    dist: LabelsetDistribution,
-    metric: MetricLike,
-    *,
-    empty: float = ...,
-    return_gap: Literal[False] = ...,
-    **settings: Unpack[EngineSettings],
-) -> Labelsets: ...
-@overload
-def decide(
-    dist: LabelsetDistribution,
-    metric: MetricLike,
-    *,
-    empty: float = ...,
-    return_gap: Literal[True],
-    **settings: Unpack[EngineSettings],
-) -> tuple[Labelsets, Floats]: ...
-@overload
-def decide(
-    dist: LabelsetDistribution,
-    metric: MetricLike,
-    *,
-    empty: float = ...,
-    open_cost: float,
-    **settings: Unpack[EngineSettings],
-) -> PartialLabelsets: ...
-@overload
-def decide(
-    dist: LabelsetDistribution,
-    metric: MetricLike,
-    *,
-    empty: float = ...,
-    skeptical: Literal[True],
-    **settings: Unpack[EngineSettings],
-) -> PartialLabelsets: ...
 def decide(
     dist: LabelsetDistribution,
     metric: MetricLike,
     *,
     empty: float = 1.0,
-    return_gap: bool = False,
     open_cost: float | None = None,
     skeptical: bool = False,
-    **settings: Unpack[EngineSettings],
-) -> Labelsets | tuple[Labelsets, Floats] | PartialLabelsets:
+) -> Decisions:
     """Return the labelset with the highest expected accuracy for each instance.
 
-    With `open_cost` or `skeptical`, under Hamming, abstain on single labels (partial abstention):
-    `docs/howto/prediction_sets.md` says when to take which.
+    With `open_cost` or `skeptical`, under Hamming, `abstentions` says which single labels to leave
+    open (partial abstention): `docs/howto/prediction_sets.md` says when to take which.
 
     Parameters
     ----------
@@ -188,45 +140,44 @@ def decide(
         all pairs of labelsets and so at most 12 labels.
     empty
         The Jaccard and F1 of two empty labelsets.
-    return_gap
-        Also return by how much, at most, each decision's expected accuracy is below the best
-        possible: 0 where the decision is exact, which it is but for the Jaccard of more labels
-        than a dense array holds, and for chains that the certified engine computes or that have
-        more labels than can be enumerated. Jaccard then goes by a search that evaluates a limited
-        number of labelsets: the answer is the same on every machine. The bound is certain, but for
-        Hamming where marginals come from draws: there it is a 95% bound, from intervals that hold
-        for all labels of an instance together.
     open_cost
         Under Hamming: leave a label open if it would be wrong with a probability above this cost,
         min(p, 1 - p) > `open_cost`. A wrong label costs 1, an open label `open_cost`, both over L.
     skeptical
         Under Hamming, for mixtures: decide the labels whose probability is above 0.5 under every
         member, or below 0.5 under every member, and leave the others open.
-    **settings
-        Of the engine, as for `expected_accuracy`.
 
     Returns
     -------
-    numpy.ndarray of shape (n, L), or a tuple of it and the (n,) gaps; `PartialLabelsets` with
-    `open_cost`, which has its `gap`, or with `skeptical`
+    Decisions
+        `labelsets`, `gap`, `abstentions`, `label_names` and `index`; an array of the labelsets
+        where one is expected.
+
+    Notes
+    -----
+    The `gap` is 0 where the decision is exact, which it is but for the Jaccard of more labels than
+    a dense array holds, and for chains that the certified engine computes or that have more labels
+    than can be enumerated. Jaccard then goes by a search that evaluates a limited number of
+    labelsets: the answer is the same on every machine. The bound is certain, but for Hamming where
+    marginals come from draws: there it is a 95% bound, from intervals that hold for all labels of
+    an instance together.
 
     Examples
     --------
     >>> from labelsure import DenseDistribution
     >>> dist = DenseDistribution([[0.0, 0.25, 0.25, 1 / 6, 1 / 3, 0.0, 0.0, 0.0]])
-    >>> decide(dist, "exact"), decide(dist, "jaccard")
+    >>> decide(dist, "exact").labelsets, decide(dist, "jaccard").labelsets
     (array([[0, 0, 1]], dtype=int8), array([[1, 1, 0]], dtype=int8))
-    >>> decide(dist, "hamming", open_cost=0.4).to_frame()
+    >>> decide(dist, "hamming", open_cost=0.4).abstentions.to_frame()
       certain    possible   open  gap
     0      ()  (y0, y1)  (y0, y1)  0.0
     """
-    metric, empty = get_metric(metric), check_empty(empty)
-    dist = check_distribution(dist).with_engine(**settings)
+    metric, empty, dist = get_metric(metric), check_empty(empty), check_distribution(dist)
+    abstentions = None
     if open_cost is not None or skeptical:
-        if return_gap or (open_cost is not None and skeptical):
+        if open_cost is not None and skeptical:
             raise InputError(
-                "`decide` must be given only one of `open_cost`, `skeptical` and `return_gap`, got "
-                "several. What it returns with `open_cost` has its `gap`."
+                "`decide` must be given only one of `open_cost` and `skeptical`, got both."
             )
         if metric != HAMMING:
             raise InputError(
@@ -234,22 +185,14 @@ def decide(
                 f"label is decided or left open by its own probability, got {metric.name!r}. "
                 "Decide under 'hamming', or leave `open_cost` and `skeptical` out."
             )
-        if open_cost is None:
-            return _decide_agreed_labels(dist._with_dense_rows())
-        return _open_uncertain_labels(dist._with_dense_rows(), check_open_cost(open_cost))
-    decisions, gaps = _decide_with_gaps(dist, metric, empty)
-    return (decisions, gaps) if return_gap else decisions
-
-
-def check_open_cost(open_cost: Any) -> float:
-    """Return the cost of an open label, or say what is wrong with it."""
-    is_number = isinstance(open_cost, Real) and not isinstance(open_cost, bool)
-    if not is_number or not 0 <= open_cost < np.inf:
-        raise InputError(
-            "`open_cost` must be a number >= 0, the probability of being wrong above which a label "
-            f"is left open, got {open_cost!r}."
+        dense = dist._with_dense_rows()
+        abstentions = (
+            _keep_agreed_labels(dense)
+            if open_cost is None
+            else _open_uncertain_labels(dense, read_number(open_cost, "open_cost", 0, ends="[)"))
         )
-    return float(open_cost)
+    labelsets, gap = _decide_with_gaps(dist, metric, empty)
+    return Decisions(labelsets, dist.label_names, dist.index, gap, abstentions)
 
 
 def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:
@@ -268,7 +211,7 @@ def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> Part
     return PartialLabelsets(values, dist.label_names, dist.index, gap=gap)
 
 
-def _decide_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
+def _keep_agreed_labels(dist: LabelsetDistribution) -> PartialLabelsets:
     """Decide labels whose probability is on one side of a half under all members."""
     members = dist._members()
     if members is None:

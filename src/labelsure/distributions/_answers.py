@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions.candidates import Profile
 from labelsure.labelsets.rows import is_sparse, stack_rows
-from labelsure.metrics.registry import Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
@@ -77,28 +77,53 @@ class MaxMarginals:
 
 @dataclass(frozen=True)
 class Expected:
-    """Expected accuracies, or other means, with bounds: the values themselves where exact.
+    """Expected accuracies, or other means, with bounds; `numpy.asarray` gives the values.
 
     Parameters
     ----------
     value
         (n,) one for each instance; or (n, g), one for each of g guesses, or of g labels.
     low, high
-        Bounds of the same shape.
+        Bounds of the same shape: the values themselves where these are exact.
+    method
+        (n,) how each instance was computed: "exact"; "certified", the bounds are guaranteed;
+        "sampled" or "certified+sampled", they are 95% intervals.
+
+    Examples
+    --------
+    >>> from labelsure import IndependentLabels, expected_accuracy
+    >>> found = expected_accuracy(IndependentLabels([[0.9, 0.2]]), metric="hamming")
+    >>> found.value, found.low, found.high, found.method
+    (array([0.85]), array([0.85]), array([0.85]), array(['exact'], dtype='<U5'))
     """
 
     value: Floats
     low: Floats
     high: Floats
+    method: NDArray[np.str_] = field(default_factory=lambda: np.empty(0, dtype=np.str_))
+
+    def __post_init__(self) -> None:
+        if self.method.size == 0:
+            method = "exact" if self.low is self.high else "certified"
+            object.__setattr__(self, "method", np.full(len(self.value), method))
 
     @classmethod
     def exactly(cls, value: Floats) -> Expected:
         """Wrap exact values."""
         return cls(value, value, value)
 
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """Return the values."""
+        return np.array(self.value, dtype=dtype, copy=copy)
+
     def of_guess(self, g: int) -> Expected:
         """Return the values of one of several guesses, (n,)."""
-        return Expected(self.value[:, g], self.low[:, g], self.high[:, g])
+        if self.low is self.high:
+            return Expected.exactly(self.value[:, g])
+        return Expected(self.value[:, g], self.low[:, g], self.high[:, g], self.method)
 
 
 Guesses = Labelsets | list[Labelsets]
@@ -115,6 +140,27 @@ def each_guess(guesses: Guesses) -> Iterable[Labelsets]:
     if isinstance(guesses, list):
         return guesses
     return np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
+
+
+def with_flips(Y: Labelsets) -> Labelsets:
+    """Return each labelset, followed by the same with one label flipped, (n, 1 + L, L).
+
+    Examples
+    --------
+    >>> with_flips(np.array([[0, 1]], dtype=np.int8))
+    array([[[0, 1],
+            [1, 1],
+            [0, 0]]], dtype=int8)
+    """
+    n_labels = Y.shape[1]
+    change = np.concatenate([np.zeros((1, n_labels)), np.eye(n_labels)]).astype(np.int8)
+    return Y[:, np.newaxis] ^ change
+
+
+def are_flips(guesses: Labelsets) -> bool:
+    """Whether (n, g, L) guesses are what `with_flips` makes of the first of each instance."""
+    _, n_guesses, n_labels = guesses.shape
+    return n_guesses == n_labels + 1 and np.array_equal(guesses, with_flips(guesses[:, 0]))
 
 
 def join_answers(parts: Sequence[tuple[Indices, Any]]) -> Any:
@@ -190,31 +236,3 @@ class Summary:
     profile: Profile
     mode: Labelsets
     expected: dict[str, Expected]
-
-
-class View(Protocol):
-    """What answers for some instances of a batch: all labelsets, the likely ones, or draws."""
-
-    def profile(self) -> Profile:
-        """Return the four numbers."""
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, as far as they are known, (n, L)."""
-
-    def top(self, k: int) -> TopLabelsets:
-        """Return the k most probable labelsets, as far as they are known."""
-
-    def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) and its bounds, each (n, L)."""
-
-    def max_marginals(self) -> MaxMarginals:
-        """Return how probable a labelset can be when one label's value is given."""
-
-    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
-        """Return the expected accuracy of given labelsets with bounds."""
-
-    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
-        """Return profile, mode and the mode's expected accuracies."""
-        mode = self.mode()
-        expected = {metric.name: self.expected(metric, mode, empty=empty) for metric in metrics}
-        return Summary(self.profile(), mode, expected)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._runtime.arguments import read_choice, read_number
 from labelsure._runtime.typing import Floats, Indices
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
@@ -185,8 +186,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 f"`features` must be None or {EXPECTED!r} for model='plugin', which is the "
                 f"expected accuracy itself, got {', '.join(names)}. Use model='ridge'."
             )
-        if not isinstance(self.C, (int, float, np.number)) or not self.C > 0:
-            raise InputError(f"`C` must be a number greater than 0, got {self.C!r}.")
+        read_number(self.C, "C", 0, ends="(]")
         table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
         seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
         if seen is not None and not table.knows_frequencies:
@@ -219,7 +219,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         # Around estimates that learned from them, accuracies scatter less than those to come will.
         self.dispersion_ = Dispersion.of_residuals(by_others, values)
         sums = BatchSums.of(estimated, self.model_.sum_slopes(features))
-        self.reference_ = self.estimate_sums(sums)
+        self.reference_ = self._estimate_sums(sums)
         return self
 
     def _estimate_by_folds(self, features: Floats, values: Floats, estimated: Floats) -> Floats:
@@ -285,7 +285,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
               and raises a `NotEstimableError` where too few labelled instances are like the batch.
         Y_true, rows
             The truth of some instances, and their positions in the batch. The index of a DataFrame
-            names the rows by itself, if `dist` has one.
+            names the rows by itself, if `dist` has one. With it `Y_pred` may be any predictions,
+            however the estimator's were made.
         """
         if shift not in SHIFTS:
             raise unknown_name("shift", shift, SHIFTS)
@@ -300,29 +301,29 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             found = replace(found, basis=self._basis)
             if shift == "ignore":
                 return found
-            return self._with_shift(found, self.view(dist, Y_pred) if self.can_compare else None)
+            return self._with_shift(found, self._view(dist, Y_pred) if self._can_compare else None)
         by_label = Y_true is None and self._compares_labels(shift)
         dist = keep_marginals(dist) if by_label else dist
-        table, features = self._read_batch(dist, Y_pred)
+        table, features = self._read_batch(dist, Y_pred, same=Y_true is None)
         estimated = self._fitted_model().predict(features)
         sums = BatchSums.of(estimated, self._fitted_model().sum_slopes(features))
         if Y_true is None and rows is None:
             view = None if shift == "ignore" else View.of_batch(dist, table, by_label=by_label)
-            return self.estimate_sums(sums, level=level, shift=shift, view=view)
+            return self._estimate_sums(sums, level=level, shift=shift, view=view)
         from labelsure.estimation._few_labels import read_few_labels
 
         places, counts = read_few_labels(dist, table.decisions, Y_true, rows)
         accuracy = get_metric(self.metric).values(*counts, empty=check_empty(self.empty))
-        return self.estimate_labelled(sums, accuracy, estimated[places], level)
+        return self._estimate_labelled(sums, accuracy, estimated[places], level)
 
-    def estimate_labelled(
+    def _estimate_labelled(
         self, sums: BatchSums, accuracy: Floats, estimated: Floats, level: float
     ) -> Estimate:
         """Return the estimate of a batch of which some rows, drawn at random, are labelled."""
         from labelsure.estimation._few_labels import few_labels_interval
 
         found = few_labels_interval(
-            sums, accuracy, estimated, share=self.share_of_estimates, level=level
+            sums, accuracy, estimated, share=self._share_of_estimates, level=level
         )
         return replace(found, quantity=self._quantity)
 
@@ -336,31 +337,31 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """What an estimate without weights and labels rests on."""
         if not hasattr(self, "model_") or not self._model_class().learns:
             return "not calibrated"
-        rows = "held-out" if self.can_compare else "out-of-fold"
+        rows = "held-out" if self._can_compare else "out-of-fold"
         return f"calibrated on {self.dispersion_.n_samples:,.0f} {rows} rows"
 
     @property
-    def share_of_estimates(self) -> float:
+    def _share_of_estimates(self) -> float:
         """How far estimates count beside labels of a batch, by the instances of `fit`."""
         sample = getattr(self, "calibration_sample_", None)
         return 0.5 if sample is None else float(sample.share)
 
-    def sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
+    def _sum_up(self, dist: Any, Y_pred: Any = None) -> BatchSums:
         """Return what `estimate` follows from; the sums of parts add up to those of a batch."""
         model, features = self._fitted_model(), self._read_batch(dist, Y_pred)[1]
         return BatchSums.of(model.predict(features), model.sum_slopes(features))
 
-    def view(self, dist: Any, Y_pred: Any = None, *, shift: str = "test") -> View:
+    def _view(self, dist: Any, Y_pred: Any = None, *, shift: str = "test") -> View:
         """Return what is compared of a batch with the calibration set."""
         by_label = self._compares_labels(shift)
         dist = keep_marginals(dist) if by_label else dist
         return View.of_batch(dist, self._read_batch(dist, Y_pred)[0], by_label=by_label)
 
-    def view_table(self, dist: Any, table: ScoreTable, rows: Indices | None = None) -> View:
+    def _view_table(self, dist: Any, table: ScoreTable, rows: Indices | None = None) -> View:
         """Return the same of a batch whose score table is made; None draws at most 2,000 rows."""
         return View.of_batch(dist, table, by_label=self._compares_labels("test"), rows=rows)
 
-    def estimate_sums(
+    def _estimate_sums(
         self,
         sums: BatchSums,
         *,
@@ -368,7 +369,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         shift: str = "ignore",
         view: View | None = None,
     ) -> Estimate:
-        """Return the estimate of a batch of which `sum_up` has seen every part.
+        """Return the estimate of a batch of which `_sum_up` has seen every part.
 
         Parameters
         ----------
@@ -382,7 +383,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         if sums.n_samples == 0:
             raise InputError("A batch must hold at least one instance, got none.")
         if shift == "weighted":
-            sample = self.labelled_sample()
+            sample = self._labelled_sample()
             if view is None:
                 raise InputError(f"`view` must be given for shift={shift!r}, got None.")
             found = weighted_interval(sums, sample, weigh_by_inputs(sample, view), level)
@@ -442,12 +443,14 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             )
         return self._model_class()()
 
-    def _read_batch(self, dist: Any, Y_pred: Any) -> tuple[ScoreTable, Floats]:
-        """Return the score table of a batch, and its features."""
+    def _read_batch(
+        self, dist: Any, Y_pred: Any, *, same: bool = True
+    ) -> tuple[ScoreTable, Floats]:
+        """Return the score table of a batch and its features; `same` checks the decisions."""
         self._fitted_model()  # before anything is computed
         names = getattr(self, "features_", None) or self._feature_names()
         rule = getattr(self, "decision_", None)
-        if rule is not None:
+        if rule is not None and (same or Y_pred is None):
             Y_pred = check_same_decisions(rule, dist, Y_pred)
         table = self._read_table(dist, None, Y_pred, names, rule or self._check_decision())
         seen = getattr(self, "labelset_frequencies_", None)
@@ -456,7 +459,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         metric, empty = get_metric(self.metric), check_empty(self.empty)
         return table, feature_matrix(table, names, metric, empty)
 
-    def labelled_sample(self) -> CalibrationSample:
+    def _labelled_sample(self) -> CalibrationSample:
         """Return what is kept of the calibration set, or say that nothing is."""
         sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
         if sample is None:
@@ -468,7 +471,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _compares_labels(self, shift: str) -> bool:
         """Whether the labels' probabilities of a batch are wanted, which may take a while."""
-        return shift != "ignore" and self.can_compare
+        return shift != "ignore" and self._can_compare
 
     def _read_labels(self, dist: Any, Y_pred: Any) -> LabelBatch:
         """Return the labels of a batch, with what was learned about them."""
@@ -490,25 +493,23 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return read_table(dist, Y_true, Y_pred, rule=rule, metric=metric, empty=empty, names=names)
 
     def _check_decision(self) -> str:
-        if self.decision not in DECISIONS:
-            raise unknown_name("decision", self.decision, DECISIONS)
-        return self.decision
+        return read_choice(self.decision, "decision", DECISIONS)
 
     def _with_shift(self, found: Estimate, view: View | None) -> Estimate:
         """Return the estimate with the test of its batch, or why there is none."""
-        test, untested = self.compare_with_calibration(view)
+        test, untested = self._compare_with_calibration(view)
         return replace(found, shift=test, untested=untested)
 
-    def compare_with_calibration(self, view: View | None) -> tuple[ShiftTest | None, str]:
+    def _compare_with_calibration(self, view: View | None) -> tuple[ShiftTest | None, str]:
         """Test whether a batch is like the instances of `fit`; warn if not, say why if it cannot.
 
         Predictions of several models, as of cross-fitting, are no reference: the model that
         predicts in the end differs from each of them, and trees do so by much.
         """
-        if not self.can_compare:
+        if not self._can_compare:
             sample = getattr(self, "calibration_sample_", None)
             return None, NO_SAMPLE if sample is None else CROSS_FITTED
-        sample = self.labelled_sample()
+        sample = self._labelled_sample()
         test = None if view is None else compare_views(sample.view, view)
         if test is None:
             return None, TOO_FEW
@@ -517,7 +518,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return test, ""
 
     @property
-    def can_compare(self) -> bool:
+    def _can_compare(self) -> bool:
         """Whether one model made the predictions that it was fitted to, and they are kept."""
         sample: CalibrationSample | None = getattr(self, "calibration_sample_", None)
         return sample is not None and sample.of_one_model

@@ -636,10 +636,10 @@ def shift_test(
     """
     owner = getattr(reference, "accuracy_estimator_", None)
     if owner is not None:
-        batch, Y_pred = reference.predict_all(batch)
+        batch, Y_pred = reference._predict_all(batch)
         reference = owner
-    if hasattr(reference, "labelled_sample"):
-        sample = reference.labelled_sample()
+    if hasattr(reference, "_labelled_sample"):
+        sample = reference._labelled_sample()
         if not sample.of_one_model:
             raise InputError(
                 "`reference` must be an estimator whose calibration set one model has predicted, "
@@ -647,7 +647,7 @@ def shift_test(
                 "p-value would be too small. Hold instances out (cv=0.4), or compare two batches "
                 "of distributions."
             )
-        known, other = sample.view, reference.view(batch, Y_pred)
+        known, other = sample.view, reference._view(batch, Y_pred)
     else:
         known, other = _read_view(reference, None), _read_view(batch, Y_pred)
     found = compare_views(known, other, random_state)

@@ -18,6 +18,7 @@ from labelsure.estimation._shift import MIN_ROWS, ShiftTest, keep_marginals, say
 from labelsure.estimation.score_table import ScoreTable
 from labelsure.guarantees._labelset_region import RegionLabelsets
 from labelsure.guarantees._policy import AcceptPolicy
+from labelsure.labelsets.rows import to_names
 from labelsure.metrics.partial import PartialLabelsets
 from labelsure.metrics.registry import get_metric
 
@@ -54,6 +55,8 @@ class Assessment:
         Which decisions are judged, in words.
     metric
         The name of the accuracy.
+    own
+        (n, L) what a frozen model's own `predict` returns, where ours differs from it.
     """
 
     distribution: LabelsetDistribution
@@ -67,6 +70,7 @@ class Assessment:
     untested: str = ""
     judged: str = ""
     metric: str = "accuracy"
+    own: Labelsets | None = None
 
     def __len__(self) -> int:
         return len(self.accuracy)
@@ -83,6 +87,7 @@ class Assessment:
             accepted=None if self.accepted is None else self.accepted[taken],
             reason=self.reason[taken],
             region=None if self.region is None else self.region[taken],
+            own=None if self.own is None else self.own[taken],
         )
 
     def leave_open(self, open_cost: float) -> PartialLabelsets:
@@ -94,7 +99,9 @@ class Assessment:
             A label is left open if it would be wrong with a probability above this cost. This is
             the rule of Hamming, whatever the metric of the model.
         """
-        return decide(self.distribution, "hamming", open_cost=open_cost)
+        abstentions = decide(self.distribution, "hamming", open_cost=open_cost).abstentions
+        assert abstentions is not None
+        return abstentions
 
     def to_frame(
         self,
@@ -128,6 +135,8 @@ class Assessment:
             "accept": pd.array(accepted, dtype="boolean"),
             "reason": self.reason,
         }
+        if self.own is not None:
+            known["own_predicted"] = to_names(self.own, self.distribution.label_names, sep)
         if self.region is not None:
             names = self.region.to_frame(sep=sep, count=False)
             known |= {name: names[name].to_numpy() for name in ("certain", "possible")}
@@ -188,7 +197,7 @@ def assess_predictions(
     n_shown = check_shown(k, dist.n_labels)
     if n_shown:
         dist = dist.with_engine(keep_top=n_shown)
-    compares = tests_shift and estimator.can_compare and len(dist) >= MIN_ROWS
+    compares = tests_shift and estimator._can_compare and len(dist) >= MIN_ROWS
     if compares and not n_shown:
         dist = keep_marginals(dist)
     table = ScoreTable.from_distribution(
@@ -197,8 +206,8 @@ def assess_predictions(
     found = assess_table(model, dist, table)
     if not tests_shift:
         return found
-    view = estimator.view_table(dist, table) if compares else None
-    test, untested = estimator.compare_with_calibration(view)
+    view = estimator._view_table(dist, table) if compares else None
+    test, untested = estimator._compare_with_calibration(view)
     return replace(found, shift=test, untested=untested)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, Unpack, cast
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -17,8 +21,13 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from labelsure._kernels.threads import is_watched, watch_progress
+from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.processes import count_workers
+from labelsure._runtime.progress import LateBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.classifiers._adapters import as_distribution
@@ -44,7 +53,7 @@ from labelsure.decisions._rules import decide
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, LabelsureError, unknown_name
-from labelsure.estimation._batch_estimates import BatchSums, Estimate
+from labelsure.estimation._batch_estimates import Estimate
 from labelsure.estimation._estimator import AccuracyEstimator, BatchSettings
 from labelsure.estimation._label_estimates import LABEL_METRICS
 from labelsure.estimation._labelset_frequencies import LabelsetFrequencies
@@ -55,13 +64,12 @@ from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.names import GivenLabelsets, align_values
 from labelsure.labelsets.rows import (
     as_table,
-    check_labelsets,
     check_shape,
-    check_sparse_labelsets,
     count_rows,
     differing_rows,
     index_of,
     is_sparse,
+    read_rows,
     refuse_masked,
     stack_rows,
     take_rows,
@@ -107,6 +115,9 @@ if TYPE_CHECKING:
 
     from labelsure._runtime.pages import Page
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 DECISIONS = ("best", "mode", "predict")
 
 HELD_OUT = 0.4
@@ -120,6 +131,19 @@ mean F1 of a large batch is about 0.2 wide, and no target above the mean can be 
 
 USUAL_COVERAGE = 0.9
 """Coverage of `predict_region` where `region` does not say one."""
+
+
+def _shows_progress(method: Callable[P, R]) -> Callable[P, R]:
+    """Have a method draw how many rows of a long question are finished."""
+
+    @wraps(method)
+    def watched(*args: P.args, **kwargs: P.kwargs) -> R:
+        if is_watched():
+            return method(*args, **kwargs)
+        with LateBar("rows") as bar, watch_progress(bar):
+            return method(*args, **kwargs)
+
+    return watched
 
 
 class AccuracyAwareClassifier(LabelsetPredictor):
@@ -166,6 +190,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         not fitted. Policy and region never use the rows that it was fitted to.
     empty
         The Jaccard and F1 of two empty labelsets.
+    n_jobs
+        Processes that fit the models of the folds, or the chains of the default estimator.
+    verbose
+        Whether `fit` prints each of its steps. Long work shows a progress bar after two seconds,
+        on terminals and unless `LABELSURE_QUIET` is set.
     random_state
         Seed of folds and splits.
 
@@ -219,6 +248,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         decision: Any = "best",
         recalibration: Any = "auto",
         empty: float = 1.0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
         random_state: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -231,8 +262,11 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         self.decision = decision
         self.recalibration = recalibration
         self.empty = empty
+        self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
+    @_shows_progress
     def fit(
         self,
         X: Any,
@@ -267,7 +301,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         data = self._read_training_data(as_batch(X), y, params, groups, Y_pred)
         self.decision_ = "given" if Y_pred is not None else _name_decision(self.decision)
         self.policy_ = self.region_ = None
-        self.comparison_ = ""
+        self.comparison_, self.own_differs_ = "", False
         with hold_warnings(ProbabilityWarning) as suspects:  # which each fold may repeat
             fit = self._fit_held_out if self._holds_out else self._fit_by_folds
             for_estimator, for_policy, n_training, seen = fit(data)
@@ -275,6 +309,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             warn("\n".join(dict.fromkeys(suspects)), ProbabilityWarning)
         if isinstance(self.classes_, list):  # names of a DataFrame X may have reached the model
             self.label_names_ = known_label_names(self.estimator_) or self.label_names_
+        self._say(f"fitting the estimator of accuracy to {len(for_estimator):,} rows")
         self.calibration_table_ = _as_columns(for_estimator)
         self.accuracy_estimator_ = self._fit_judge(self.metric, for_estimator, seen)
         policy = self._make_policy()
@@ -288,7 +323,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         self.card_ = make_card(self, n_training, for_estimator, for_policy)
+        self._say(self.summary_)
         return self
+
+    def _say(self, step: str) -> None:
+        """Print what `fit` does, if somebody wants to know."""
+        if self.verbose:
+            print(f"labelsure: {step}", file=sys.stderr)
 
     def _fit_held_out(
         self, data: TrainingData
@@ -309,6 +350,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                     UserWarning,
                 )
         fitted_to = np.arange(data.n_samples) if settled else training
+        self._say(f"{len(fitted_to):,} rows for training, {len(held_out):,} for calibration")
         self.estimator_ = fit_clone(estimator, data, fitted_to, self.label_names_)
         rows = self._predict_rows(self.estimator_, data, held_out, None if settled else training)
         n_first = len(held_out)
@@ -337,10 +379,18 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             warn_of_shared_rows(data, *folds[0])
         everything, estimator = np.arange(data.n_samples), self._new_estimator()
         self.estimator_ = fit_clone(estimator, data, everything, self.label_names_)
-        parts = []
-        for train, test in folds:
-            fitted = fit_clone(estimator, data, train, self.label_names_)
-            parts.append(self._predict_rows(fitted, data, test, train))
+        self._say(f"{len(folds)} folds of {data.n_samples:,} rows")
+        n_workers = count_workers(self.n_jobs, len(folds))
+        clones = ((estimator, data, train, self.label_names_) for train, _ in folds)
+        if effective_n_jobs(n_workers) == 1:  # scikit-learn's `Parallel` changes warning filters
+            models = (fit_clone(*clone) for clone in clones)
+        else:
+            workers = Parallel(n_jobs=n_workers, return_as="generator")
+            models = workers(delayed(fit_clone)(*clone) for clone in clones)
+        parts = [
+            self._predict_rows(fitted, data, test, train)
+            for fitted, (train, test) in zip(models, folds, strict=True)
+        ]
         self.recalibration_ = self._fit_recalibration(parts)
         table = ScoreTable.concatenate(
             [self._score(replace(part, dist=self._recalibrate(part.dist))) for part in parts]
@@ -432,6 +482,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         n_others = int(differing_rows(ours, theirs).sum())
         if n_others == 0:
             return "The model's own predict returns the same labelsets on all calibration rows."
+        self.own_differs_ = True
         values = [accuracy(data.Y[rows], Y, self.metric, empty=self.empty) for Y in (ours, theirs)]
         title = get_metric(self.metric).title
         said = (
@@ -446,9 +497,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
     def predict_distribution(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance: the estimator's, recalibrated where that helps."""
         X = as_batch(X)
-        return self.distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
+        return self._distribution_of_checked(self._check_instances(X))._with_index(index_of(X))
 
-    def distribution_of_checked(self, X: Any) -> LabelsetDistribution:
+    def _distribution_of_checked(self, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of instances that are checked already."""
         return self._recalibrate(self._ask(self.estimator_, X))
 
@@ -464,59 +515,60 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             return X
         return validate_data(self, as_table(X), reset=False, **needed)
 
-    def predict_all(
-        self, X: Any, Y_pred: Any = None
+    def _predict_all(
+        self, X: Any, Y_pred: Any = None, *, labelled: bool = False
     ) -> tuple[LabelsetDistribution, Labelsets | None]:
         """Return the distributions and what is judged, None for the mode."""
         X = as_batch(X)
         checked = self._check_instances(X)
         dist = self._ask(self.estimator_, checked)
-        given = _own_predictions(self.estimator_, checked, dist) if self._asks_predict else None
+        own = self.decision_ == "predict"
+        given = _own_predictions(self.estimator_, checked, dist) if own else None
         dist = self._recalibrate(dist)._with_index(index_of(X))
-        if (Y_pred is None) == (self.decision_ == "given"):
+        if Y_pred is None and self.decision_ == "given":
             raise InputError(
-                "`Y_pred` must be given just as to `fit`, got "
-                + (
-                    "none. This model judges predictions of another system: pass them."
-                    if Y_pred is None
-                    else f"some here and none there. This model judges {self.judged_}; fit with "
-                    "`fit(X, y, Y_pred=...)` to judge others."
-                )
+                "`Y_pred` must be given just as to `fit`, got none. This model judges predictions "
+                "of another system: pass them."
             )
-        if Y_pred is not None:
-            given = align_truth(self.classes_, Y_pred, dist, "Y_pred")
-        return dist, self._choose(dist, given)
-
-    @property
-    def _asks_predict(self) -> bool:
-        return self.decision_ == "predict"
+        if Y_pred is None:
+            return dist, self._choose(dist, given)
+        if self.decision_ != "given" and not labelled:
+            raise InputError(
+                "`Y_pred` must be given just as to `fit`, got some here and none there. This model "
+                f"judges {self.judged_}; fit with `fit(X, y, Y_pred=...)` to judge others, or "
+                "compare with labelled rows: `estimate(X, Y_pred=..., rows=..., Y_true=...)`."
+            )
+        return dist, align_truth(self.classes_, Y_pred, dist, "Y_pred")
 
     def _choose(self, dist: LabelsetDistribution, given: Labelsets | None) -> Labelsets | None:
         """Return what is predicted, None for the mode, which comes with the profile anyway."""
         if self.decision_ == "best":
-            return decide(dist, self.metric, empty=self.empty)
+            return decide(dist, self.metric, empty=self.empty).labelsets
         return self.decision.predict(dist) if self.decision_ == "thresholds" else given
 
     def _ask(self, fitted: Any, X: Any) -> LabelsetDistribution:
         """Return P(Y|x) of each instance by a fitted estimator."""
         if self._has_base_learners:
-            return fitted.distribution_of_checked(X)
+            return fitted._distribution_of_checked(X)
         knows_names = hasattr(innermost(self.estimator), "predict_distribution")
         names = None if knows_names else self.label_names_
         return as_distribution(fitted, X, label_names=names)
 
+    @_shows_progress
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labelset of each instance, (n, L), or (n,) of the two classes."""
-        dist, decisions = self.predict_all(X)
+        dist, decisions = self._predict_all(X)
         decisions = dist.mode() if decisions is None else decisions
         if isinstance(self.classes_, list):
             return decisions.astype(self.classes_[0].dtype)
         return self.classes_[decisions[:, 0]]
 
+    @_shows_progress
     def predict_accuracy(self, X: Any, *, Y_pred: Any = None) -> Floats:
         """Return the estimated accuracy of each prediction, (n,)."""
-        return self.accuracy_estimator_.predict(*self.predict_all(X, Y_pred))
+        return self.accuracy_estimator_.predict(*self._predict_all(X, Y_pred))
 
+    @_shows_progress
     def accept(self, X: Any, *, Y_pred: Any = None) -> Mask:
         """Return which predictions the policy accepts, (n,); needs a target or a share.
 
@@ -528,9 +580,10 @@ class AccuracyAwareClassifier(LabelsetPredictor):
                 "`accept` needs a target or a share, got neither when fitting. Fit with e.g. "
                 "target=0.9."
             )
-        found = assess_predictions(self, *self.predict_all(X, Y_pred))
+        found = assess_predictions(self, *self._predict_all(X, Y_pred))
         return cast(Mask, found.accepted)
 
+    @_shows_progress
     def predict_region(self, X: Any) -> RegionLabelsets:
         """Return the prediction set of each instance: labelsets that hold the truth.
 
@@ -546,6 +599,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             )
         return self.region_.predict(self.predict_distribution(X))
 
+    @_shows_progress
     def estimate(
         self, X: Any, *, Y_pred: Any = None, **settings: Unpack[BatchSettings]
     ) -> Estimate:
@@ -556,12 +610,14 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         X
             The batch.
         Y_pred
-            What is predicted for it, where `fit` got such.
+            What is predicted for it, where `fit` got such; with `Y_true` also predictions of
+            another system, to compare it with this one.
         **settings
             As of `AccuracyEstimator.estimate`; `metric` may also be "exact", "hamming", "jaccard",
             "f1", "recall" or "precision". The same predictions are judged whatever the metric.
         """
-        dist, decisions = self.predict_all(X, Y_pred)
+        labelled = settings.get("Y_true") is not None
+        dist, decisions = self._predict_all(X, Y_pred, labelled=labelled)
         if settings.get("level") is None:
             settings["level"] = self.confidence
         if settings.get("Y_true") is not None:
@@ -578,8 +634,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         found = self._judge_for(metric).estimate(dist, decisions, **settings)
         if not tests:
             return found
-        view = judge.view(dist, decisions) if judge.can_compare else None
-        test, untested = judge.compare_with_calibration(view)
+        view = judge._view(dist, decisions) if judge._can_compare else None
+        test, untested = judge._compare_with_calibration(view)
         return replace(found, shift=test, untested=untested)
 
     def draw_audit(
@@ -599,12 +655,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Seed of the draw.
         """
         n_samples = count_rows(X)
-        is_count = isinstance(n_rows, (int, np.integer)) and not isinstance(n_rows, bool)
-        if not is_count or not 1 <= n_rows <= n_samples:
-            raise InputError(
-                f"`n_rows` must be a whole number from 1 to the {n_samples} rows of X, got "
-                f"{n_rows!r}."
-            )
+        read_whole_number(n_rows, "n_rows", most=n_samples)
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
@@ -615,17 +666,15 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         return monitor(self, chunks, **{"level": self.confidence, **settings})
 
-    def sum_up(self, X: Any) -> BatchSums:
-        """Return what `accuracy_estimator_.estimate_sums` needs; sums of parts of X add up."""
-        return self.accuracy_estimator_.sum_up(*self.predict_all(X))
-
+    @_shows_progress
     def estimate_labels(
         self, X: Any, *, Y_pred: Any = None, level: float | None = None
     ) -> pd.DataFrame:
         """Return precision, recall and F1 of each label, as `AccuracyEstimator` has them."""
         level = self.confidence if level is None else level
-        return self.accuracy_estimator_.estimate_labels(*self.predict_all(X, Y_pred), level=level)
+        return self.accuracy_estimator_.estimate_labels(*self._predict_all(X, Y_pred), level=level)
 
+    @_shows_progress
     def assess(self, X: Any, *, Y_pred: Any = None, k: int = 0, shift: str = "test") -> Assessment:
         """Return predictions, their estimated accuracies and acceptance, in one sweep over X.
 
@@ -645,9 +694,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         """
         if shift not in ("test", "ignore"):
             raise unknown_name("shift", shift, ("test", "ignore"))
-        dist, decisions = self.predict_all(X, Y_pred)
-        return assess_predictions(self, dist, decisions, k, tests_shift=shift == "test")
+        dist, decisions = self._predict_all(X, Y_pred)
+        found = assess_predictions(self, dist, decisions, k, tests_shift=shift == "test")
+        if not self.own_differs_:
+            return found
+        return replace(found, own=_own_predictions(self.estimator_, as_batch(X), dist))
 
+    @_shows_progress
     def report(
         self,
         X: Any = None,
@@ -676,13 +729,13 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         check_is_fitted(self, "accuracy_estimator_")
         if X is None:
             return make_model_report(self, [], title)
-        dist, decisions = self.predict_all(X, Y_pred)
+        dist, decisions = self._predict_all(X, Y_pred)
         truth = None if Y is None else align_truth(self.classes_, Y, dist, "Y")
         return make_model_report(self, [(dist, decisions, truth)], title, open_cost)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy under the metric; a DataFrame `y` is aligned by its names."""
-        dist, decisions = self.predict_all(X)
+        dist, decisions = self._predict_all(X)
         truth = align_truth(self.classes_, y, dist)
         Y_pred = dist.mode() if decisions is None else decisions
         values = accuracy(truth, Y_pred, self.metric, empty=self.empty)
@@ -778,7 +831,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
 
     def _new_estimator(self) -> Any:
         if self.estimator is None:
-            return EnsembleOfClassifierChains(random_state=self.random_state)
+            return EnsembleOfClassifierChains(n_jobs=self.n_jobs, random_state=self.random_state)
         return self.estimator
 
     @property
@@ -831,8 +884,7 @@ def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelse
     predicted = fitted.predict(X)
     if np.ndim(predicted) == 1:  # of a model of one label
         predicted = np.asarray(predicted)[:, np.newaxis]
-    check = check_sparse_labelsets if dist.sparse_rows else check_labelsets
-    return check(predicted, name="predict(X)", n_labels=dist.n_labels)
+    return read_rows(predicted, "predict(X)", n_labels=dist.n_labels, sparse=dist.sparse_rows)
 
 
 def _read_given(Y_pred: Any, X: Any, truth: Targets) -> Labelsets:

@@ -412,7 +412,7 @@ def fit_clone(estimator: Any, data: TrainingData, rows: Indices, label_names: La
         return estimator
     X = take_rows(data.X, rows)
     if isinstance(estimator, LabelsetClassifier) and not data.params:
-        return estimator.fit_checked(X, data.Y[rows], label_names)
+        return estimator._fit_checked(X, data.Y[rows], label_names)
     params = {
         name: take_rows(value, rows) if _is_of_instances(value, data) else value
         for name, value in data.params.items()

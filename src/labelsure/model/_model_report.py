@@ -505,10 +505,10 @@ class _Batches:
             )
         self.totals.add(dist, table, found.accuracy, Y_true)
         self.sample.add(found, Y_true)
-        if estimator.can_compare:
+        if estimator._can_compare:
             rows, keys = self.viewed.draw(len(dist))
-            self.viewed.add(estimator.view_table(dist, table, rows), keys)
-        sums = estimator.sum_up(table)
+            self.viewed.add(estimator._view_table(dist, table, rows), keys)
+        sums = estimator._sum_up(table)
         self.sums = sums if self.sums is None else self.sums + sums
         if Y_true is not None:
             self.compared.append((found.accuracy, table.accuracy(model.metric, model.empty)))
@@ -518,8 +518,8 @@ class _Batches:
         assert totals is not None
         assert sums is not None
         estimator = self.model.accuracy_estimator_
-        estimate = estimator.estimate_sums(sums, level=self.model.confidence)
-        test, untested = estimator.compare_with_calibration(self.viewed.view)
+        estimate = estimator._estimate_sums(sums, level=self.model.confidence)
+        test, untested = estimator._compare_with_calibration(self.viewed.view)
         described: dict[str, Any] = {
             "batch": {
                 "n_instances": totals.n_instances,
@@ -532,7 +532,7 @@ class _Batches:
             "labels": totals.describe_labels(),
             "confusions": totals.describe_confusions(),
             "tiles": _make_tiles(estimate, totals, metric, self.model),
-            "sentences": [str(estimate)],
+            "sentences": [str(estimate), f"Judged: {self.model.judged_}."],
             "shift": {
                 "found": test is not None and test.found,
                 "sentence": say_shift(test, untested),

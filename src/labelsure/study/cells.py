@@ -263,7 +263,6 @@ def _score(plan: Plan, dist: LabelsetDistribution, data: StudyData, test: Any) -
     if dist.n_labels > plan.best_labels:
         dist = dist.with_engine(engine="certified", budget=BEST_BUDGET)
     for metric in _best_metrics(plan, dist.n_labels):
-        best, gap = decide(dist, metric, empty=plan.empty, return_gap=True)
-        table = table.with_best(metric, best, gap, Y)
+        table = table.with_best(metric, decide(dist, metric, empty=plan.empty), Y)
     truth = None if data.truth is None else data.truth[test]
     return table.with_true_distribution(truth, _true_metrics(plan))

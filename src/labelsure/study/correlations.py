@@ -121,8 +121,8 @@ def _tested(frame: pd.DataFrame) -> pd.DataFrame:
     """Add p-values of the differences, arrows, and p-values that allow for all of a repeat."""
     gaps = frame["difference"]
     p_values = pd.Series(p_value(gaps, frame["standard_error"]), frame.index)
-    n_arrows = np.sum([p_values < level for level in LEVELS], axis=0)
-    signs = np.where(gaps > 0, "+", "-")
+    n_arrows = np.sum([p_values < level for level in LEVELS], axis=0).tolist()
+    signs = ["+" if gap > 0 else "-" for gap in gaps]
     holm = [_holm(part) for _, part in p_values.groupby(frame["repeat"])]
     return frame.assign(
         p_value=p_values,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -513,35 +514,65 @@ def read_labels(
         The file that they come from, for the messages.
     """
     names = tuple(str(name) for name in columns.columns)
-    if len(names) == 1 and (sep is not None or _holds_lists(columns.iloc[:, 0])):
+    if len(names) == 1 and (sep is not None or holds_lists(columns.iloc[:, 0])):
         return _read_label_names(columns.iloc[:, 0], sep, where)
     return read_label_columns(columns, where), names
 
 
-def _holds_lists(column: pd.Series[Any]) -> bool:
-    return column.dtype == object and any(
-        isinstance(value, (list, tuple, np.ndarray)) for value in column
+def holds_lists(column: pd.Series[Any]) -> bool:
+    """Whether a column holds lists, also as JSON such as ``["a", "b"]`` in a text file."""
+    return any(isinstance(value, (list, tuple, np.ndarray)) for value in column) or _spells_lists(
+        column
     )
+
+
+def _spells_lists(cells: Iterable[Any]) -> bool:
+    """Whether all cells are texts in brackets or empty, and not all empty."""
+    texts = [cell.strip() if isinstance(cell, str) else None for cell in cells]
+    return any(texts) and all(
+        text == "" or (text or "x")[0] + (text or "x")[-1] == "[]" for text in texts
+    )
+
+
+def read_json_lists(cells: list[Any], title: str) -> list[Any]:
+    """Return the lists that texts spell as JSON, other cells as they are."""
+    if not _spells_lists(cells):
+        return cells
+    read = []
+    for row, cell in enumerate(cells):
+        try:
+            read.append(json.loads(cell or "[]"))
+        except ValueError as error:
+            raise DataError(
+                f'{title} must hold JSON lists such as ["a", "b"], got {cell!r} in row {row} '
+                "(rows count from 0). Fix or drop this row."
+            ) from error
+    return read
 
 
 def _read_label_names(
     column: pd.Series[Any], sep: str | None, where: str
 ) -> tuple[Labelsets, tuple[str, ...]]:
     title = f"Column {str(column.name)!r} of {where}"
-    values = list(column)
+    values = read_json_lists(list(column), title)
     for row, value in enumerate(values):
         _check_label_names(value, sep, f"row {row} (rows count from 0)", title)
     names: list[str] | None = None
-    if _holds_lists(column):
+    if holds_lists(column):
         values = [_split_text(value, sep, row, title) for row, value in enumerate(values)]
-        found = {label for value in values for label in value}
-        labels = sorted(found, key=lambda label: (isinstance(label, str), label))
-        names = list(dict.fromkeys(map(str, labels)))  # after sorting, so that 10 comes after 9
+        found = {str(label): label for value in values for label in value}
+        names = sorted(found, key=lambda name: _order_of(found[name]))
         values = [[str(label) for label in value] for value in values]
     if not any(value.replace(sep, "").strip() if names is None else value for value in values):
         raise DataError(f"{title} must name at least one label, it is empty in every row.")
     read = read_labelsets(values, names, name=str(column.name), sep=sep)
-    return read.rows, read.label_names or ()
+    return read.labelsets, read.label_names or ()
+
+
+def _order_of(label: Any) -> tuple[bool, float, str]:
+    """Return what sorts numbers by value, so that 10 comes after 9, and before texts."""
+    is_number = isinstance(label, (int, float, np.number)) and not isinstance(label, bool)
+    return not is_number, label if is_number else 0.0, str(label)
 
 
 def _split_text(value: Any, sep: str | None, row: int, title: str) -> Any:

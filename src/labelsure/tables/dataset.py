@@ -17,10 +17,10 @@ from labelsure.errors import InputError, missing_extra
 from labelsure.labelsets.names import align_rows, read_labelsets
 from labelsure.labelsets.rows import (
     as_table,
-    check_rows,
     check_shape,
     index_of,
     names_in,
+    read_rows,
     refuse_masked,
     row_keys,
     show_names,
@@ -77,10 +77,10 @@ class Dataset:
     def __post_init__(self) -> None:
         X = _check_features(self.X, self.feature_names)
         read = read_labelsets(self.Y, self.label_names, sparse=sparse.issparse(self.Y))
-        check_shape(read.rows.shape, "Y", X.shape[0], None)
+        check_shape(read.labelsets.shape, "Y", X.shape[0], None)
         order = align_rows(read.index, index_of(self.X), name="Y", beside="`X`")
         object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", read.rows if order is None else read.rows[order])
+        object.__setattr__(self, "Y", read.labelsets if order is None else read.labelsets[order])
         object.__setattr__(self, "label_names", read.label_names)
         object.__setattr__(self, "feature_names", _read_feature_names(X, self.feature_names))
 
@@ -275,7 +275,7 @@ def split_rows(
     >>> sorted([*train.tolist(), *test.tolist()])
     [0, 1, 2, 3]
     """
-    rows = check_rows(Y)
+    rows = read_rows(Y)
     n_test = _count_test_rows(test_size, rows.shape[0])
     from labelsure.distributions._probabilities import (
         make_generator,

@@ -34,6 +34,7 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
     checksum_bytes,
     expand_path,
@@ -138,6 +139,8 @@ class Unit:
         Where an unpacked copy of the file is, if this machine has one.
     partitions
         Values of columns that the names of its folders hold.
+    source
+        The named input and the path below it, which stay when folders move.
     """
 
     path: str
@@ -152,11 +155,12 @@ class Unit:
     array: str | None = None
     content: str | None = None
     partitions: Partitions = ()
+    source: str = ""
 
     @property
     def where(self) -> str:
         """The file, as messages name it."""
-        return repr(Path(self.path).name)
+        return repr(self.source)
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ class TablePath:
     array: str | None = None
     name: str = ""
     partitions: Partitions = ()
+    source: str = ""
 
     @property
     def where(self) -> str:
@@ -395,7 +400,8 @@ class CsvFile(FileKind):
     Parameters
     ----------
     delimiter
-        What stands between values; "" for a comma or, if the header has none, a semicolon.
+        What stands between values; "" for the first of comma, semicolon, tab and bar that the
+        header has.
     """
 
     delimiter: str = ""
@@ -458,9 +464,9 @@ def _read_header(file: Path, delimiter: str, encoding: str, state: tuple[int, in
 
 
 def _find_delimiter(content: bytes) -> str:
-    """Return a semicolon where the first line has some and no comma; otherwise a comma."""
-    line = content.lstrip(b"\r\n").splitlines()[:1] or [b""]
-    return ";" if b";" in line[0] and b"," not in line[0] else ","
+    """Return the first of comma, semicolon, tab and bar that the header has; or else a comma."""
+    line = (content.lstrip(b"\r\n").splitlines()[:1] or [b""])[0]
+    return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
 
 def _starts_in(content: bytes, delimiter: int, quote: int) -> Integers:
@@ -547,7 +553,7 @@ class JsonLinesFile(FileKind):
                 rows.append(_read_object(line))
             except (ValueError, RecursionError) as error:
                 (at,) = self.find_lines(unit, [number])
-                bad[number] = f"line {at} must be JSON, but it is not: {first_line(error)}"
+                bad[number] = f"line {at} must be JSON, but it is not: {_why(error)}"
         names = list(dict.fromkeys(key for row in rows for key in row))
         if columns is not None:
             file = Path(unit.path)
@@ -565,6 +571,12 @@ def _read_object(line: bytes) -> dict[str, Any]:
     if b"\\ud" in line.lower():  # half of a surrogate pair is no character: no file can hold it
         json.dumps(value, ensure_ascii=False).encode()
     return value if isinstance(value, dict) else {VALUE_COLUMN: value}
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return f"it has half of a surrogate pair, \\u{ord(error.object[error.start]):04x}"
+    return first_line(error)
 
 
 def _has_key(file: Path, name: str) -> bool:
@@ -821,7 +833,7 @@ class ParquetTable(FileKind):
         try:
             with _LOCK:
                 table = _reader_for(key, unit).take(unit.first_row, unit.n_rows)
-            return _to_frame(table, unit.where)
+            return arrow_to_frame(table, unit.where)
         except LabelsureError:
             raise
         except (OSError, ValueError) as error:  # Arrow's errors are one of them
@@ -949,7 +961,7 @@ class FeatherTable(FileKind):
         first_row, table = _load_batch(file, unit.row_group or 0, _state_of(file))
         wanted = _choose_columns(columns, _column_names(table.schema, unit.where))
         rows = table.select(wanted).slice(unit.first_row - first_row, unit.n_rows)
-        return _to_frame(rows, unit.where)
+        return arrow_to_frame(rows, unit.where)
 
 
 def _open_feather(file: Path) -> Any:
@@ -973,7 +985,7 @@ def _load_batch(file: Path, group: int, state: tuple[int, int]) -> tuple[int, An
         return first_row, pa.Table.from_batches(batches, reader.schema)
 
 
-def _to_frame(table: pa.Table, where: str) -> pd.DataFrame:
+def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     """Return a frame whose types do not depend on which values are in these rows."""
     import pandas as pd
     import pyarrow as pa
@@ -1053,8 +1065,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
       wind rain
     2    4    1
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(f"`rows` must be a whole number of rows, at least 1, got {rows!r}.")
+    read_whole_number(rows, "rows")
     return _cut_files(_find_files(inputs), min(rows, MAX_UNIT_ROWS))
 
 
@@ -1066,6 +1077,7 @@ def _cut_files(paths: list[TablePath], rows: int) -> list[Unit]:
             path=path.name,
             content=None if path.name == str(path.file) else str(path.file),
             partitions=path.partitions,
+            source=path.source,
         )
         for path in paths
         for unit in _kind_of(path.file).cut(path, rows)
@@ -1179,7 +1191,9 @@ def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
 
 def with_absolute_path(unit: Unit) -> Unit:
     """Return a unit as a process with another working folder finds it."""
-    return unit if is_address(unit.path) else replace(unit, path=str(Path(unit.path).absolute()))
+    if unit.content is not None or is_address(unit.path):
+        return unit
+    return replace(unit, content=str(Path(unit.path).absolute()))
 
 
 def _open_unit(unit: Unit) -> Unit:
@@ -1214,6 +1228,8 @@ def _find_files(inputs: AnyPath | Iterable[AnyPath]) -> list[TablePath]:
         if key in seen:
             raise InputError(f"Each file must be given once, {path.where} is there twice.")
         seen.add(key)
+    if len({path.source for path in paths}) < len(paths):  # inputs of the same name
+        paths = [replace(path, source=_as_text(f"{path.name}{path.array or ''}")) for path in paths]
     kinds = {suffix_of(path.file): path.where for path in paths}
     if len(kinds) > 1:
         raise InputError(
@@ -1231,12 +1247,20 @@ def _files_of(given: AnyPath) -> list[TablePath]:
     else:
         name, colon, array = str(given).rpartition(":")
         if colon and name.lower().endswith(".npz"):
-            return [replace(path, array=array) for path in _files_of(name)]
+            return [
+                replace(path, array=array, source=f"{path.source}:{array}")
+                for path in _files_of(name)
+            ]
         root = str(expand_path(given))
         names = _list_local(Path(root))
     for file in names:
         _kind_of(Path(file))  # the suffix first: it says more than that there is no such file
-    return [TablePath(_local_copy(file), None, file, _partitions_of(file, root)) for file in names]
+    folders = re.split(r"[*?\[]", root, maxsplit=1)
+    base = folders[0].rpartition("/")[0] if len(folders) > 1 else root
+    return [
+        TablePath(_local_copy(file), None, file, _partitions_of(file, base), _source_of(file, base))
+        for file in names
+    ]
 
 
 def _list_local(path: Path) -> list[str]:
@@ -1275,10 +1299,20 @@ def _list_local(path: Path) -> list[str]:
     return [str(file) for file in files]
 
 
+def _source_of(file: str, base: str) -> str:
+    """Return the last part of the input's name, and the path below it."""
+    name = base if is_address(base) else os.path.abspath(base)
+    below = file if base in ("", ".") else file.removeprefix(base)
+    return _as_text("/".join(part for part in (Path(name).name, below.strip("/")) if part))
+
+
+def _as_text(name: str) -> str:
+    """Return a name that any file can hold, also if its bytes are not UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 def _partitions_of(file: str, root: str) -> Partitions:
     """Return what folders below `root` say by names such as ``year=2024``, as Hive calls them."""
-    base = re.split(r"[*?\[]", root)
-    root = base[0].rpartition("/")[0] if len(base) > 1 else root
     below = file.removeprefix(root).split("/")[:-1]
     pairs = (part.partition("=") for part in below if "=" in part)
     return tuple(

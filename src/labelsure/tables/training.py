@@ -27,7 +27,7 @@ from labelsure.classifiers._trellis_classifier import ClassifierTrellis
 from labelsure.errors import MAX_NAMES_LISTED, DataError, InputError, unknown_name
 from labelsure.labelsets.names import list_some
 from labelsure.saving import damaged, read_description
-from labelsure.tables.column_choice import ColumnChoice, read_index, read_labels
+from labelsure.tables.column_choice import ColumnChoice, holds_lists, read_index, read_labels
 from labelsure.tables.features import TableColumns, infer_roles
 from labelsure.tables.files import read_table
 from labelsure.tables.predictions import (
@@ -163,6 +163,7 @@ def train_model(
     roles: Mapping[str, str] | None = None,
     classifier: str = "ecc",
     metric: str = "jaccard",
+    decision: str = "best",
     target: float | None = None,
     share: float | None = None,
     region: float | None = None,
@@ -190,7 +191,7 @@ def train_model(
         Columns that are "number", "category" or "text" whatever they look like, by name.
     classifier
         "ecc", "br", "trellis", "pcc" or "forest".
-    metric, target, share, region, confidence
+    metric, decision, target, share, region, confidence
         As of `AccuracyAwareClassifier`.
     cv
         As there; None holds out the usual share.
@@ -213,12 +214,12 @@ def train_model(
     >>> model.label_names_
     ('large', 'dark')
     >>> print(model.estimator_[0])
-    size: number (scaled; the median where it is missing)
+    size: number (scaled; missing values imputed by the median)
     colour: category (one column for each value; others than in training count as none of them)
     large: label (to be predicted)
     dark: label (to be predicted)
     """
-    from labelsure.model._aware_classifier import AccuracyAwareClassifier
+    from labelsure.model._aware_classifier import HELD_OUT, AccuracyAwareClassifier
 
     if classifier not in CLASSIFIERS:
         raise unknown_name("classifier", classifier, CLASSIFIERS)
@@ -252,7 +253,8 @@ def train_model(
         target,
         share=share,
         confidence=confidence,
-        **({} if cv is None else {"cv": cv}),
+        decision=decision,
+        cv=HELD_OUT if cv is None else cv,
         region=region,
         random_state=random_state,
     )
@@ -274,7 +276,8 @@ def _read_label_frame(
     """Return the labels as zeros and ones, each of which must be both somewhere."""
     import pandas as pd
 
-    if holds_names and sep is None and not columns.iloc[:, 0].map(lambda v: not _is_text(v)).all():
+    has_text = any(isinstance(value, str) for value in columns.iloc[:, 0])
+    if holds_names and sep is None and has_text and not holds_lists(columns.iloc[:, 0]):
         raise InputError(
             f"Column {columns.columns[0]!r} of {where} holds text: say what stands between the "
             "names of labels with `sep`, e.g. ';'."
@@ -282,10 +285,6 @@ def _read_label_frame(
     Y, names = read_labels(columns, sep, where)
     check_labels_vary(Y, names, where)
     return pd.DataFrame(Y, columns=list(names))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def check_labels_vary(Y: Labelsets, names: Sequence[str], where: str) -> None:
@@ -324,6 +323,7 @@ def calibrate_model(
     sparse: bool = False,
     floor: float | None = None,
     metric: str = "jaccard",
+    decision: str = "best",
     target: float | None = None,
     share: float | None = None,
     region: float | None = None,
@@ -363,7 +363,7 @@ def calibrate_model(
     floor
         How probable each label is that such a row does not list; None means 2**-24.
         `labelsure.distributions.suggest_floor` finds one from labelled instances.
-    metric, target, share, region, confidence, random_state
+    metric, decision, target, share, region, confidence, random_state
         As of `AccuracyAwareClassifier`.
 
     Returns
@@ -420,6 +420,7 @@ def calibrate_model(
         target,
         share=share,
         confidence=confidence,
+        decision=decision,
         region=region,
         random_state=random_state,
     )

@@ -23,7 +23,7 @@ from labelsure.labelsets.rows import (
     sparse_ones,
 )
 from labelsure.metrics.registry import counts, get_metric
-from labelsure.tables.column_choice import read_index, read_labels
+from labelsure.tables.column_choice import holds_lists, read_index, read_json_lists, read_labels
 from labelsure.tables.files import ListedCell, read_table, says_missing
 from labelsure.tables.predictions import (
     ANSWERS,
@@ -238,7 +238,7 @@ def read_truth(
         read = read_labelsets(_name_lists(frame[holder], where), names, name="truth", sep=sep)
         if labels is None and predicted is not None and predicted.name == ANSWERS:
             _warn_of_words(read, where)
-        return TrueLabels(read.rows, read.label_names, ids, where)
+        return TrueLabels(read.labelsets, read.label_names, ids, where)
     counted = all(isinstance(name, (int, np.integer)) for name in columns)
     if counted:
         named = labels if labels is not None else own
@@ -327,13 +327,14 @@ def _column_of_names(
             f"{frame.shape[1]}. Name it with `label_column`."
         )
     only = frame.columns[0]
-    holds = sep is not None or any(isinstance(value, (list, np.ndarray)) for value in frame[only])
-    return only if holds else None
+    is_named = sep is not None or holds_lists(frame[only])
+    return only if is_named else None
 
 
 def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
     """Return the cells as lists or texts; refuse those that are missing."""
     cells = [value.tolist() if isinstance(value, np.ndarray) else value for value in column]
+    cells = read_json_lists(cells, f"Column {str(column.name)!r} of {where}")
     for row, value in enumerate(cells):
         if not isinstance(value, (str, list, tuple)) or says_missing(value):
             raise DataError(
@@ -346,7 +347,7 @@ def _name_lists(column: pd.Series[Any], where: str) -> list[Any]:
 
 def _warn_of_words(read: Any, where: str) -> None:
     """Say which labels only answers name, where nobody has said which labels there are."""
-    never = np.asarray(read.rows.sum(axis=0)).ravel() == 0
+    never = np.asarray(read.labelsets.sum(axis=0)).ravel() == 0
     words = [name for name, is_one in zip(read.label_names, never, strict=True) if is_one]
     if words:
         warn(
@@ -488,31 +489,35 @@ class LabelledRows:
         entries = np.arange(found.labelsets.shape[0])
         return cls(found.labelsets, entries, names, named_by, files, where)
 
-    def check_files(self, paths: list[Any]) -> None:
-        """Refuse positions where it is not clear in which file, and files that are not there."""
+    def in_files(self, sources: list[str]) -> LabelledRows:
+        """Return the same with the files of the input in place of their names in the truth."""
+        known = list(dict.fromkeys(sources))
         if self.id_column is not None:
-            return
+            return self
         if self.files is None:
-            if len(set(map(str, paths))) > 1:
+            if len(known) > 1:
                 raise InputError(
                     f"The truth in {self.where} must have a column {FILE!r} beside {ROW!r}: the "
                     "input has several files."
                 )
-            return
-        for name in dict.fromkeys(self.files):
-            found = {str(path) for path in paths if _ends_in(path, name)}
-            if len(found) != 1:
-                what = "several" if found else "none"
+            return self
+        found = {name: _find_file(name, known) for name in dict.fromkeys(self.files)}
+        for name, files in found.items():
+            is_shared = list(found.values()).count(files) > 1
+            if len(files) != 1 or is_shared:
+                what = "several of them" if len(files) > 1 else "none of them"
+                what = f"{files[0]!r}, as another name is" if len(files) == 1 else what
                 raise InputError(
                     f"The truth in {self.where} must be about files of the input, {name!r} is "
-                    f"{what} of them. Write the column {FILE!r} as `labelsure score` does."
+                    f"{what}. Write the column {FILE!r} as `labelsure score` does."
                 )
+        return replace(self, files=tuple(found[name][0] for name in self.files))
 
-    def of_file(self, path: Any) -> LabelledRows:
+    def of_file(self, source: str) -> LabelledRows:
         """Return the rows that may be in a file."""
         if self.files is None:
             return self
-        mine = np.array([_ends_in(path, name) for name in self.files], dtype=bool)
+        mine = np.array([name == source for name in self.files], dtype=bool)
         return replace(
             self,
             labelsets=self.labelsets[mine],
@@ -533,10 +538,18 @@ class LabelledRows:
                 )
 
 
-def _ends_in(path: Any, name: str) -> bool:
-    """Whether a file is the one that a name means, from the working folder or one above it."""
-    parts, place = Path(os.path.normpath(name)).parts, Path(os.path.abspath(path))
-    return place.parts[-len(parts) :] == parts or Path(os.path.abspath(name)) == place
+def _find_file(name: str, sources: list[str]) -> list[str]:
+    """Return the files that a name means: by its end, or below a folder that was renamed."""
+    parts = os.path.normpath(name).split("/")
+    by_end, below = list[str](), list[str]()
+    for source in sources:
+        own = source.split("/")
+        n_shared = min(len(own), len(parts))
+        if own[-n_shared:] == parts[-n_shared:]:
+            by_end.append(source)
+        elif len(own) > 1 and own[1:] == parts[1:]:
+            below.append(source)
+    return by_end or below
 
 
 def _read_positions(column: pd.Series[Any], where: str) -> pd.Index:

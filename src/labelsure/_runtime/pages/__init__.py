@@ -57,7 +57,9 @@ class Page:
             Usually ending in .html; a file that is there is replaced.
         """
         path = expand_path(path)
-        write_output(path, lambda place: place.write_text(self.html, encoding="utf-8"))
+        write_output(
+            path, lambda place: place.write_bytes(self.html.encode(errors="backslashreplace"))
+        )
         return path
 
     def __repr__(self) -> str:
