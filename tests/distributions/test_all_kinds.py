@@ -94,19 +94,6 @@ def test_marginals(kind, data):
 
 @for_each_kind
 @given(st.data())
-def test_max_marginals(kind, data):
-    batch = data.draw(batches(kind))
-    found = batch.dist._max_marginals(data.draw(st.sampled_from([-np.inf, -3.0, 0.0])))
-    expected = np.reshape(
-        [oracles.max_marginals(P) for P in batch.P], (len(batch), batch.n_labels, 2)
-    )
-    slack = 1e-11 if kind == "mixture" else 1e-14  # as below
-    assert_allclose(found.logs, log(expected), rtol=1e-13, atol=slack)
-    assert_array_equal(found.high, found.logs)
-
-
-@for_each_kind
-@given(st.data())
 def test_log_prob(kind, data):
     batch = data.draw(batches(kind))
     Y = data.draw(predictions(batch))

@@ -5,7 +5,7 @@ every other room asks them.
 """
 
 from labelsure._kernels.threads import watch_progress
-from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
+from labelsure.distributions._answers import Expected, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, confidence
 from labelsure.distributions._chain_mixture import ChainMixture, IndependentMixture
@@ -32,7 +32,6 @@ __all__ = [
     "LabelsetDistribution",
     "LabelsetTable",
     "LinearChain",
-    "MaxMarginals",
     "PrefixChain",
     "Profile",
     "SmoothedTable",

@@ -26,7 +26,6 @@ from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
@@ -78,8 +77,6 @@ class Question:
         Whether the mode must be certain.
     k
         How many of the most probable labelsets have to be certain, where they can.
-    largest_unseen
-        A probability that no labelset unseen may have, which is enough instead of all the others.
     needs
         What draws are made for; none where they would not answer better than a search.
     """
@@ -88,13 +85,12 @@ class Question:
     unseen: float = ANY
     certain: bool = False
     k: int = 1
-    largest_unseen: float = 0.0
     needs: tuple[Need, ...] = ()
 
     def goals(self, mass: float | None) -> Goals:
         """Return when the search may stop."""
         enough = ANY if mass is None else mass
-        return Goals.of(self.width, self.unseen, enough, self.largest_unseen, self.certain)
+        return Goals.of(self.width, self.unseen, enough, self.certain)
 
 
 class ChainMixture(Mixture):
@@ -381,13 +377,6 @@ class ChainMixture(Mixture):
         question = Question(unseen=self._engine.tolerance, needs=needs)
         return self._ask(question, lambda _, view: view.marginal_bounds())
 
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        if self._is_dense:
-            return self._dense._max_marginals()
-        # Never narrow enough: a search stops where no labelset unseen has as much as this.
-        question = Question(width=-ANY, largest_unseen=float(np.exp(log_at_least)))
-        return self._ask(question, lambda _, view: view.max_marginals())
-
     def _mode(self) -> Labelsets:
         if self._is_dense:
             return self._dense._mode()
@@ -639,9 +628,6 @@ class IndependentMixture(Mixture):
                 more = self._take(rows)._top(min(4 * k, 2**self.n_labels, MAX_TIED))
                 best.labelsets[rows], logs[rows] = more.labelsets[:, :k], more.logs[:, :k]
         return best
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return self._chains._max_marginals(log_at_least)
 
 
 def _sort_ties(found: TopLabelsets) -> TopLabelsets:

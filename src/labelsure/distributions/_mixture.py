@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from labelsure._runtime.typing import Floats, Integers, Labelsets, Names, Rows
-from labelsure.distributions._answers import Expected, Guesses, MaxMarginals, TopLabelsets
+from labelsure.distributions._answers import Expected, Guesses, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, align_parts
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
@@ -246,14 +246,6 @@ class SmoothedTable(Mixture):
         starts = np.searchsorted(instance[order], np.arange(len(self)))
         first = order[starts[:, np.newaxis] + np.arange(k)]
         return TopLabelsets(rows[first], logs[first])
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # A labelset in the table is at least as probable as by the rest alone.
-        tabled, _ = self._tabled()
-        of_table = LabelsetTable.from_weighted(tabled)._max_marginals(log_at_least).logs
-        of_rest = self._rest._max_marginals(log_at_least).logs
-        share = log(self._share)[:, np.newaxis, np.newaxis]
-        return MaxMarginals.exactly(np.maximum(of_table, share + of_rest))
 
 
 def _check_share(share: Any, n_samples: int) -> Floats:
