@@ -332,7 +332,7 @@ def test_all_rows_have_the_same_chance(new):
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 2.5])
 def test_no_number_of_rows_for_an_audit(model_file, new, tmp_path, wrong):
-    message = f"`audit` must be a whole number of rows >= 1, got {wrong!r}."
+    message = f"`audit` must be a whole number >= 1, got {wrong!r}."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         score(model_file, new, tmp_path / "out.csv", audit=wrong)
 
@@ -398,7 +398,7 @@ def test_wrong_names_and_inputs(model_file, new, tmp_path):
     refuse("must have a name that ends in .jsonl, got", bad_rows=tmp_path / "bad.csv")
     refuse("There is no file", inputs=tmp_path / "none.csv")
     refuse("There is no file", model=tmp_path / "none.labelsure")
-    refuse("`sep` must stand between names of labels", sep="x")
+    refuse("`sep` must be the text between names", sep="x")
     (tmp_path / "empty.csv").write_text("a,b,c,d\n")
     refuse("The input must have at least one row, it has none.", tmp_path / "empty.csv")
     make_rows(3).drop(columns="c").to_csv(tmp_path / "less.csv", index=False)

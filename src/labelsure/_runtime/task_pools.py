@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.cluster import run_on_cluster
 from labelsure._runtime.processes import TaskFailure, count_workers
-from labelsure.errors import InputError
 
 WORKER_ENDED = TaskFailure(
     "TerminatedWorkerError",
@@ -93,7 +93,6 @@ def check_jobs(n_jobs: Any, default: int) -> int:
     """
     if n_jobs is None:
         return default
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-        raise InputError(f"`n_jobs` must be a whole number >= 1, got {n_jobs!r}.")
+    read_whole_number(n_jobs, "n_jobs")
     count_workers(n_jobs, 1)  # refuses too many
     return n_jobs

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
@@ -570,9 +571,7 @@ class ChainDependence(Recalibration):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        is_real = isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool)
-        if not is_real or not self.C > 0:
-            raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
+        read_number(self.C, "C", 0, ends="(]")
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):

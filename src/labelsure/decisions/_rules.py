@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import Expected, Support, with_flips
@@ -189,21 +189,10 @@ def decide(
         abstentions = (
             _keep_agreed_labels(dense)
             if open_cost is None
-            else _open_uncertain_labels(dense, check_open_cost(open_cost))
+            else _open_uncertain_labels(dense, read_number(open_cost, "open_cost", 0, ends="[)"))
         )
     labelsets, gap = _decide_with_gaps(dist, metric, empty)
     return Decisions(labelsets, dist.label_names, dist.index, gap, abstentions)
-
-
-def check_open_cost(open_cost: Any) -> float:
-    """Return the cost of an open label, or say what is wrong with it."""
-    is_number = isinstance(open_cost, Real) and not isinstance(open_cost, bool)
-    if not is_number or not 0 <= open_cost < np.inf:
-        raise InputError(
-            "`open_cost` must be a number >= 0, the probability of being wrong above which a label "
-            f"is left open, got {open_cost!r}."
-        )
-    return float(open_cost)
 
 
 def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:
@@ -362,8 +351,8 @@ def _decide_by_table(known: Support, metric: Metric, empty: float) -> tuple[Labe
     The two masses may sum to a hair more than one; no gap is wider than the metric's range.
     """
     decisions, gaps = _decide_in_blocks(known.table, metric, empty)
-    spread = metric.spread(known.table.n_labels, empty=empty)
-    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * spread, spread)
+    width = metric.range_width(known.table.n_labels, empty=empty)
+    return decisions, np.minimum(known.seen_mass * gaps + known.unseen_mass * width, width)
 
 
 def _take_best_seen(known: Support, metric: Metric, empty: float) -> tuple[Labelsets, Floats]:

@@ -14,12 +14,12 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     TopLabelsets,
     each_guess,
 )
@@ -117,17 +117,6 @@ def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
     starts = np.append(0, np.cumsum(is_listed.sum(axis=1)))
     rows = csr_array((values[is_listed], labels[is_listed], starts), shape=(len(labels), n_labels))
     return read_listed(rows, n_labels, "scores")
-
-
-def check_floor(floor: Any) -> float:
-    """Return the probability of a label that is not listed, from 0 to less than 1/2."""
-    is_number = isinstance(floor, (int, float, np.number)) and not isinstance(floor, bool)
-    if not is_number or not 0 <= floor < 0.5:
-        raise InputError(
-            "`floor` must be how probable each label is that is not listed, from 0 to less than "
-            f"0.5, got {floor!r}. `suggest_floor` finds one from labelled instances."
-        )
-    return float(floor)
 
 
 def check_probabilities(rows: csr_array, name: str) -> csr_array:
@@ -353,13 +342,6 @@ class Independent(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return self._with_dense_rows()._p.astype(np.float64)
 
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # The value itself, and the most probable value of every other label.
-        log_one, log_zero = self._with_dense_rows()._log_marginals()
-        best = np.maximum(log_one, log_zero)
-        others = best.sum(axis=1, keepdims=True) - best
-        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
-
     def _size_marginals(self) -> Floats:
         listed = self._with_dense_rows().listed
         by_size = np.empty((len(self), self.n_labels, self.n_labels))
@@ -560,7 +542,7 @@ class SparseIndependentLabels(Independent):
         floor: float = _limits.PROBABILITY_FLOOR,
         label_names: Iterable[Any] | None = None,
     ) -> None:
-        floor = check_floor(floor)
+        floor = read_number(floor, "floor", 0, 0.5, ends="[)")
         rows = check_probabilities(read_listed(marginals, n_labels, "marginals"), "marginals")
         super().__init__(rows.shape[0], rows.shape[1], label_names)
         self._floor, self._floor_logit = floor, float(logit(floor))

@@ -14,17 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._labelset_table import LabelsetTable
-from labelsure.distributions._smoothed_table import SmoothedTable
-from labelsure.errors import InputError, unknown_name
+from labelsure.distributions._mixture import SmoothedTable
+from labelsure.errors import InputError
 from labelsure.guarantees._policy import (
     check_groups,
     check_known_groups,
-    check_share,
     fit_by_group,
 )
 from labelsure.labelsets.names import GivenLabelsets
@@ -200,16 +200,13 @@ class RegionLabelsets(PartialLabelsets):
             Of an instance at most. A region can hold billions: then these are its most probable
             ones, and `is_complete` says so.
         """
-        if not isinstance(max_labelsets, (int, np.integer)) or max_labelsets < 1:
-            raise InputError(
-                f"`max_labelsets` must be a whole number of at least 1, got {max_labelsets!r}."
-            )
+        limit = read_whole_number(max_labelsets, "max_labelsets")
         if self.source is None or self.log_thresholds is None:
             raise InputError(
                 "The labelsets of a region must come from probabilities of labelsets, got a region "
                 "of single labels. Use LabelsetRegion(coverage, score='probability')."
             )
-        return _list_down_to(self.source, self.log_thresholds, int(max_labelsets))
+        return _list_down_to(self.source, self.log_thresholds, limit)
 
     @cached_property
     def _counts(self) -> tuple[Floats, Mask]:
@@ -456,7 +453,7 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             "the fitted region",
         )
         if coverage is not None:
-            check_share("coverage", coverage)
+            read_number(coverage, "coverage", 0, 1, ends="()")
             if self.coverage is None:
                 raise InputError(
                     f"`coverage` must be None for a region with a recall, got {coverage!r}. Fit a "
@@ -493,11 +490,10 @@ class LabelsetRegion(ShownBySentence, Savable, BaseEstimator):  # type: ignore[m
             )
         for name in ("coverage", "recall"):
             if getattr(self, name) is not None:
-                check_share(name, getattr(self, name))
+                read_number(getattr(self, name), name, 0, 1, ends="()")
         known = SCORES if self.recall is None else SCORES[:1]
-        if self.score not in known:
-            goal = "coverage" if self.recall is None else "recall"
-            raise unknown_name(f"score for a {goal}", self.score, known)
+        goal = "coverage" if self.recall is None else "recall"
+        read_choice(self.score, f"score for a {goal}", known)
 
     def _source(self, dist: LabelsetDistribution) -> LabelsetDistribution:
         dist = check_distribution(dist)._with_dense_rows()

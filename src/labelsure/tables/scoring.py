@@ -16,6 +16,7 @@ import numpy as np
 
 from labelsure import __version__
 from labelsure._kernels.threads import n_threads, one_thread
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import TaskFailure, watched_workers
 from labelsure._runtime.storage import (
     FinishedOutput,
@@ -502,11 +503,7 @@ def list_parts(inputs: Any, model: AccuracyAwareClassifier, id_column: str | Non
 
 def _is_next(before: Unit, unit: Unit) -> bool:
     """Whether the rows of a unit follow those of another one and can be read with them."""
-    is_same_table = (before.path, before.row_group, before.array) == (
-        unit.path,
-        unit.row_group,
-        unit.array,
-    )
+    is_same_table = (before.path, before.row_group) == (unit.path, unit.row_group)
     return is_same_table and before.first_row + before.n_rows == unit.first_row
 
 
@@ -1004,8 +1001,7 @@ def _check_bad_rows(path: Path) -> Path:
 
 def _choose_rows(n_rows: int, n_chosen: int, seed: int) -> Indices:
     """Return rows that chance chooses, each with the same probability, in their order."""
-    if isinstance(n_chosen, bool) or not isinstance(n_chosen, int) or n_chosen < 1:
-        raise InputError(f"`audit` must be a whole number of rows >= 1, got {n_chosen!r}.")
+    read_whole_number(n_chosen, "audit")
     rows = np.random.default_rng(seed).choice(n_rows, min(n_chosen, n_rows), replace=False)
     return np.sort(rows)
 
