@@ -3,7 +3,6 @@
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -50,17 +49,12 @@ def test_sources_of_chunks_agree(dist, estimator):
     pd.testing.assert_frame_equal(whole.drop(columns="auc"), frame.drop(columns="auc"))
 
 
-def test_chunks_by_time(dist, estimator):
+def test_named_chunks(dist, estimator):
     days = pd.date_range("2024-01-01", periods=600, freq="h")
-    table = ls.monitor(estimator, dist[600:], times=days, every="7D")
-    assert table["n_samples"].sum() == 600
-    assert table["chunk"].is_monotonic_increasing
-    frame = score_frame(dist[600:]).assign(day=days)
-    by_table = ls.monitor(estimator, frame, times="day", every="7D")
-    pd.testing.assert_frame_equal(by_table.drop(columns="auc"), table.drop(columns="auc"))
-    numbers = ls.monitor(estimator, dist[600:], times=np.arange(600)[::-1], every=200)
-    assert numbers["chunk"].tolist() == [0, 200, 400]
-    assert numbers["estimated"][0] == estimator.estimate(dist[1000:]).mean
+    weeks = score_frame(dist[600:]).set_axis(days).groupby(pd.Grouper(freq="7D"))
+    table = ls.monitor(estimator, dict(list(weeks)))
+    assert table["n_samples"].tolist() == [168, 168, 168, 96]
+    assert table["chunk"].tolist() == [pd.Timestamp(2024, 1, day) for day in (1, 8, 15, 22)]
 
 
 def test_harder_inputs_raise_an_alert_and_easier_ones_too(dist, estimator):
@@ -136,72 +130,10 @@ def test_messages(dist, estimator):
         ls.monitor(estimator, score_frame(dist))
     with fails("`chunk_size` must be a whole number >= 1, got 0"):
         ls.monitor(estimator, dist, chunk_size=0)
-    with fails("`chunk_size` and `times` must not both be given"):
-        ls.monitor(estimator, dist, chunk_size=5, times=np.arange(1200))
-    with fails("`every` must be the length of a chunk"):
-        ls.monitor(estimator, dist, times=np.arange(1200))
-    with fails("`times` must have one time for each of the 1200 rows, got 3"):
-        ls.monitor(estimator, dist, times=[1, 2, 3], every=1)
-    with fails("`times` must be one time for each row.*got 'day', which is no column"):
-        ls.monitor(estimator, dist, times="day", every=1)
     with fails("`reference` must be given for an estimator that was not fitted"):
         ls.monitor(ls.AccuracyEstimator(model="plugin"), [dist])
     with fails("`reference` must be limits .low, high. with low <= high"):
         ls.monitor(estimator, [dist], reference=(0.9, 0.1))
-
-
-@pytest.mark.parametrize(
-    ("every", "first", "begins"),
-    [
-        ("7D", "2024-01-03 09:00", ["2024-01-03", "2024-01-10", "2024-01-17"]),
-        ("W", "2024-01-03 09:00", ["2024-01-03", "2024-01-10", "2024-01-17"]),
-        ("2W", "2024-01-03", ["2024-01-03", "2024-01-17"]),
-        ("W-MON", "2024-01-05", ["2024-01-01", "2024-01-08", "2024-01-15", "2024-01-22"]),
-        ("MS", "2024-01-15", ["2024-01-01", "2024-02-01"]),
-        (pd.Timedelta(days=14), "2024-01-03", ["2024-01-03", "2024-01-17"]),
-    ],
-)
-def test_chunks_begin_at_the_first_date_or_by_the_calendar(dist, estimator, every, first, begins):
-    times = pd.date_range(first, periods=240, freq="2h")  # nearly three weeks
-    table = ls.monitor(estimator, dist[:240], times=times[::-1], every=every)
-    assert table["chunk"].tolist() == [pd.Timestamp(begin) for begin in begins]
-    assert table["n_samples"].sum() == 240
-    by_hand = [int(((times >= b) & (times < e)).sum()) for b, e in pairwise([*begins, "2100"])]
-    assert table["n_samples"].tolist() == by_hand
-    with_zone = ls.monitor(
-        estimator, dist[:240], times=times[::-1].tz_localize("Europe/Rome"), every=every
-    )
-    assert with_zone["n_samples"].tolist() == table["n_samples"].tolist()
-
-
-@pytest.mark.parametrize(
-    ("times", "every", "message"),
-    [
-        ("numbers", 0, "`every` must be a number above 0 where `times` are numbers, got 0"),
-        ("numbers", -50, "`every` must be a number above 0 where `times` are numbers, got -50"),
-        ("numbers", np.nan, "`every` must be a number above 0"),
-        ("numbers", "7D", "`every` must be a number above 0 where `times` are numbers, got '7D'"),
-        ("dates", 7, "`every` must be a length of time where `times` are dates, such as '7D'"),
-        ("dates", "-7D", "`every` must be a length of time where `times` are dates"),
-        ("dates", "ME", "'MS' \\(first of the month\\)"),
-        ("dates", "fortnight", "got 'fortnight'"),
-        ("a number missing", 5, "`times` must have a time for each row, got none in row 3"),
-        ("a date missing", "7D", "`times` must have a time for each row, got none in row 3"),
-        ("words", "7D", "`times` must be dates or numbers"),
-    ],
-)
-def test_times_and_lengths_that_are_wrong(dist, estimator, times, every, message):
-    numbers = np.arange(60.0)
-    dates = pd.Series(pd.date_range("2024-01-01", periods=60))
-    given = {
-        "numbers": numbers,
-        "dates": dates,
-        "a number missing": np.where(numbers == 3, np.nan, numbers),
-        "a date missing": dates.where(numbers != 3),
-        "words": ["monday"] * 60,
-    }
-    with pytest.raises(ls.InputError, match=message):
-        ls.monitor(estimator, dist[:60], times=given[times], every=every)
 
 
 class Meeting:

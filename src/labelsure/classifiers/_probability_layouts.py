@@ -32,9 +32,9 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import list_some, order_columns
 from labelsure.labelsets.rows import (
     as_table,
-    check_labelsets,
     is_sparse,
     names_in,
+    read_rows,
     show_names,
     take_rows,
 )
@@ -149,7 +149,7 @@ def _count_votes(votes: NDArray[Any], label_names: Names) -> LabelsetTable:
             f"{n_cast.argmin()} has none. Drop that row, or write zeros for an empty labelset."
         )
     instance = np.nonzero(is_cast)[0]
-    labelsets = check_labelsets(votes[is_cast], name="votes")
+    labelsets = read_rows(votes[is_cast], "votes", sparse=False)
     seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
     return LabelsetTable.from_weighted(seen, label_names)
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from labelsure._kernels.labelset_search import Goals
 from labelsure._kernels.threads import Progress
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
@@ -148,8 +149,7 @@ class ChainMixture(Mixture):
                 "`chains` must all have the same instances and labels, got (n_samples, n_labels) "
                 f"of {sorted(shapes)}."
             )
-        if not isinstance(random_state, (int, np.integer)) or random_state < 0:
-            raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
+        read_whole_number(random_state, "random_state", 0)
         n_samples, n_labels = shapes.pop()
         shares = None if weights is None else read_shares(weights, n_samples, len(chains))
         super().__init__(chains, shares, n_samples, n_labels, label_names)

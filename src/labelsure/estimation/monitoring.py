@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from numbers import Real
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from labelsure._runtime.storage import first_line
 from labelsure._runtime.warnings import hold_warnings
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import Estimate
-from labelsure.labelsets.names import align_values
-from labelsure.labelsets.rows import index_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,8 +52,6 @@ def monitor(
     chunks: Any,
     *,
     chunk_size: int | None = None,
-    times: Any = None,
-    every: Any = None,
     reference: Any = None,
     level: float = 0.95,
     band_level: float = 0.997,
@@ -73,15 +66,11 @@ def monitor(
     estimator
         A fitted `AccuracyEstimator` or `AccuracyAwareClassifier`.
     chunks
-        The stream: chunks one after the other (each a distribution or a table), or one of them
-        that is cut into chunks. With an `AccuracyAwareClassifier` the same of features X.
+        The stream: chunks one after the other, each a distribution or a table, with an
+        `AccuracyAwareClassifier` features X; a dict of them by name, such as
+        `dict(list(X.groupby(pd.Grouper(freq="W"))))`; or one of them that is cut by `chunk_size`.
     chunk_size
         Cut the stream every so many rows.
-    times, every
-        Cut the stream by time: one time for each row (or the name of a column of the table) and
-        the length of a chunk. For dates it is a length such as "7D", "W" or "12h", counted from the
-        first date, or a calendar frequency of pandas by which chunks begin: "MS" (first of the
-        month), "W-MON" (Mondays), "QS". For numbers it is a number.
     reference
         What is usual: a batch, or a pair of limits (low, high). None means what the estimator was
         fitted to; a cross-fitted model needs one.
@@ -93,7 +82,7 @@ def monitor(
     Returns
     -------
     pandas.DataFrame
-        One row for each chunk: `chunk` (its number, or the time it begins), `n_samples`,
+        One row for each chunk: `chunk` (its number or name), `n_samples`,
         `estimated` mean accuracy, its interval from `low` to `high`, the band from `band_low` to
         `band_high` for a chunk of this size, and `alert` (below, above or none). `verdict` compares
         the chunk with the labelled instances: "as before", "inputs have changed", "estimate not to
@@ -120,7 +109,7 @@ def monitor(
 
     normal = _read_reference(reference, estimator)
     rows = []
-    for name, chunk in _name_chunks(chunks, chunk_size, times, every):
+    for name, chunk in _name_chunks(chunks, chunk_size):
         with hold_warnings(ShiftWarning):  # the table says it
             batch: Estimate = estimator.estimate(chunk, level=level)
         low, high = _make_band(normal, batch.n_samples, band_level)
@@ -146,21 +135,20 @@ def _judge_chunk(batch: Estimate, chunk: Any, estimator: Any, level: float) -> t
     return verdict, test.auc, moved, found.mean, found.low, found.high
 
 
-def _name_chunks(
-    chunks: Any, chunk_size: int | None, times: Any, every: Any
-) -> Iterator[tuple[Any, Any]]:
-    if chunk_size is not None and times is not None:
-        raise InputError(
-            "`chunk_size` and `times` must not both be given: chunks are cut by rows or by time."
-        )
+def _name_chunks(chunks: Any, chunk_size: int | None) -> Iterable[tuple[Any, Any]]:
+    if isinstance(chunks, Mapping):
+        return chunks.items()
     if chunk_size is not None:
-        return _cut_by_rows(chunks, chunk_size)
-    if times is not None:
-        return _cut_by_time(chunks, times, every)
+        if not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1:
+            raise InputError(f"`chunk_size` must be a whole number >= 1, got {chunk_size!r}.")
+        n_rows = int(chunks.shape[0]) if hasattr(chunks, "shape") else len(chunks)
+        cuts = range(0, n_rows, int(chunk_size))
+        rows_of = getattr(chunks, "iloc", chunks)
+        return enumerate(rows_of[first : first + chunk_size] for first in cuts)
     if hasattr(chunks, "columns") or not isinstance(chunks, Iterable) or hasattr(chunks, "shape"):
         raise InputError(
-            "`chunks` must be several chunks, or one batch with `chunk_size` or `times` to cut it "
-            f"by, got one {type(chunks).__name__}. Write [chunk] for a single one."
+            "`chunks` must be several chunks, or one batch with `chunk_size` to cut it by, got one "
+            f"{type(chunks).__name__}. Write [chunk] for a single one."
         )
     return enumerate(chunks)
 
@@ -204,112 +192,3 @@ def _make_band(
     z = float(ndtri((1 + band_level) / 2))
     margin = z * normal.spread * np.sqrt(1 / n_samples + 1 / normal.n_samples)
     return max(0.0, normal.mean - margin), min(1.0, normal.mean + margin)
-
-
-def _cut_by_rows(batch: Any, chunk_size: int) -> Iterator[tuple[int, Any]]:
-    """Yield (number, chunk) of `chunk_size` rows each; the last one may be shorter."""
-    if not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1:
-        raise InputError(f"`chunk_size` must be a whole number >= 1, got {chunk_size!r}.")
-    return (
-        (number, _take_rows(batch, slice(first, first + chunk_size)))
-        for number, first in enumerate(range(0, _count_rows(batch), int(chunk_size)))
-    )
-
-
-def _cut_by_time(batch: Any, times: Any, every: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield (begin, chunk) for each stretch of time that has instances, earliest first."""
-    import pandas as pd
-
-    if every is None:
-        raise InputError(
-            "`every` must be the length of a chunk, e.g. '7D' for dates or 100 for numbers, got "
-            "None."
-        )
-    if isinstance(times, str):
-        if times not in getattr(batch, "columns", ()):
-            raise InputError(
-                "`times` must be one time for each row, or the name of a column of the table, got "
-                f"{times!r}, which is no column."
-            )
-        times = batch[times]
-    times = align_values(times, index_of(batch), name="times", beside="`chunks`")
-    moments = pd.Series(np.asarray(times))
-    n_rows = _count_rows(batch)
-    if len(moments) != n_rows:
-        raise InputError(
-            f"`times` must have one time for each of the {n_rows} rows, got {len(moments)}."
-        )
-    missing = np.flatnonzero(moments.isna())
-    if missing.size:
-        raise InputError(
-            f"`times` must have a time for each row, got none in row {missing[0]}. Fill it in, or "
-            "drop that row from everything that goes with it."
-        )
-    if pd.api.types.is_numeric_dtype(moments):
-        begins = _begins_of_numbers(moments, every)
-    else:
-        begins = _begins_of_dates(moments, every)
-    return (
-        (begin, _take_rows(batch, np.flatnonzero(begins == begin)))
-        for begin in begins.sort_values().unique()
-    )
-
-
-def _begins_of_numbers(moments: pd.Series[Any], every: Any) -> pd.Series[Any]:
-    is_number = isinstance(every, Real) and not isinstance(every, bool)
-    if not is_number or not 0 < every < np.inf:
-        raise InputError(
-            f"`every` must be a number above 0 where `times` are numbers, got {every!r}."
-        )
-    return np.floor(moments / every) * every
-
-
-def _begins_of_dates(moments: pd.Series[Any], every: Any) -> pd.Series[Any]:
-    """Return when the chunk of each row begins: lengths of time are counted from the first day."""
-    import pandas as pd
-
-    try:
-        dates = pd.to_datetime(moments)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"`times` must be dates or numbers: {first_line(error)}") from error
-    if dates.empty:
-        return dates
-    zone = dates.dt.tz
-    local = dates.dt.tz_localize(None)  # days and months are those of the calendar
-    edges = _edges_between(local.min(), local.max(), every)
-    begins = pd.Series(edges[edges.searchsorted(local, side="right") - 1])
-    if zone is None:
-        return begins
-    return begins.dt.tz_localize(zone, ambiguous=False, nonexistent="shift_forward")
-
-
-def _edges_between(first: Any, last: Any, every: Any) -> pd.DatetimeIndex:
-    """Return when chunks begin, from the last edge before `first` on."""
-    import pandas as pd
-    from pandas.tseries import frequencies, offsets
-
-    day = first.normalize()
-    weeks = re.fullmatch(r"(\d*)W", every) if isinstance(every, str) else None
-    try:
-        if weeks:
-            every = f"{7 * int(weeks.group(1) or 1)}D"
-        offset = frequencies.to_offset(None if isinstance(every, Real) else every)
-    except (ValueError, TypeError):
-        offset = None
-    ends = (offsets.MonthEnd, offsets.QuarterEnd, offsets.YearEnd)
-    if offset is None or offset.n < 1 or isinstance(offset, ends):
-        raise InputError(
-            "`every` must be a length of time where `times` are dates, such as '7D', 'W' or '12h', "
-            "or a frequency by which chunks begin, such as 'MS' (first of the month) or 'W-MON' "
-            f"(Mondays), got {every!r}."
-        )
-    start = day if isinstance(offset, (offsets.Tick, offsets.Day)) else offset.rollback(day)
-    return pd.date_range(start, max(last, start), freq=offset)
-
-
-def _take_rows(batch: Any, rows: Any) -> Any:
-    return batch.iloc[rows] if hasattr(batch, "iloc") else batch[rows]
-
-
-def _count_rows(batch: Any) -> int:
-    return int(batch.shape[0]) if hasattr(batch, "shape") else len(batch)

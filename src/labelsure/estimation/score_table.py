@@ -28,12 +28,12 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.names import align_labelsets, align_pair, align_rows
+from labelsure.labelsets.names import NamedLabelsets, align_labelsets, align_pair, align_rows
 from labelsure.labelsets.rows import (
-    check_rows,
     count_labels,
     is_sparse,
     no_labels,
+    read_rows,
     refuse_other_labels,
     stack_rows,
     to_text,
@@ -211,7 +211,7 @@ class ScoreTable:
         if Y_pred is not None:
             if Y_true is not None:
                 Y_pred, Y_true = align_pair(Y_pred, Y_true, ("Y_pred", "Y_true"))
-            table.decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
+            table.decisions = read_rows(Y_pred, "Y_pred", n_samples=len(profile))
             table._columns |= _compare(table.decisions, Y_true)
         return table
 
@@ -278,16 +278,9 @@ class ScoreTable:
                 f"`{name}` must go with a table that was made from a distribution, which knows its "
                 "labels, got one of a DataFrame or a profile. Use `ScoreTable.from_distribution`."
             )
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.decisions.shape[1],
-            label_names=self.label_names,
-            index=self.index,
-            beside="the table",
-            sparse=is_sparse(self.decisions),
-        )
+        batch = NamedLabelsets(self.decisions, self.label_names, self.index)
+        is_listed = is_sparse(self.decisions)
+        return align_labelsets(Y, batch, name=name, beside="the table", sparse=is_listed)
 
     def __len__(self) -> int:
         return self._n_rows
