@@ -20,7 +20,6 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     TopLabelsets,
     each_guess,
 )
@@ -342,13 +341,6 @@ class Independent(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         return self._with_dense_rows()._p.astype(np.float64)
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # The value itself, and the most probable value of every other label.
-        log_one, log_zero = self._with_dense_rows()._log_marginals()
-        best = np.maximum(log_one, log_zero)
-        others = best.sum(axis=1, keepdims=True) - best
-        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
 
     def _size_marginals(self) -> Floats:
         listed = self._with_dense_rows().listed
@@ -674,8 +666,9 @@ class SparseIndependentLabels(Independent):
         return self.listed.match(self._p.indices, Y)
 
     def _rows_of(self, is_chosen: Mask) -> Labelsets:
-        chosen = keep_listed(self._p, self._p.data, is_chosen)
-        return sparse_ones(chosen.indices, chosen.indptr, self.n_labels)
+        chosen = np.flatnonzero(is_chosen)
+        starts = np.searchsorted(chosen, self._p.indptr)
+        return sparse_ones(self._p.indices[chosen], starts, self.n_labels)
 
     def _top(self, k: int) -> TopLabelsets:
         # The same rounding as for dense labels, so that the same labelsets tie.
