@@ -119,6 +119,9 @@ def summarise(rows: pd.DataFrame, by: list[str]) -> str:
     return "\n".join(lines)
 
 
+KEPT = "\n## How to divide the calibration rows\n"
+"""From this heading on the page is left as it is."""
+
 PAGE = """# How much a policy accepts
 
 Made by `python -m benchmarks.acceptance docs/evidence/acceptance.md`, not by hand; the script says
@@ -155,7 +158,9 @@ def main(page: str) -> None:
         confirmed=", ".join(CONFIRMED_ON),
         **tables,
     )
-    Path(page).write_text(text, encoding="utf-8")
+    file = Path(page)
+    kept = file.read_text(encoding="utf-8").partition(KEPT)  # measured by `acceptance_parts`
+    file.write_text(text + "".join(kept[1:]), encoding="utf-8")
     print(text)
 
 

@@ -16,6 +16,8 @@ import labelsure as ls
 from benchmarks.chains import one_thread
 from benchmarks.engines import ensemble_of, widths
 from benchmarks.measure import Row, core_seconds_in_turn
+from labelsure.distributions._chain_mixture import Question
+from labelsure.distributions._sampling import Sampled, need_collision, need_entropy
 
 WIDTH = 0.005
 CERTIFIED_ONLY = "ME"
@@ -57,13 +59,16 @@ def evaluate_plainly(bases, weights, orders, labelsets):  # type: ignore[no-unty
 
 def bare_run(dist: ls.distributions.ChainMixture) -> Callable[[], object]:
     """Return a function that evaluates as many labelsets as the answer goes by."""
-    views = dist._beyond_dense
+    width = dist._engine.sampled_tolerance
+    needs = (need_entropy(width), need_collision(width))
+    question = Question(dist._engine.tolerance, certain=True, needs=needs)
     n_needed = np.zeros(len(dist), dtype=int)
-    for rows, view in views.answering(views.ask_summary([], [], 1.0)):
+    for rows, view in dist._views(question):
         enumeration = getattr(view, "enumeration", view)
         n_needed[rows] += enumeration.seen.lengths
-        if hasattr(view, "squared_draws"):  # which count twice: with squared odds too
-            n_needed[rows] += (view.size + 2 * view.squared.size) * dist.n_chains
+        if isinstance(view, Sampled):  # those with squared odds count twice
+            n_squared = view.squared.is_new.shape[2]
+            n_needed[rows] += (view.is_new.shape[2] + 2 * n_squared) * dist.n_chains
     orders = np.stack([chain.order for chain in dist._parts])
     weights = np.stack([np.ascontiguousarray(chain.weights.T) for chain in dist._parts])
     bases = np.stack([chain.base for chain in dist._parts], axis=1)

@@ -16,12 +16,12 @@ from sklearn.linear_model import LogisticRegression
 import labelsure as ls
 from benchmarks.measure import Row, compete, core_seconds_in_turn
 from labelsure._kernels.threads import one_thread
-from labelsure.tables.files import UNIT_ROWS
 from labelsure.tables.scoring import score_files
 
 N_FEATURES, N_LABELS, N_CHAINS = 40, 14, 10
 SIZES = (20_000, 200_000)
-N_COMPARED, N_SHARED = 2 * UNIT_ROWS, 10 * UNIT_ROWS
+BATCH_ROWS = 2048
+N_COMPARED, N_SHARED = 2 * BATCH_ROWS, 10 * BATCH_ROWS
 """Rows whose scoring is timed against memory, about a second, and those that two processes share:
 some seconds, so that what it takes to begin counts little."""
 
@@ -62,8 +62,8 @@ def overhead() -> Iterator[Row]:
 
         def assess() -> None:
             with one_thread():
-                for first in range(0, len(rows), UNIT_ROWS):
-                    model.assess(rows[first : first + UNIT_ROWS])
+                for first in range(0, len(rows), BATCH_ROWS):
+                    model.assess(rows[first : first + BATCH_ROWS])
 
         # Of the core, not of the clock: whatever else the machine does.
         full, lean, assessed = core_seconds_in_turn(
@@ -86,7 +86,7 @@ def memory() -> Iterator[Row]:
         folder = Path(name)
         save_model(folder / "model.labelsure")
         for size in SIZES:
-            make_rows(size, 3).to_parquet(folder / f"{size}.parquet", row_group_size=UNIT_ROWS)
+            make_rows(size, 3).to_parquet(folder / f"{size}.parquet", row_group_size=BATCH_ROWS)
             peaks.append(peak_of_score(folder, f"{size}.parquet"))
     for size, peak in zip(SIZES, peaks, strict=True):
         yield Row(f"score: memory of the main process, {size:,} rows", peak / 2**20, "MiB", 1024)

@@ -51,19 +51,23 @@ def conformal_quantile(scores, coverage):
     return float("inf")
 
 
-def mass_score(P, code):
-    """The mass of all labelsets that are more probable."""
-    return sum(p for p in P if p > P[code] * (1 + 1e-9))
+def conformal_threshold(values, coverage):
+    """The largest value that at least (n + 1) coverage of the values reach."""
+    return -conformal_quantile([-value for value in values], coverage)
 
 
-def mass_region(P, quantile):
-    """The codes of all labelsets whose score is at most the quantile."""
-    return [code for code in range(len(P)) if mass_score(P, code) <= quantile]
+def closed_labels(marginals, threshold):
+    """1 or 0 for labels with one value of at least this probability, -1 for those with two."""
+    marks = []
+    for p in marginals:
+        allowed = [v for v, q in ((0, 1 - p), (1, p)) if q >= threshold]
+        marks.append(allowed[0] if len(allowed) == 1 else -1)
+    return marks
 
 
-def drawn_mass_score(P, drawn, code):
-    """The same as a share among draws."""
-    return sum(P[other] > P[code] * (1 + 1e-9) for other in drawn) / len(drawn)
+def least_probable_value(marginals, truth):
+    """The smallest probability of a true value, over labels."""
+    return min(p if y else 1 - p for p, y in zip(marginals, truth, strict=True))
 
 
 def missed_share(values, truth, threshold):

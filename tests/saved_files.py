@@ -122,7 +122,7 @@ MAKERS = {
     "top k": lambda: ls.LabelThresholds("top_k").fit(ls.IndependentLabels(P), TRUTH),
     "LabelsetRegion": lambda: ls.LabelsetRegion(coverage=0.8).fit(ls.IndependentLabels(P), TRUTH),
     "with a region": lambda: fit_aware(region=0.8),
-    "region with groups": lambda: ls.LabelsetRegion(recall=0.8, precision=0.5).fit(
+    "region with groups": lambda: ls.LabelsetRegion(recall=0.8).fit(
         ls.IndependentLabels(P), TRUTH, GROUPS
     ),
     "recalibrated": lambda: fit_aware(recalibration=ls.TemperatureScaling(gate=False)),

@@ -29,7 +29,7 @@ def main(path: str) -> None:
         axes.scatter(x, y, marker=marker, s=90, facecolors=colour, edgecolors=edge, label=name)
     x, y = np.nonzero(truth[shown])
     axes.scatter(x, y, marker="x", s=40, color="black", label="true")
-    axes.set_xticks(range(N_SHOWN), [f"{n}" for n in answer.n_labelsets[shown]])
+    axes.set_xticks(range(N_SHOWN), [f"{n:g}" for n in answer.n_labelsets[shown]])
     axes.set_yticks(range(dist.n_labels), [name.replace("_", " ") for name in data.label_names])
     axes.set_xlabel("one instance in each column; below it the labelsets in its region")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

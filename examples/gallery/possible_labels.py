@@ -20,19 +20,17 @@ def main(path: str) -> None:
     figure = make_figure(7.6, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot([0.55, 1], [0.55, 1], color="0.7", linewidth=1)
-    for score, marker in (("marginal", "o"), ("probability", "s")):
-        recalls, sizes = [], []
-        for recall in asked:
-            region = ls.LabelsetRegion(recall=recall, score=score).fit(dist[:900], Y[600:1500])
-            possible = region.predict(dist[900:]).is_possible
-            found = (possible & new).sum(axis=1)[some] / new.sum(axis=1)[some]
-            recalls.append(found.mean() * some.mean() + (~some).mean())  # no label: none is missed
-            sizes.append(possible.sum(axis=1).mean())
-        left.plot(asked, recalls, marker=marker, linestyle=":", label=f"score='{score}'")
-        right.plot(asked, sizes, marker=marker, linestyle=":", label=f"score='{score}'")
+    recalls, sizes = [], []
+    for recall in asked:
+        region = ls.LabelsetRegion(recall=recall).fit(dist[:900], Y[600:1500])
+        possible = region.predict(dist[900:]).is_possible
+        found = (possible & new).sum(axis=1)[some] / new.sum(axis=1)[some]
+        recalls.append(found.mean() * some.mean() + (~some).mean())  # no label: none is missed
+        sizes.append(possible.sum(axis=1).mean())
+    left.plot(asked, recalls, marker="o", linestyle=":")
+    right.plot(asked, sizes, marker="o", linestyle=":")
     left.set(xlabel="recall asked for", ylabel="recall of the possible labels")
     right.set(xlabel="recall asked for", ylabel="possible labels, of 10")
-    left.legend()
     figure.savefig(path, dpi=90)
 
 

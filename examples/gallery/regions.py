@@ -23,7 +23,8 @@ def main(path: str) -> None:
         dist = model.fit(data.X[:600], data.Y[:600]).predict_distribution(data.X[600:])
         covered, sizes = [], []
         for coverage in asked:
-            region = ls.LabelsetRegion(coverage=coverage).fit(dist[:900], data.Y[600:1500])
+            region = ls.LabelsetRegion(coverage, score="probability")
+            region.fit(dist[:900], data.Y[600:1500])
             answer = region.predict(dist[900:])
             covered.append(answer.contains(data.Y[1500:]).mean())
             sizes.append(answer.n_labelsets.mean())

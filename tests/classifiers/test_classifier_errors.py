@@ -131,7 +131,7 @@ def test_only_bootstraps_can_do_without_weighted_learners():
     "order", [[0, 1], [0, 1, 1], [0, 1, 3], [0.0, 1.0, 2.0], "natural", [[0]], [[0], 1]]
 )
 def test_wrong_order(order):
-    message = r"`order` must be None, 'random' or every label index from 0 to 2 once, got"
+    message = r"`order`.* from 0 to 2 once"
     with pytest.raises(ls.InputError, match=message):
         ls.ProbabilisticClassifierChain(order=order).fit(X, Y)
 

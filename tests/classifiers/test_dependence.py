@@ -203,7 +203,7 @@ def test_one_label_as_a_vector():
     [
         ({"method": "yes"}, "Unknown method 'yes'. Known: auto, dependence"),
         ({"method": 3}, '`method` must be "auto", "dependence" or a recalibration such as .*3'),
-        ({"cv": 1}, "`cv` must be a whole number of folds >= 2, got 1"),
+        ({"cv": 1}, "`cv` must be a whole number >= 2, got 1"),
         ({"estimator": np.zeros((3, 2))}, r"`estimator` must be a model, fitted or not, .*are X"),
     ],
 )
@@ -272,7 +272,7 @@ def test_models_that_take_no_weights_are_refused_some():
     weights = np.where(Y[:, 2] == 1, 10.0, 0.1)
     weighted = forest.fit(X, Y, weights).predict_proba(X)[:, 2].mean()
     assert weighted > forest.fit(X, Y).predict_proba(X)[:, 2].mean() + 0.1
-    with pytest.raises(ls.InputError, match="weights"):
+    with pytest.raises(ls.InputError, match="`sample_weight`"):
         forest.fit(X, Y, np.ones(3))
 
 

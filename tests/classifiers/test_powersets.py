@@ -101,9 +101,9 @@ def test_scikit_multilearn_ng_predicts_the_same():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (ls.LabelPowerset(share=0), "`share` must be above 0 and at most 1, got 0"),
-        (ls.LabelPowerset(share=2), "`share` must be above 0 and at most 1, got 2"),
-        (ls.LabelPowerset(share="all"), "`share` must be a number or None, got 'all'"),
+        (ls.LabelPowerset(share=0), "`share`.*got 0"),
+        (ls.LabelPowerset(share=2), "`share`.*got 2"),
+        (ls.LabelPowerset(share="all"), "`share`.*got 'all'"),
     ],
 )
 def test_what_is_refused(model, message):

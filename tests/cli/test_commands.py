@@ -77,9 +77,12 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"labelsure {ls.__version__}\n"
 
 
-def test_without_arguments_there_is_help(capsys):
+def test_without_arguments_it_says_what_it_does(capsys):
     assert main([]) == 0
-    assert "Usage: labelsure" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed.count("\n") <= 12
+    assert "labelsure demo" in printed
+    assert max(map(len, printed.splitlines())) <= 100
 
 
 def test_the_module_is_the_program():

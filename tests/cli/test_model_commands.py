@@ -54,8 +54,8 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
     words = training(files, "--id", "id", "--target", 0.5, "--seed", 3, "--out", out)
     captured = run(capsys, *words)
     first, *rest = captured.out.splitlines()
-    assert first == "1 number column: scaled; the median where it is missing."
-    assert re.fullmatch(r"1 category column: one column for each value.*\.", rest[0])
+    assert first == "1 numeric column, scaled; missing values imputed by the median."
+    assert re.fullmatch(r"1 categorical column, one column for each value.*\.", rest[0])
     assert rest[1] == "2 labels, 120 training instances."
     card = ls.load(out).card_
     interval = f"(95% interval {card.low:.3f} to {card.high:.3f})"
@@ -69,7 +69,7 @@ def test_train_prints_what_was_done_and_saves_the_model(files, tmp_path, capsys)
     ]
     captured = run(capsys, *words, "--verbose", "--overwrite")
     for line in (
-        r"size +│ number +│ scaled; the median where it is missing",
+        r"size +│ number +│ scaled; missing values imputed by the median",
         r"colour +│ category +│ one column for each value",
         r"odd +│ label +│ to be predicted",
         r"id +│ id +│ names the rows",
@@ -128,6 +128,14 @@ def test_every_option_of_train_reaches_the_model(files, tmp_path, capsys):
     assert ls.load(out).label_names_ == ("large", "odd")
     run(capsys, *words, "--out", out, "--quiet", "--classifier", "pcc", "--overwrite")
     assert isinstance(ls.load(out).estimator_[1], ls.ProbabilisticClassifierChain)
+
+
+def test_texts_of_train_are_those_of_score(files, tmp_path, capsys):
+    out = tmp_path / "m"
+    captured = run(capsys, *training(files, "--drop", "id", "--text", "colour", "--out", out))
+    assert "1 text column, weights of its words (TF-IDF)." in captured.out
+    run(capsys, "score", out, files / "t.csv", "--out", tmp_path / "p.csv", "--jobs", "1")
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 200
 
 
 def test_quiet_says_nothing(files, tmp_path, capsys):

@@ -120,7 +120,7 @@ def test_a_folder_stays_until_its_successor_is_whole(folder):
     assert contents(folder / "parts") == before
     run = score_files("m", "other.csv", "parts", n_jobs=1, overwrite=True)
     assert run.n_kept == 1  # what was finished when it was interrupted
-    assert run.out.name == "parts"
+    assert run.out == "parts"
     assert len(pd.read_parquet(folder / "parts" / "part-00000.parquet")) == 7
     assert (folder / "parts" / "readme.txt").read_text() == "mine"
     assert not (folder / "parts.parts").exists()

@@ -2,14 +2,12 @@
 
 import json
 import re
-from functools import partial
 
 import pandas as pd
 import pytest
 from scored_files import make_model, make_rows
 
 from labelsure.cli._app import main
-from labelsure.tables.scoring import score_files
 
 N_ROWS = 50
 
@@ -59,7 +57,7 @@ def test_as_json_and_quiet(run):
     code, out, err = run("score", "new.csv", "--out", "out.jsonl", "--json")
     found = json.loads(out)
     assert (code, err) == (0, "")
-    assert (found["n_rows"], found["n_units"], found["out"]) == (50, 1, "out.jsonl")
+    assert (found["n_rows"], found["n_parts"], found["out"]) == (50, 1, "out.jsonl")
     assert run("score", "new.csv", "--out", "other.jsonl", "--quiet") == (0, "", "")
 
 
@@ -84,15 +82,14 @@ def test_all_options_reach_the_table(run, tmp_path):
 
 
 def test_bad_rows_are_one_sentence_or_set_aside(run, monkeypatch):
-    in_units_of_ten = partial(score_files, rows_per_unit=10)
-    monkeypatch.setattr("labelsure.tables.scoring.score_files", in_units_of_ten)
+    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 10)
     code, out, err = run("score", "bad.csv", "--out", "out.csv")
     lines = err.splitlines()
     assert (code, out) == (2, "")
     assert re.match(
         r"labelsure: Row 0 of '.*bad.csv' .* Or set such rows aside with `--bad-rows`", lines[-1]
     )
-    assert lines[-1].endswith("4 of 5 units are kept.")
+    assert lines[-1].endswith("4 of 5 parts are kept.")
     words = ["--bad-rows", "bad.jsonl"]
     code, out, err = run("score", "bad.csv", "--out", "out.csv", *words)
     assert (code, err) == (0, "40 rows kept from an earlier run\n")

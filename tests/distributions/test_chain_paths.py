@@ -8,10 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
-from labelsure.distributions._chain_stack import draw_paths, log_mean_prob, path_means, path_sums
-from labelsure.distributions._mean_estimates import MeanEstimate, estimate_mean
-from labelsure.distributions._sampling import DrawStreams
-from labelsure.distributions._weighted_chains import WeightedChains
+from labelsure.distributions._chains import WeightedChains
+from labelsure.distributions._sampling import DrawStreams, MeanEstimate, estimate_mean
 
 N_LABELS = 5
 CODES = np.arange(2**N_LABELS)
@@ -48,15 +46,15 @@ def conditional_of(chain):
     return conditional
 
 
-def draw_every_labelset(chains, *, squared=False):
+def draw_every_labelset(chains):
     """Uniforms of 0 set a label, those of nearly 1 do not: (1, m, 2**L, L) draws."""
     uniforms = np.stack([1 - 1e-15 - ALL[:, c.order] * (1 - 1e-15) for c in chains])
     owners = WeightedChains(chains).owners_of_each(len(ALL))
-    return draw_paths(WeightedChains(chains), owners, uniforms[np.newaxis], squared=squared)
+    return WeightedChains(chains).draw(owners, uniforms[np.newaxis])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_draws_know_their_own_probability_and_what_it_is_above(kind):
+def test_draws_know_how_far_their_own_probability_is_above_the_mean(kind):
     chains = KINDS[kind](1)
     drawn = draw_every_labelset(chains)
     unset = [oracles.path(chain.order, conditional_of(chain), 0)[2] for chain in chains]
@@ -67,7 +65,7 @@ def test_draws_know_their_own_probability_and_what_it_is_above(kind):
     for m, chain in enumerate(chains):
         assert_array_equal(drawn.draws[0, m], ALL)
         paths = [oracles.path(chain.order, conditional_of(chain), code) for code in CODES]
-        assert_allclose(drawn.log_own[0, m], [log_own for log_own, _, _ in paths], atol=1e-12)
+        Q = [math.exp(log_own) for log_own, _, _ in paths]
         assert_allclose(drawn.excess[0, m, :, 0], [excess for _, excess, _ in paths], atol=1e-12)
         of_mean = [
             sum((y - p) * mean for y, p, mean in zip(labelset, given, mean_logits, strict=True))
@@ -76,16 +74,16 @@ def test_draws_know_their_own_probability_and_what_it_is_above(kind):
         assert_allclose(drawn.excess[0, m, :, 1], of_mean, atol=1e-12)
         # What the control variates rest on.
         for excess in drawn.excess[0, m].T:
-            assert abs(math.fsum(np.exp(drawn.log_own[0, m]) * excess)) < 1e-12
+            assert abs(math.fsum(Q * excess)) < 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_paths_expect_sums_to_marginals(kind):
     chains = KINDS[kind](2)
     drawn = draw_every_labelset(chains)
-    Q = np.exp(drawn.log_own[0])
+    Q = np.array([chain.joint()[0] for chain in chains])
     predicted = np.array([[1, 0, 0, 1, 1]], dtype=np.int8)
-    sums = path_sums(WeightedChains(chains), drawn[:2], predicted)[0]
+    sums = WeightedChains(chains).path_sums(drawn, predicted)[0]
     assert_allclose(np.einsum("ms,msk->mk", Q, sums), 0.0, atol=1e-12)
     for m, chain in enumerate(chains):
         given = [oracles.path(chain.order, conditional_of(chain), code)[2] for code in CODES]
@@ -93,7 +91,7 @@ def test_what_paths_expect_sums_to_marginals(kind):
         assert_allclose(sums[m, :, 1], off[:, predicted[0] == 1].sum(axis=1), atol=1e-12)
         assert_allclose(sums[m, :, 0], off[:, predicted[0] == 0].sum(axis=1), atol=1e-12)
         assert_allclose(Q[m] @ np.array(given), Q[m] @ ALL, atol=1e-12)
-        one, other = path_means(WeightedChains(chains), drawn[:2])
+        one, other = WeightedChains(chains).path_means(drawn)
         assert_allclose(one[0, m], np.mean(given, axis=0), atol=1e-12)
         assert_allclose(other[0, m], len(CODES) * np.var(given, axis=0), atol=1e-12)
 
@@ -105,9 +103,9 @@ def test_probabilities_of_many_labelsets(kind, spread):
     chains = linear_chains(3, spread=spread, n_chains=3)
     kinds = [ls.distributions.PrefixChain(c.order, c.conditional, 1) for c in chains]
     given = chains if kind == "linear" else kinds
-    found = log_mean_prob(WeightedChains(given), ALL[np.newaxis], with_squared=True)[0]
+    found = WeightedChains(given).log_prob(ALL[np.newaxis], with_squared=True)[0]
     rows = np.zeros(len(ALL), dtype=int)
-    for q, each in enumerate((chains, [c.square_odds() for c in chains])):
+    for q, each in enumerate((chains, [c.temper(0.5) for c in chains])):
         by_chain = np.array([c.take(rows).log_prob(ALL) for c in each])
         truth = np.logaddexp.reduce(by_chain, axis=0) - math.log(3)
         seen = truth > (-700 if kind == "linear" else -15)  # a base learner's 1 - p may be 0
@@ -121,7 +119,7 @@ def test_a_product_of_many_odds_does_not_overflow():
     chain = ls.distributions.LinearChain(np.arange(60), base, np.zeros((60, 60)))
     Y = np.stack([(base[0] > 0), (base[0] < 0), np.ones(60, bool)]).astype(np.int8)
     truth = chain.take(np.zeros(3, dtype=int)).log_prob(Y)
-    found = log_mean_prob(WeightedChains([chain]), Y[np.newaxis])[0, :, 0]
+    found = WeightedChains([chain]).log_prob(Y[np.newaxis])[0, :, 0]
     assert_allclose(found, truth, rtol=1e-12, atol=1e-12)
 
 
@@ -132,17 +130,20 @@ def test_a_probability_that_is_too_small_for_a_number_has_a_log(logit, n_labels)
     base = np.full((1, n_labels), logit)
     chain = ls.distributions.LinearChain(np.arange(n_labels), base, np.zeros((n_labels, n_labels)))
     Y = np.ones((1, 1, n_labels), dtype=np.int8)
-    found = log_mean_prob(WeightedChains([chain] * 2), Y, with_squared=True)[0, 0]
+    found = WeightedChains([chain] * 2).log_prob(Y, with_squared=True)[0, 0]
     assert_allclose(found[0], -n_labels * math.log1p(math.exp(-logit)), rtol=1e-12)
     assert_allclose(found[1], -n_labels * math.log1p(math.exp(-2 * logit)), rtol=1e-12)
-    assert_array_equal(log_mean_prob(WeightedChains([chain] * 2), Y)[0, 0], found[:1])
+    assert_array_equal(WeightedChains([chain] * 2).log_prob(Y)[0, 0], found[:1])
 
 
-def test_squared_draws_come_from_the_chains_with_squared_odds():
-    chains = linear_chains(4)
-    drawn = draw_every_labelset(chains, squared=True)
-    for m, chain in enumerate(chains):
-        assert_allclose(np.exp(drawn.log_own[0, m]), chain.square_odds().joint()[0], atol=1e-12)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_chains_with_squared_odds(kind):
+    chains = KINDS[kind](4)
+    squared = WeightedChains(chains).squared.chains
+    for chain, own in zip(chains, squared, strict=True):
+        conditional = oracles.squared_conditional(conditional_of(chain))
+        truth = oracles.prefix_chain_joint(chain.order, conditional)
+        assert_allclose(own.joint()[0], truth, atol=1e-12)
 
 
 def test_streams_belong_to_instances():

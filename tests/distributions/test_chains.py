@@ -241,7 +241,7 @@ def test_many_labels_can_be_evaluated_and_sampled_but_not_written_out():
         ),
         (
             lambda: ls.distributions.LinearChain([0, 0], [[0.0, 0.0]], np.zeros((2, 2))),
-            "permutation",
+            "`order`",
         ),
         (
             lambda: ls.distributions.LinearChain([0, 1], [[0.0]], np.zeros((2, 2))),

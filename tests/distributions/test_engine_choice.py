@@ -76,7 +76,7 @@ def test_a_search_that_finds_little_ends_once_what_is_unseen_is_small():
     for spread in (0.5, 4.0):
         dist = ls.distributions.ChainMixture(chains_of(27, 5, spread))
         for small in (0.0, 0.002, 0.02):
-            found[spread, small] = dist._beyond_dense.search(np.arange(3), goals, 256, small)
+            found[spread, small] = dist._search(np.arange(3), goals, 256, small)
     assert (found[0.5, 0.0].seen.totals() < 0.01).all()
     for small in (0.002, 0.02):
         bound = found[0.5, small].largest_unseen

@@ -14,8 +14,8 @@ from strategies import as_prefix_chain, linear_chains, summary_of
 import labelsure as ls
 from labelsure._kernels import labelset_search as search
 from labelsure._runtime import limits as _limits
+from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._dense import DenseDistribution
-from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import CANDIDATES, PAPER_CANDIDATES
 from labelsure.labelsets.rows import codes_of
 

@@ -7,7 +7,7 @@ import pytest
 
 import labelsure as ls
 from labelsure.errors import unknown_name
-from labelsure.labelsets.rows import check_labelsets
+from labelsure.labelsets.rows import read_rows
 from labelsure.metrics.registry import Metric, check_metrics
 
 DENSE = ls.DenseDistribution([[0.1, 0.2, 0.3, 0.4], [1, 0, 0, 0]])
@@ -43,7 +43,7 @@ def test_the_nearest_name_whatever_its_case():
 @pytest.mark.parametrize("Y", [[0, 1], np.zeros((2, 0)), np.zeros((1, 2, 3)), 1, [], [[0, 1], [1]]])
 def test_shapes_of_labelsets(Y):
     with pytest.raises(ls.InputError, match=r"shape|lengths"):
-        check_labelsets(Y)
+        read_rows(Y)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, 256, np.nan, np.inf])
@@ -51,13 +51,13 @@ def test_values_of_labelsets(value):
     Y = np.zeros((3, 4))
     Y[1, 2] = value
     with pytest.raises(ls.InputError, match="row 1, column 2"):
-        check_labelsets(Y)
+        read_rows(Y)
 
 
 @pytest.mark.parametrize("Y", [[["cat", "dog"]], [[None, 1]], [[1j]]])
 def test_types_of_labelsets(Y):
     with pytest.raises(ls.InputError, match="dtype"):
-        check_labelsets(Y)
+        read_rows(Y)
 
 
 @pytest.mark.parametrize("names", ["a,b", ["a"], ["a", "b", "c"], ["a", "a"], ["1", 1], 7])

@@ -9,7 +9,7 @@ from strategies import summary_of
 
 import labelsure as ls
 from labelsure.distributions import _chain_mixture
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
+from labelsure.distributions._chains import LinearChain, PrefixChain
 
 KINDS = ["linear", "prefix", "mixed"]
 

@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import labelsure as ls
 from labelsure._kernels.labelset_search import Goals
+from labelsure.distributions._chains import WeightedChains
 from labelsure.distributions._enumeration import enumerate_chains
 from labelsure.distributions._sampling import DrawStreams, Sampled
-from labelsure.distributions._weighted_chains import WeightedChains
 
 ROUNDING = 1e-10
 
@@ -157,13 +157,13 @@ def as_chain(order, conditional):
 
 def test_squared_odds_against_loops():
     order = [2, 0, 3, 1]
-    squared = as_chain(order, conditional_of_two).square_odds().joint()[0]
+    squared = as_chain(order, conditional_of_two).temper(0.5).joint()[0]
     conditional = oracles.squared_conditional(conditional_of_two)
     assert_allclose(squared, oracles.prefix_chain_joint(order, conditional), atol=1e-15)
     linear = block_chains(3, 1, 5, 1, 1.5, n_samples=3)[0]
     prefix = ls.distributions.PrefixChain(linear.order, linear.conditional, 3)
-    assert_allclose(linear.square_odds().joint(), prefix.square_odds().joint(), atol=1e-15)
-    assert_array_equal(linear.square_odds().order, linear.order)
+    assert_allclose(linear.temper(0.5).joint(), prefix.temper(0.5).joint(), atol=1e-15)
+    assert_array_equal(linear.temper(0.5).order, linear.order)
 
 
 def test_weights_of_squared_draws_sum_to_the_collision():
@@ -177,9 +177,10 @@ def test_weights_of_squared_draws_sum_to_the_collision():
     chains = [as_chain(order, conditional_of_two) for order in orders]
     goals = Goals.of(width=0.0, unseen=2.0, enough_mass=2.0)
     for budget in (0, 3):
-        found = enumerate_chains(WeightedChains(chains), goals, budget)
+        group = WeightedChains(chains)
+        found = enumerate_chains(group, goals, budget)
         seen = {int(row @ (1 << np.arange(4))) for row in found.seen.rows}
-        sampled = Sampled(found, WeightedChains(chains), DrawStreams(0, [0], [0])).draw_more(20_000)
+        sampled = Sampled.nothing(found, group, DrawStreams(0, [0], [0])).draw_more_squared(4000)
         estimate = sampled.squared.estimate()
         expected = oracles.mean_weight(P, Q, seen) + sum(P[code] ** 2 for code in seen)
         assert abs(estimate.value[0] - np.log(expected)) <= 4 * estimate.error[0]
@@ -214,5 +215,6 @@ def test_weights_too_small_for_a_number_have_a_logarithm():
         np.arange(2000), np.zeros((1, 2000)), np.zeros((2000, 2000))
     )
     found = enumerate_chains(WeightedChains([chain]), Goals.of(0.0, 2.0, 2.0), 0)
-    sampled = Sampled(found, WeightedChains([chain]), DrawStreams(0, [0], [0])).draw_more(200)
+    streams = DrawStreams(0, [0], [0])
+    sampled = Sampled.nothing(found, WeightedChains([chain]), streams).draw_more_squared(40)
     assert_allclose(sampled.squared.estimate().value, -2000 * np.log(2))

@@ -362,7 +362,7 @@ class TestReading:
 class TestRefusals:
     @pytest.mark.parametrize("floor", [0.5, -1e-9, "a", None, True, np.nan])
     def test_floors(self, floor):
-        with pytest.raises(InputError, match=r"from 0 to less than 0\.5, got"):
+        with pytest.raises(InputError, match="`floor`"):
             ls.SparseIndependentLabels(csr_array([[0.5]]), floor=floor)
 
     @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Distributions at other temperatures, against loops over all labelsets."""
 
-import re
-
 import numpy as np
 import oracles
 import oracles_chains
@@ -198,9 +196,5 @@ def test_draws_lose_the_estimator_of_their_entropy():
 
 @pytest.mark.parametrize("temperature", [0, -1, np.inf, np.nan, "2", None, True])
 def test_temperatures_that_are_none(temperature):
-    message = (
-        f"`temperature` must be a finite number above 0, got {temperature!r}. 1 changes nothing, "
-        "larger ones make distributions flatter."
-    )
-    with pytest.raises(ls.InputError, match=re.escape(message)):
+    with pytest.raises(ls.InputError, match="`temperature`"):
         many("dense", 2).temper(temperature)

@@ -8,7 +8,7 @@ from strategies import mixture_weights
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.distributions._chain_views import Question
+from labelsure.distributions._chain_mixture import Question
 from labelsure.distributions._dense import DenseDistribution
 
 FORMS = ("chains", "zero", "rows")
@@ -81,7 +81,7 @@ def test_both_routes_leave_the_same_unseen(form):
         dist = ls.distributions.ChainMixture(
             make_chains(9, 9, 3, 1.0, route=route), weights=weights
         )
-        found = dist._beyond_dense.search(np.arange(5), goals, 2**9)
+        found = dist._search(np.arange(5), goals, 2**9)
         bounds.append(found.largest_unseen)
     assert_allclose(bounds[0], bounds[1], rtol=1e-9)
     assert (bounds[0] > 1e-6).all()

@@ -13,6 +13,7 @@ from simulated_population import random_dist, score_frame
 from strategies import KINDS, batches, n_labels, predictions
 
 import labelsure as ls
+from labelsure.distributions import Profile
 from labelsure.distributions.candidates import CANDIDATES
 from labelsure.errors import InputError, UnknownNameError
 from labelsure.estimation.score_table import COLUMNS, METRIC_COLUMNS
@@ -140,3 +141,11 @@ def test_messages():
         ls.ScoreTable(frame).ranks("XX")
     with fails("`Y_true` must have 4 rows, got 3"):
         ls.ScoreTable.from_distribution(dist, dist.mode()[:3])
+
+
+def test_a_frame_keeps_the_number_of_outcomes_that_are_no_labelsets():
+    profile = Profile.from_values([0.5, 0.6], [0.3, 0.2], [1.0, 0.9], [0.4, 0.45], np.log2(3))
+    table = ls.ScoreTable.from_profile(profile)
+    expected = (profile.top - 1 / 3) / (1 - 1 / 3)
+    for found in (table, ls.ScoreTable(table.to_frame())):
+        np.testing.assert_allclose(found.candidate("HP"), expected)

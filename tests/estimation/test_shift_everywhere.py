@@ -117,35 +117,37 @@ def test_a_sample_of_parts_has_every_row_with_the_same_chance():
 
 def test_files_are_tested_once_a_run_on_a_sample_of_all_rows(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 40)
     model.save("m.labelsure")
     pd.concat([USUAL, MOVED], ignore_index=True).to_csv("new.csv", index=False)
     with pytest.warns(ls.ShiftWarning) as caught:
-        run = score_files("m.labelsure", "new.csv", "out.csv", rows_per_unit=40, n_jobs=1)
+        run = score_files("m.labelsure", "new.csv", "out.csv", n_jobs=1)
     assert len(caught) == 1
     assert run.shift_found
     assert run.shift.startswith("Do not rely on this. The batch is not like the reference")
     with pytest.warns(ls.ShiftWarning):
         whole = model.estimate(pd.read_csv("new.csv"))
-    assert f"AUC {whole.shift.auc:.2f}" in run.shift  # however the rows are cut into units
+    assert f"AUC {whole.shift.auc:.2f}" in run.shift  # however the rows are cut into parts
     USUAL.head(20).to_csv("few.csv", index=False)
     few = score_files("m.labelsure", "few.csv", "few_out.csv", n_jobs=1)
     assert few.shift == "Not tested for shift: fewer than 30 instances."
     with pytest.warns(ls.ShiftWarning):
-        assert report_files("m.labelsure", "new.csv", rows_per_unit=40).data["shift"]["found"]
+        assert report_files("m.labelsure", "new.csv").data["shift"]["found"]
 
 
 def test_a_run_that_goes_on_tests_the_rows_of_both(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 100)
     model.save("m.labelsure")
     rows = pd.concat([MOVED, USUAL], ignore_index=True)
     rows["a"] = rows["a"].astype(object)
     rows.loc[799, "a"] = "x"
     rows.to_csv("new.csv", index=False)
     asked = ("m.labelsure", "new.csv", "out")
-    with pytest.raises(ls.InputError, match="units are kept"):
-        score_files(*asked, rows_per_unit=100, n_jobs=1)
+    with pytest.raises(ls.InputError, match="parts are kept"):
+        score_files(*asked, n_jobs=1)
     with pytest.warns(ls.ShiftWarning):
-        run = score_files(*asked, rows_per_unit=100, n_jobs=1, bad_rows="bad.jsonl")
+        run = score_files(*asked, n_jobs=1, bad_rows="bad.jsonl")
     assert (run.n_kept, run.n_bad, run.shift_found) == (7, 1, True)
 
 

@@ -39,8 +39,9 @@ def good(rng, p):
 
 
 def bad(rng, p):
-    """Too sure of itself, and two labels are taken for each other."""
-    return ls.IndependentLabels(np.clip(1.6 * p[:, [1, 0, 2, 3]] - 0.3, 1e-4, 1 - 1e-4))
+    """Overconfident, and two labels are taken for each other."""
+    odds = (p / (1 - p))[:, [1, 0, 2, 3]] ** 1.8
+    return ls.IndependentLabels(odds / (1 + odds))
 
 
 def votes(rng, p):
@@ -56,7 +57,7 @@ def covered(dist, Y, groups=None, **settings):
     for i in range(N_SETS):
         some = slice(i * SIZE, (i + 1) * SIZE)
         mine, truth = dist[some], Y[some]
-        region = ls.LabelsetRegion(COVERAGE, random_state=i, **settings)
+        region = ls.LabelsetRegion(COVERAGE, **settings)
         region.fit(mine[:N_LABELLED], truth[:N_LABELLED])
         counts[i] = region.predict(mine[N_LABELLED:]).contains(truth[N_LABELLED:]).sum()
     return counts
@@ -72,34 +73,12 @@ def distance(counts):
     return kstest(spread, "uniform").pvalue, (share - LAW.cdf(values)).max()
 
 
+@pytest.mark.parametrize("score", ["labels", "probability"])
 @pytest.mark.parametrize("model", [good, bad])
-def test_coverage_has_its_law_whatever_the_model(model):
+def test_coverage_has_its_law_whatever_the_model(model, score):
     rng, p, Y = population(1)
-    p_value, _ = distance(covered(model(rng, p), Y))
+    p_value, _ = distance(covered(model(rng, p), Y, score=score))
     assert p_value > 0.001
-
-
-@pytest.mark.parametrize("model", [good, bad])
-def test_masses_cover_at_least_as_often(model):
-    """All modes have the score 0 and tie, so that the law is a bound."""
-    rng, p, Y = population(1)
-    counts = covered(model(rng, p), Y, score="mass")
-    assert distance(counts)[1] < 1.95 / np.sqrt(N_SETS)
-    assert counts.mean() / N_NEW < COVERAGE + 0.05
-
-
-@pytest.mark.parametrize("n_labels", [4, 16])
-def test_instances_that_come_one_at_a_time_are_covered_as_often(n_labels):
-    """Nothing is drawn by where an instance stands in its batch: beyond 14 labels masses are."""
-    rng = np.random.default_rng(7)
-    p = rng.beta(0.3, 1.5, size=(900, n_labels))
-    Y = (rng.random(p.shape) < p).astype(np.int8)
-    dist = ls.IndependentLabels(p)
-    region = ls.LabelsetRegion(0.9, score="mass").fit(dist[:300], Y[:300])
-    together = region.predict(dist[300:]).contains(Y[300:])
-    alone = [region.predict(dist[i]).contains(Y[i : i + 1])[0] for i in range(300, 900)]
-    assert together.tolist() == alone
-    assert np.mean(alone) > 0.86
 
 
 def test_the_test_notices_a_rank_that_is_one_off():
@@ -111,13 +90,14 @@ def test_the_test_notices_a_rank_that_is_one_off():
         assert (distance(counts)[0] > 0.001) == holds
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3])
-def test_votes_are_covered_at_least_as_often(share):
+@pytest.mark.parametrize("score", ["labels", "probability"])
+def test_votes_are_covered_at_least_as_often(score):
     """They tie, so that the law is a bound: no number is reached less often than it says."""
     rng, p, Y = population(3)
-    counts = covered(votes(rng, p), Y, independent_share=share)
+    counts = covered(votes(rng, p), Y, score=score)
     assert distance(counts)[1] < 1.95 / np.sqrt(N_SETS)  # at a level of 0.05%, one-sided
-    assert counts.mean() / N_NEW < COVERAGE + 0.05
+    if score == "probability":  # marginals of seven votes tie far more often
+        assert counts.mean() / N_NEW < COVERAGE + 0.05
 
 
 def test_each_group_has_its_law():
@@ -184,7 +164,7 @@ def test_beside_a_rule_of_marginals_alone(n_labels):
     sizes = (lengths <= quantile).sum(axis=1)
     codes = [oracles.code_of(y) for y in Y[new].tolist()]
     inside = lengths[np.arange(100), codes] <= quantile
-    region = ls.LabelsetRegion(coverage=0.9).fit(truth[labelled], Y[labelled])
+    region = ls.LabelsetRegion(0.9, score="probability").fit(truth[labelled], Y[labelled])
     answer = region.predict(truth[new])
     # 100 new instances: within what 300 labelled ones lead to, and chance.
     law = betabinom(100, 271, 30)

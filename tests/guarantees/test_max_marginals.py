@@ -7,7 +7,7 @@ from strategies import as_prefix_chain, linear_chains
 
 import labelsure as ls
 from labelsure._runtime import limits as _limits
-from labelsure.distributions._chain_views import Question
+from labelsure.distributions._chain_mixture import Question
 
 
 @pytest.mark.parametrize("route", ["linear", "any"])
@@ -35,7 +35,7 @@ def test_a_search_stops_where_nothing_unseen_has_as_much(monkeypatch):
     seen = {}
     for log_at_least in (-2.0, -6.0):
         question = Question(width=-2.0, largest_unseen=float(np.exp(log_at_least)))
-        found = dist._beyond_dense.search(np.arange(len(dist)), question.goals(None), 2**9)
+        found = dist._search(np.arange(len(dist)), question.goals(None), 2**9)
         seen[log_at_least] = found.seen.lengths
         assert (found.largest_unseen < np.exp(log_at_least)).all()
     assert (seen[-2.0] < seen[-6.0]).all()

@@ -132,10 +132,10 @@ def test_messages(scored):
 
     score, accuracy = scored
     for target, level, name, value in ((90, 0.9, "target", 90), (0.9, 1.0, "confidence", 1.0)):
-        with fails(f"`{name}` must be a number between 0 and 1, both excluded, got {value}"):
+        with fails(f"`{name}` .*got {value}"):
             AcceptPolicy(target, confidence=level).fit(score, accuracy)
     for share in (0, 1.5, "all"):
-        with fails(f"`share` must be a number above 0 and at most 1, got {share!r}"):
+        with fails(f"`share` .*got {share!r}"):
             AcceptPolicy(share=share).fit(score, accuracy)
     with fails("`target` or `share` must be given, and not both, got target=None and share"):
         AcceptPolicy().fit(score, accuracy)
@@ -152,7 +152,7 @@ def test_messages(scored):
     with fails("`grid` must be a list of finite thresholds"):
         AcceptPolicy(0.9, grid=[np.inf]).fit(score, accuracy)
     policy = AcceptPolicy(0.8, outcome="binary").fit(score, accuracy)
-    with fails("`target` must be a number between 0 and 1, both excluded, got 1.5"):
+    with fails("`target` .*got 1.5"):
         policy.table([1.5])
     with fails("`groups` must be given just as to `fit`, got some here and none there"):
         policy.accept([0.5], ["a"])

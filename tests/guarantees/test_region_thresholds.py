@@ -11,9 +11,8 @@ from scipy.stats import beta
 
 from labelsure.guarantees._labelset_region import (
     coverage_interval,
-    quantile_for_coverage,
     rank_for_coverage,
-    threshold_for_precision,
+    threshold_for_coverage,
     threshold_for_recall,
 )
 
@@ -21,16 +20,16 @@ shares = st.integers(1, 19).map(lambda i: i / 20)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), shares)
-def test_quantile_against_a_loop(scores, coverage):
-    found = quantile_for_coverage(np.array(scores, dtype=float), coverage)
-    assert found == oracles.conformal_quantile(scores, coverage)
+def test_threshold_against_a_loop(values, coverage):
+    found = threshold_for_coverage(np.array(values, dtype=float), coverage)
+    assert found == oracles.conformal_threshold(values, coverage)
 
 
 def test_ranks_are_not_off_by_rounding():
     # 10 * 0.9 is a hair above or below 9.
     assert [rank_for_coverage(n, 0.9) for n in (9, 19, 29, 99, 999)] == [9, 18, 27, 90, 900]
     assert rank_for_coverage(8, 0.9) == 9
-    assert quantile_for_coverage(np.arange(8.0), 0.9) == math.inf
+    assert threshold_for_coverage(np.arange(8.0), 0.9) == -math.inf
 
 
 def test_the_interval_of_a_coverage_is_its_beta_law():
@@ -50,9 +49,7 @@ def labelled_values(draw):
 
 
 def fit_recall(values, truth, recall):
-    is_true = truth == 1
-    weights = np.broadcast_to(1 / np.maximum(is_true.sum(axis=1, keepdims=True), 1), is_true.shape)
-    return threshold_for_recall(values[is_true], weights[is_true], len(truth), recall)
+    return threshold_for_recall(np.where(truth == 1, values, np.nan), recall)
 
 
 @given(labelled_values(), shares)
@@ -84,34 +81,3 @@ def test_rows_without_labels_miss_none():
     # One of two misses: the bound is 2/3 * 1/2 + 1/3 = 2/3.
     assert fit_recall(values, truth, 0.34) == 0.5
     assert fit_recall(values, truth, 0.33) == math.inf
-
-
-def test_precision_is_proved_of_what_a_threshold_takes():
-    rng = np.random.default_rng(0)
-    certainties = rng.random((3000, 3))
-    truth = (rng.random((3000, 3)) < certainties).astype(int)
-    found = threshold_for_precision(certainties, truth, 0.9, 0.95)
-    assert 0.8 < found < 0.9  # from there to 1 they are right in 0.9 to 0.95 of the cases
-    chosen = certainties >= found
-    some = chosen.any(axis=1)
-    assert ((chosen & (truth == 1)).sum(axis=1)[some] / chosen.sum(axis=1)[some]).mean() > 0.9
-    assert threshold_for_precision(certainties[:20], truth[:20], 0.9, 0.95) == math.inf
-
-
-def test_precision_is_missed_no_more_often_than_stated():
-    """Over 400 sets of labelled instances the target is missed by at most the error."""
-    rng = np.random.default_rng(1)
-    n_missed = 0
-    for _ in range(400):
-        certainties = rng.random((300, 2))
-        p = np.clip(certainties - 0.05, 0, 1)  # too sure of itself
-        truth = (rng.random(p.shape) < p).astype(int)
-        u = threshold_for_precision(certainties, truth, 0.8, 0.9)
-        if u < math.inf:
-            n_missed += _mean_precision(u) < 0.8
-    assert n_missed / 400 <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / 400)
-
-
-def _mean_precision(u):
-    """The mean precision of uniform certainties from u on, each 0.05 too high."""
-    return (1 + u) / 2 - 0.05

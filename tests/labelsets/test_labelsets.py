@@ -16,12 +16,12 @@ from labelsure.labelsets.rows import (
     MAX_INTEGER_LABELS,
     check_label_names,
     check_label_order,
-    check_labelsets,
     code_keys,
     codes_of,
     fill_with_lowest,
     from_codes,
     names_in,
+    read_rows,
     to_names,
 )
 
@@ -90,7 +90,7 @@ def test_every_code_in_order():
 )
 def test_dtypes_of_labelsets(dtype):
     Y = np.array([[0, 1, 1], [1, 0, 0]], dtype=dtype)
-    checked = check_labelsets(Y)
+    checked = read_rows(Y)
     assert checked.dtype == np.int8
     assert_array_equal(checked, [[0, 1, 1], [1, 0, 0]])
 
@@ -111,12 +111,12 @@ def test_dtypes_of_labelsets(dtype):
 )
 def test_containers_of_labelsets(wrap):
     Y = np.array([[0, 1, 1], [1, 0, 0]])
-    assert_array_equal(check_labelsets(wrap(Y)), Y)
+    assert_array_equal(read_rows(wrap(Y), sparse=False), Y)
 
 
 def test_a_checked_labelset_is_a_copy():
     Y = np.zeros((1, 2), dtype=np.int8)
-    check_labelsets(Y)[0, 0] = 1
+    read_rows(Y)[0, 0] = 1
     assert_array_equal(Y, [[0, 0]])
 
 
@@ -204,11 +204,10 @@ def test_orders_of_labels(order):
 def test_what_is_no_order_of_labels(order):
     with pytest.raises(InputError, match="`order`"):
         check_label_order(order, name="order")
-    message = r"^`way` must be None or every label index from 0 to 4 once, got "
-    with pytest.raises(InputError, match=message):
-        check_label_order(order, 5, name="way", alternatives="None")
+    with pytest.raises(InputError, match="`way` must name every label index from 0 to 4 once"):
+        check_label_order(order, 5, name="way")
 
 
 def test_an_order_of_other_labels_is_refused():
-    with pytest.raises(InputError, match="every label index once"):
+    with pytest.raises(InputError, match="from 0 to 2"):
         check_label_order([1, 0], 3, name="order")

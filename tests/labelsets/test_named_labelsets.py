@@ -13,7 +13,13 @@ from scipy.sparse import csr_matrix
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelsure.errors import InputError, UnknownNameError
-from labelsure.labelsets.names import GivenLabelsets, align_labelsets, align_rows, read_labelsets
+from labelsure.labelsets.names import (
+    GivenLabelsets,
+    NamedLabelsets,
+    align_labelsets,
+    align_rows,
+    read_labelsets,
+)
 from labelsure.labelsets.rows import index_of
 
 NAMES = ("ant", "bee", "cat")
@@ -88,16 +94,12 @@ def test_columns_and_rows_in_any_order_come_out_in_the_same(data):
     rows = data.draw(st.permutations(range(4)))
     frame = pd.DataFrame(ROWS, columns=NAMES, index=list("wxyz"))
     shuffled = frame.iloc[rows, columns]
-    found = align_labelsets(
-        shuffled, name="Y", n_samples=4, n_labels=3, label_names=NAMES, index=frame.index
-    )
+    found = align_labelsets(shuffled, NamedLabelsets(ROWS, NAMES, frame.index), name="Y")
     assert_array_equal(found, ROWS)
 
 
 def align(Y, label_names=NAMES, index=None):
-    return align_labelsets(
-        Y, name="Y_true", n_samples=4, n_labels=3, label_names=label_names, index=index
-    )
+    return align_labelsets(Y, NamedLabelsets(ROWS, label_names, index), name="Y_true")
 
 
 def test_arrays_go_by_position_and_names_by_name():
@@ -130,7 +132,7 @@ def test_rows_that_do_not_fit_are_refused():
     frame = pd.DataFrame(ROWS, columns=NAMES, index=list("wxyz"))
     with fails("rows of `Y_true` must be those of the distribution.*missing are 'v'; unknown are"):
         align(frame, index=pd.Index(list("vxyz")))
-    with fails("index of `Y_true` must name each row once.*'w' is there twice"):
+    with fails("index of `Y_true` must name each row once.*'w' twice"):
         align(frame.set_axis(list("wwyz")), index=frame.index)
     with fails("index of the distribution must name each row once"):
         align(frame, index=pd.Index(list("wwyz")))
@@ -146,16 +148,16 @@ def test_rows_in_another_order_are_brought_into_it():
 def test_what_cannot_be_read():
     with fails("got the text 'ant;cat' in row 0.*e.g. sep=';'"):
         read_labelsets(["ant;cat", "bee"])
-    with fails("row 1 is missing. Write an empty list"):
+    with fails("got nan in row 1"):
         read_labelsets(pd.Series([["ant"], np.nan]))
-    with fails("row 1 is missing"):
+    with fails("got None in row 1"):
         read_labelsets([["ant"], None])
     with fails("got 3 in row 1"):
         read_labelsets([["ant"], 3])
     with fails("must name at least one label, got only empty"):
         read_labelsets([set(), set()])
     holes = pd.DataFrame({"ant": [1, None, 0], "bee": [0, 1, None]})
-    with fails("'ant' is missing in row 1 \\(and 2 rows in all have a label that is missing\\)"):
+    with fails("nan in row 1 for 'ant'"):
         read_labelsets(holes)
     with fails("`Y` must contain only 0 and 1, got 2"):
         read_labelsets([[0, 2]])
@@ -192,7 +194,7 @@ def test_which_sources_hold_names_of_labels(source, has_names):
 @pytest.mark.parametrize("empty", [[(), ()], [[], []], [set(), set()], pd.Series([[], []])])
 def test_a_batch_of_empty_labelsets_is_read(empty):
     assert read_labelsets(empty, NAMES).labelsets.tolist() == [[0, 0, 0], [0, 0, 0]]
-    aligned = align_labelsets(empty, name="Y", n_samples=2, n_labels=3, label_names=NAMES)
+    aligned = align_labelsets(empty, NamedLabelsets(ROWS[:2], NAMES), name="Y")
     assert aligned.tolist() == [[0, 0, 0], [0, 0, 0]]
     with pytest.raises(InputError, match="empty"):
         read_labelsets(empty)
@@ -218,7 +220,7 @@ def test_names_given_beside_a_table_order_its_columns(convert):
 
 
 def test_missing_labels_of_other_libraries_are_refused():
-    with pytest.raises(InputError, match="'ant' is missing in row 1"):
+    with pytest.raises(InputError, match="nan in row 1 for 'ant'"):
         read_labelsets(pl.DataFrame({"ant": [1, None], "bee": [0, 1]}))
 
 

@@ -216,7 +216,7 @@ BESIDE = {
     "LabelsetDistribution.align": lambda Y, named: dist_of(named).align(Y),
     "LabelsetDistribution.expected": lambda Y, named: dist_of(named).expected("f1", Y).value,
     "LabelsetDistribution.log_prob": lambda Y, named: dist_of(named).log_prob(Y),
-    "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).quantile_,
+    "LabelsetRegion.fit": lambda Y, named: ls.LabelsetRegion(0.8).fit(dist_of(named), Y).threshold_,
     "RegionLabelsets.contains": lambda Y, named: (
         ls.LabelsetRegion(0.8).fit(dist_of(named), PREDICTED).predict(dist_of(named)).contains(Y)
     ),
@@ -324,7 +324,6 @@ EXEMPT = {
     "Chain.log_prob": "likewise",
     "Chain.path_conditionals": "likewise",
     "LinearChain.link_logits": "likewise",
-    "LinearChain.log_prob": "likewise",
     "LabelsetTable.__init__": "several labelsets for each instance, as arrays",
     "LabelsetTable.from_samples": "likewise",
     "PredictionColumns.fit": "does not look at y",

@@ -115,7 +115,7 @@ def test_a_truth_is_aligned_by_name_and_row_or_refused():
         ({"values": [1, 0]}, r"must be an \(n, L\) array of 1, 0 and -1 .* got shape \(2,\)"),
         ({"values": [["a", "b"]]}, "array of 1, 0 and -1"),
         ({"values": np.ma.masked_equal([[1, 0]], 0)}, "must be known everywhere"),
-        ({"label_names": ["a"]}, "one name for each of the 2 labels"),
+        ({"label_names": ["a"]}, "2 distinct names"),
         ({"index": pd.Index(["a", "b"])}, "`index` must have one entry for each of the 1"),
         ({"gap": [0.0, 0.1]}, r"`gap`.* shape \(2,\)"),
         ({"gap": [np.nan]}, "`gap`"),

@@ -15,12 +15,19 @@ from labelsure._runtime.processes import TaskFailure
 from labelsure._runtime.task_pools import run_tasks
 from labelsure.study.plan import load_plan
 from labelsure.study.run import run_study
+from labelsure.tables import scoring
 from labelsure.tables.estimates import estimate_files
-from labelsure.tables.scoring import score_files, score_frame
+from labelsure.tables.scoring import score_dask, score_files, score_frame
 
 pytest.importorskip("distributed", reason="the extra `distributed` is not installed")
 pytestmark = pytest.mark.jit_only
 ROWS = 400
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """Parts of twenty rows."""
+    monkeypatch.setattr(scoring, "PART_ROWS", 20)
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +60,12 @@ def test_the_same_bits_though_a_worker_is_killed_and_another_joins(cluster, file
             cluster.workers[0].kill()
             threading.Thread(target=cluster.add_worker).start()
 
-    arguments = {"rows_per_unit": ROWS // 20, "id_column": "id", "audit": 7}
+    arguments = {"id_column": "id", "audit": 7}
     score = [files / "model.labelsure", files / "new.csv"]
     run = score_files(
         *score, files / "dask.csv", scheduler=cluster.address, progress=disturb, **arguments
     )
-    assert (run.n_rows, run.n_units, states) == (ROWS, 20, ["done"] * 20)
+    assert (run.n_rows, run.n_parts, states) == (ROWS, 20, ["done"] * 20)
     for n_jobs in (1, 2):
         score_files(*score, files / f"jobs{n_jobs}.csv", n_jobs=n_jobs, **arguments)
     assert (
@@ -74,19 +81,17 @@ def test_a_unit_with_bad_rows_loses_no_other(cluster, files):
     rows.loc[57, "b"] = "soon"
     rows.to_csv(files / "bad.csv", index=False)
     arguments = [files / "model.labelsure", files / "bad.csv", files / "bad_scored.csv"]
-    with pytest.raises(ls.InputError, match="units"):
-        score_files(*arguments, rows_per_unit=20, scheduler=cluster.address)
-    run = score_files(
-        *arguments, rows_per_unit=20, scheduler=cluster.address, bad_rows=files / "aside.jsonl"
-    )
+    with pytest.raises(ls.InputError, match="parts"):
+        score_files(*arguments, scheduler=cluster.address)
+    run = score_files(*arguments, scheduler=cluster.address, bad_rows=files / "aside.jsonl")
     assert (run.n_rows, run.n_bad, run.n_kept) == (ROWS - 1, 1, 19)
 
 
 @pytest.mark.slow
 def test_estimates_come_from_the_cluster(cluster, files):
     arguments = [files / "model.labelsure", files / "new.csv"]
-    found = estimate_files(*arguments, scheduler=cluster.address, rows_per_unit=50)
-    assert found == estimate_files(*arguments, n_jobs=1, rows_per_unit=50)
+    found = estimate_files(*arguments, scheduler=cluster.address)
+    assert found == estimate_files(*arguments, n_jobs=1)
 
 
 @pytest.mark.slow
@@ -102,9 +107,11 @@ def test_partitions_of_a_dask_dataframe(files):
     rows = make_rows(60)
     frames = dd.from_pandas(rows, npartitions=3)
     path = files / "model.labelsure"
-    found = frames.map_partitions(score_frame, path, meta=score_frame(rows.head(2), path))
+    found = score_dask(frames, path, id_column="id", top=1)
     table = found.compute(scheduler="synchronous")
-    expected = score_frame(rows, path)
+    expected = score_frame(path, rows, id_column="id", top=1)
+    assert found._meta.dtypes.equals(expected.dtypes)
+    assert list(table) == list(expected)
     assert table["predicted"].tolist() == expected["predicted"].tolist()
     np.testing.assert_allclose(table["estimated_accuracy"], expected["estimated_accuracy"])
     assert table.index.equals(rows.index)
@@ -131,28 +138,29 @@ def test_what_a_task_raises_is_raised_here(cluster):
 
 
 @pytest.mark.slow
-def test_the_setting_of_the_scheduler_is_as_before(cluster):
-    from distributed import Client
+def test_a_scheduler_that_goes_away_ends_the_run(files, tmp_path):
+    arguments = [files / "model.labelsure", files / "new.csv", tmp_path / "out.csv"]
+    with LocalCluster(tmp_path) as doomed:
+        doomed.add_worker()
 
-    def failures(dask_scheduler):
-        return dask_scheduler.allowed_failures
+        def end_it(event):
+            if event.n_finished == 60:
+                doomed.processes[0].kill()
 
-    with Client(cluster.address, set_as_default=False) as client:
-        before = client.run_on_scheduler(failures)
-        assert before < _cluster.ALLOWED_FAILURES
-        during = [
-            client.run_on_scheduler(failures)
-            for _ in run_tasks(len, [([1],)], scheduler=cluster.address)
-        ]
-        assert during == [_cluster.ALLOWED_FAILURES]
-        assert client.run_on_scheduler(failures) == before
+        with pytest.raises(ls.InputError, match="went away"):
+            score_files(*arguments, scheduler=doomed.address, progress=end_it)
+    run = score_files(*arguments, n_jobs=1)
+    assert (run.n_rows, run.n_parts) == (ROWS, 20)
+    assert 3 <= run.n_kept < 20
+    score_files(*arguments[:2], tmp_path / "whole.csv", n_jobs=1)
+    assert checksum(tmp_path / "out.csv") == checksum(tmp_path / "whole.csv")
 
 
 def test_a_worker_that_joins_later_is_asked_for_its_versions():
     with pytest.raises(_cluster.RaisedInTask) as caught:
-        _cluster.call_task({"numpy": "0.1"}, len, ([1],))
+        _cluster.call_task({"numpy": "0.1"}, len, [1])
     assert isinstance(caught.value.error, ls.InputError)
-    assert _cluster.call_task(_cluster._read_versions(), len, ([1],)) == 1
+    assert _cluster.call_task(_cluster._read_versions(), len, [1]) == 1
 
 
 class Unknown:

@@ -117,7 +117,7 @@ def test_equally_frequent_labels_are_taken_from_the_front():
         (lambda: ls.Dataset([1, 2], [[0], [1]]), r"`X` must have shape .*, got shape \(2,\)"),
         (lambda: ls.Dataset([[1]], [[0], [1]]), "`Y` must have 1 rows, got 2"),
         (lambda: ls.Dataset([[1]], [[2]]), "`Y` must contain only 0 and 1"),
-        (lambda: ls.Dataset([[1]], [[1]], ["a", "b"]), "`label_names` must have one name"),
+        (lambda: ls.Dataset([[1]], [[1]], ["a", "b"]), "`label_names` must be"),
         (lambda: ls.Dataset([[1]], [[1]], feature_names=("a", "b")), "each of the 1 columns"),
         (
             lambda: ls.Dataset(sparse.eye_array(1), [[1]], feature_names=("a", "b")),

@@ -1,6 +1,7 @@
 """`estimate_files`: the numbers of `estimate` for all rows at once, from units of any size."""
 
 import re
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from scored_files import make_model, make_rows
 
 import labelsure as ls
+from labelsure.tables import scoring
 from labelsure.tables.estimates import estimate_files
 
 N_ROWS = 60
@@ -21,19 +23,21 @@ def folder(tmp_path_factory):
     return folder
 
 
-@given(rows_per_unit=st.integers(1, 70), level=st.sampled_from([None, 0.5, 0.99]))
-def test_units_say_what_all_rows_say(folder, rows_per_unit, level):
+@given(n_rows=st.integers(1, 70), level=st.sampled_from([None, 0.5, 0.99]))
+def test_parts_say_what_all_rows_say(folder, n_rows, level):
     files = [folder / "model.labelsure", folder / "new.csv"]
-    found = estimate_files(*files, rows_per_unit=rows_per_unit, level=level, n_jobs=1)
+    with patch.object(scoring, "PART_ROWS", n_rows):
+        found = estimate_files(*files, level=level, n_jobs=1)
     expected = make_model().estimate(make_rows(N_ROWS).drop(columns="id"), level=level)
     assert (found.n_samples, found.level) == (N_ROWS, level or 0.95)
     for name in ("mean", "low", "high", "spread"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-12)
 
 
-def test_jobs_change_no_bit(folder):
+def test_jobs_change_no_bit(folder, monkeypatch):
+    monkeypatch.setattr(scoring, "PART_ROWS", 7)
     files = [folder / "model.labelsure", folder / "new.csv"]
-    found = [estimate_files(*files, rows_per_unit=7, n_jobs=n_jobs) for n_jobs in (1, 2)]
+    found = [estimate_files(*files, n_jobs=n_jobs) for n_jobs in (1, 2)]
     assert found[0] == found[1]
 
 
@@ -52,17 +56,17 @@ def test_rows_that_cannot_be_used(folder):
     with pytest.raises(ls.InputError, match=re.escape("Row 5 of 'bad.csv' (rows count from 0)")):
         estimate_files(folder / "model.labelsure", folder / "bad.csv", n_jobs=1)
     (folder / "empty.csv").write_text("a,b,c,d\n")
-    message = "The input must have at least one row to estimate from, it has none."
+    message = "The input must have at least one row, it has none."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         estimate_files(folder / "model.labelsure", folder / "empty.csv", n_jobs=1)
 
 
-def test_progress_counts_rows(folder):
+def test_progress_counts_rows(folder, monkeypatch):
+    monkeypatch.setattr(scoring, "PART_ROWS", 25)
     events = []
     estimate_files(
         folder / "model.labelsure",
         folder / "new.csv",
-        rows_per_unit=25,
         n_jobs=1,
         progress=events.append,
     )

@@ -30,16 +30,16 @@ def made(tmp_path_factory):
     return folder, model, X[600:], Y[600:]
 
 
-def test_rows_of_files_give_the_page_of_the_model(made):
+def test_rows_of_files_give_the_page_of_the_model(made, monkeypatch):
     folder, model, X, _ = made
     whole = model.report(X.set_index(pd.Index([f"d{i}" for i in range(300)])), title="t").data
     for rows in (64, 2048):
+        monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", rows)
         found = report_files(
             folder / "weather.labelsure",
             folder / "new.csv",
             id_column="day",
             title="t",
-            rows_per_unit=rows,
         ).data
         for key in ("acceptance", "labels", "tiles", "title"):
             assert found[key] == whole[key], key

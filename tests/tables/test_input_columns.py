@@ -27,7 +27,7 @@ def role_of(values, **known):
 @pytest.mark.parametrize(
     ("values", "role", "note"),
     [
-        (RNG.normal(size=N), "number", "scaled; the median where it is missing"),
+        (RNG.normal(size=N), "number", "scaled; missing values imputed by the median"),
         ([str(v) for v in RNG.normal(size=N)], "number", "scaled"),
         (["1", "2", "", "NA", "n/a", "-nan", "?", "null", "3"] * 5, "number", "scaled"),
         ([1, 0] * 20, "number", "scaled"),

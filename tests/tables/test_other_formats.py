@@ -82,16 +82,16 @@ def test_mostly_unseen_values_are_worth_a_warning(table, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl"])
-def test_large_ids_stay_what_they_are(table, tmp_path, suffix):
-    """Above 2**53 a float cannot tell neighbours apart; one id of a unit is missing."""
+def test_large_ids_stay_what_they_are(table, tmp_path, monkeypatch, suffix):
+    """Above 2**53 a float cannot tell neighbours apart; one id of a part is missing."""
+    monkeypatch.setattr("labelsure.tables.scoring.PART_ROWS", 50)
     path = tmp_path / "m.labelsure"
     train_model(table, labels="x,y", classifier="br", cv=2).save(path)
     ids = pd.array(2**53 + np.arange(N_ROWS), dtype="Int64")
     ids[3] = None
     table.assign(id=ids).to_parquet(tmp_path / "new.parquet")
     run = score_files(
-        path, tmp_path / "new.parquet", out := tmp_path / f"out{suffix}", n_jobs=1, id_column="id",
-        rows_per_unit=50,
+        path, tmp_path / "new.parquet", out := tmp_path / f"out{suffix}", n_jobs=1, id_column="id"
     )  # fmt: skip
     assert run.n_rows == N_ROWS
     if suffix == ".parquet":

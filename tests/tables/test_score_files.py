@@ -19,7 +19,7 @@ from scored_files import LABELS, make_model, make_rows
 
 import labelsure as ls
 from labelsure.distributions._instance_table import COLUMNS as TABLE_COLUMNS
-from labelsure.tables import scoring
+from labelsure.tables import parts, scoring
 from labelsure.tables.files import list_units
 from labelsure.tables.parts import FORMATS
 from labelsure.tables.scoring import IDENTITY, score_files, score_frame
@@ -43,8 +43,14 @@ def new(tmp_path):
     return path
 
 
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """Parts of thirty rows."""
+    monkeypatch.setattr(scoring, "PART_ROWS", 30)
+
+
 def score(model_file, inputs, out, **settings):
-    return score_files(model_file, inputs, out, **{"n_jobs": 1, "rows_per_unit": 30, **settings})
+    return score_files(model_file, inputs, out, **{"n_jobs": 1, **settings})
 
 
 def read(path):
@@ -75,7 +81,7 @@ def test_the_output_is_the_assessment(model_file, new, tmp_path, suffix):
     assert table["accept"].tolist() == expected["accept"].tolist()
     for name in expected.select_dtypes("float"):
         np.testing.assert_allclose(table[name], expected[name], rtol=1e-9)
-    assert (run.n_rows, run.n_units, run.n_kept, run.n_bad) == (N_ROWS, 4, 0, 0)
+    assert (run.n_rows, run.n_parts, run.n_kept, run.n_bad) == (N_ROWS, 4, 0, 0)
     assert run.n_accepted == int(expected["accept"].sum())
     assert run.mean_estimated == pytest.approx(expected["estimated_accuracy"].mean())
     assert 0 < run.n_accepted < N_ROWS
@@ -114,7 +120,7 @@ def test_the_columns_are_those_on_the_page(model_file, new, tmp_path, settings):
     for name in dict(described):
         if name in ("top_{}", "top_{}_probability"):
             continue
-        if name in ("certain", "possible"):  # of models that have a region
+        if name in ("certain", "possible", "own_predicted"):  # of regions, of frozen models
             continue
         if name in ("decided", "open") and "open_cost" not in settings:
             continue
@@ -160,15 +166,15 @@ def test_jobs_change_no_bit(model_file, new, tmp_path):
 
 def clear_models():
     """Forget the models that this process has loaded."""
-    scoring._load.cache_clear()
+    scoring._LOADED.clear()
 
 
 class Stop(Exception):
     pass
 
 
-def stop_after(n_units):
-    left = [n_units]
+def stop_after(n_parts):
+    left = [n_parts]
 
     def progress(event):
         left[0] -= event.state == "done"
@@ -186,7 +192,7 @@ def test_an_interrupted_run_goes_on(model_file, new, tmp_path, suffix):
         score(model_file, new, out, audit=9, progress=stop_after(2))
     assert not out.is_file()
     run = score(model_file, new, out, audit=9)
-    assert (run.n_kept, run.n_units, run.n_audited) == (2, 4, 9)
+    assert (run.n_kept, run.n_parts, run.n_audited) == (2, 4, 9)
     pd.testing.assert_frame_equal(read(out), read(whole))
 
 
@@ -196,7 +202,7 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
     whole = (out / "part-00001.parquet").read_bytes()
     (out / "part-00001.parquet").write_bytes(whole[:-5])
     (out / "part-00002.parquet").unlink()
-    (out / "_notes" / "part-00003.json").write_text("{")
+    (out / "_notes" / "part-00003.parquet.json").write_text("{")
     run = score(model_file, new, out)
     assert run.n_kept == 1
     assert (out / "part-00001.parquet").read_bytes() == whole
@@ -205,13 +211,14 @@ def test_a_damaged_part_is_made_again(model_file, new, tmp_path):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.slow
-def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
+def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, monkeypatch, n_jobs):
+    monkeypatch.setattr(scoring, "PART_ROWS", 10)
     rows = tmp_path / "many.csv"
     make_rows(3000).to_csv(rows, index=False)
     out = tmp_path / "out.csv"
     code = (
-        "import sys; from labelsure.tables.scoring import score_files\n"
-        f"score_files(*sys.argv[1:], rows_per_unit=10, n_jobs={n_jobs})"
+        "import sys; from labelsure.tables import scoring; scoring.PART_ROWS = 10\n"
+        f"scoring.score_files(*sys.argv[1:], n_jobs={n_jobs})"
     )
     words = [str(model_file), str(rows), str(out)]
     process = subprocess.Popen([sys.executable, "-c", code, *words])
@@ -224,9 +231,9 @@ def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
     assert not out.exists()
     n_finished = len(list(notes.glob("part-*")))
     assert 5 <= n_finished < 300
-    run = score_files(model_file, rows, out, rows_per_unit=10, n_jobs=1)
+    run = score_files(model_file, rows, out, n_jobs=1)
     assert run.n_kept == n_finished
-    score_files(model_file, rows, tmp_path / "whole.csv", rows_per_unit=10, n_jobs=1)
+    score_files(model_file, rows, tmp_path / "whole.csv", n_jobs=1)
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert sorted(p.name for p in tmp_path.glob("[!.]*")) == ["many.csv", "out.csv", "whole.csv"]
 
@@ -234,7 +241,6 @@ def test_a_killed_process_leaves_nothing_half(model_file, tmp_path, n_jobs):
 CHANGES = {
     "settings (top was 3, is 1)": {"top": 1},
     "settings (audit was None, is 5)": {"audit": 5},
-    "rows per unit": {"rows_per_unit": 31},
 }
 
 
@@ -312,13 +318,12 @@ def test_an_audit_is_a_random_part_of_all_rows(model_file, new, tmp_path):
 
 
 def test_all_rows_have_the_same_chance(new):
-    units = list_units(new, rows=30)
+    cut = scoring.list_parts(new, make_model(), None)
+    assert [part.n_rows for part in cut] == [30, 30, 30, 10]
     counts = np.zeros(N_ROWS)
     for seed in range(2000):
-        chosen = scoring._choose_rows(units, 10, seed)
-        rows = [
-            unit.first_row + row for unit, some in zip(units, chosen, strict=True) for row in some
-        ]
+        chosen = scoring._choose_rows(N_ROWS, 10, seed)
+        rows = [part.first_row + row for part in cut for row in part.choose(chosen)]
         assert len(set(rows)) == 10
         counts[rows] += 1
     # Each of 100 counts is binomial with mean 200 and standard deviation 13.4.
@@ -327,7 +332,7 @@ def test_all_rows_have_the_same_chance(new):
 
 @pytest.mark.parametrize("wrong", [0, -1, True, 2.5])
 def test_no_number_of_rows_for_an_audit(model_file, new, tmp_path, wrong):
-    message = f"`audit` must be a whole number of rows >= 1, got {wrong!r}."
+    message = f"`audit` must be a whole number >= 1, got {wrong!r}."
     with pytest.raises(ls.InputError, match=re.escape(message)):
         score(model_file, new, tmp_path / "out.csv", audit=wrong)
 
@@ -345,8 +350,8 @@ def test_a_bad_row_is_named_and_loses_no_other(model_file, spoiled, tmp_path):
     out = tmp_path / "out.csv"
     message = (
         r"Row 41 of 'spoiled.csv' \(rows count from 0\) cannot be used: .*'soon'.* Or set such "
-        r"rows aside with `bad_rows`\. Other units that failed in the same way: 1\. 2 of 4 "
-        r"units are kept\."
+        r"rows aside with `bad_rows`\. Other parts that failed in the same way: 1\. 2 of 4 "
+        r"parts are kept\."
     )
     with pytest.raises(ls.InputError, match=message):
         score(model_file, spoiled, out)
@@ -363,7 +368,7 @@ def test_a_bad_row_is_named_and_loses_no_other(model_file, spoiled, tmp_path):
 def test_rows_that_were_set_aside_do_not_stay_so_unasked(model_file, spoiled, tmp_path):
     out = tmp_path / "out"
     score(model_file, spoiled, out, bad_rows=tmp_path / "bad.jsonl")
-    with pytest.raises(ls.InputError, match="units"):
+    with pytest.raises(ls.InputError, match="parts"):
         score(model_file, spoiled, out)
 
 
@@ -393,9 +398,9 @@ def test_wrong_names_and_inputs(model_file, new, tmp_path):
     refuse("must have a name that ends in .jsonl, got", bad_rows=tmp_path / "bad.csv")
     refuse("There is no file", inputs=tmp_path / "none.csv")
     refuse("There is no file", model=tmp_path / "none.labelsure")
-    refuse("`sep` must stand between names of labels", sep="x")
+    refuse("`sep` must be the text between names", sep="x")
     (tmp_path / "empty.csv").write_text("a,b,c,d\n")
-    refuse("The input must have at least one row to score, it has none.", tmp_path / "empty.csv")
+    refuse("The input must have at least one row, it has none.", tmp_path / "empty.csv")
     make_rows(3).drop(columns="c").to_csv(tmp_path / "less.csv", index=False)
     refuse("'c'", tmp_path / "less.csv")
     ls.BinaryRelevance().fit([[0.0], [1.0]], [[0, 1], [1, 0]]).save(tmp_path / "plain.labelsure")
@@ -412,12 +417,16 @@ def test_a_folder_that_cannot_be_written_to(model_file, new, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_one_sentence(model_file, new, tmp_path, monkeypatch):
-    def write(self, frame, path):
-        with open("/dev/full", "w") as file:
-            file.write("x" * 10_000)
+    write_whole = parts.write_whole
 
-    monkeypatch.setattr(type(FORMATS[".csv"]), "write", write)
-    message = rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.csv'\. 0 of 4 units"
+    def write(path, write):
+        if path.suffix == ".csv":
+            write_whole(path, lambda _: Path("/dev/full").write_text("x" * 10_000))
+        else:
+            write_whole(path, write)
+
+    monkeypatch.setattr(parts, "write_whole", write)
+    message = rf"No space left on device: '{tmp_path}/out.csv.parts/part-00000.csv'\. 0 of 4 parts"
     with pytest.raises(ls.InputError, match=message):
         score(model_file, new, tmp_path / "out.csv")
 
@@ -447,8 +456,8 @@ def test_what_a_model_raises_names_the_rows(model_file, new, tmp_path, monkeypat
 
 def test_a_frame_is_scored_by_a_model_or_its_file(model_file):
     rows = make_rows(5).set_index(pd.Index(list("vwxyz")))
-    found = score_frame(rows, model_file, id_column="id", top=1)
-    pd.testing.assert_frame_equal(found, score_frame(rows, make_model(), id_column="id", top=1))
+    found = score_frame(model_file, rows, id_column="id", top=1)
+    pd.testing.assert_frame_equal(found, score_frame(make_model(), rows, id_column="id", top=1))
     assert list(found.index) == list("vwxyz")
     assert list(found)[:2] == ["id", "predicted"]
 
@@ -583,13 +592,13 @@ def test_a_compressed_file_gives_the_same_and_goes_on(model_file, new, tmp_path)
         read(tmp_path / "parts").drop(columns="file"), read(tmp_path / "plain").drop(columns="file")
     )
     again = score(model_file, packed, tmp_path / "parts")
-    assert again.n_kept == again.n_units > 1
+    assert again.n_kept == again.n_parts > 1
 
 
 def test_row_groups_hold_many_parts(model_file, new, tmp_path, monkeypatch):
     monkeypatch.setattr("labelsure.tables.parts.GROUP_ROWS", 50)
     out = tmp_path / "out.parquet"
-    score(model_file, new, out, rows_per_unit=30)
+    score(model_file, new, out)
     with pq.ParquetFile(out) as file:
         groups = [file.metadata.row_group(j).num_rows for j in range(file.num_row_groups)]
     assert sum(groups) == N_ROWS

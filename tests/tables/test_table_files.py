@@ -155,6 +155,8 @@ def test_values_of_csv_are_text_in_every_unit(tmp_path):
     ("text", "columns"),
     [
         ("a;b\n1,5;2\n", {"a": "1,5", "b": "2"}),
+        ("a\tb|c\n1;5\t2\n", {"a": "1;5", "b|c": "2"}),
+        ("a|b\n1;5|2\n", {"a": "1;5", "b": "2"}),
         ("a;b,c\n1;2,3\n", {"a;b": "1;2", "c": "3"}),
         ("\ufeffa,b\n1,2\n", {"a": "1", "b": "2"}),
         ('\n\r\n"a, b" ,"c\nd"\n\n1,2\n\n', {"a, b": "1", "c\nd": "2"}),

@@ -134,8 +134,8 @@ def _sum_expected(odds, own, mean):
 
 
 @fast_kernel
-def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, log_own, excess):
-    """Per row: labelsets drawn label by label, and what their own chain says.
+def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, excess):
+    """Per row: labelsets drawn label by label, with control variates.
 
     Parameters
     ----------
@@ -151,12 +151,10 @@ def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, log_own,
         (n, m, size, L) numbers in [0, 1), one for each position.
     draws
         (n, m, size, L), written.
-    log_own
-        (n, m, size) written: the log-probability of the draw in its own chain.
     excess
-        (n, m, size, 2) written: by how much `log_own` is above what it is on average, link by
-        link: the sum along the path of (y - p) logit(p), whose mean is 0; and the same with the
-        label's mean logit, as it would be in a chain like all together.
+        (n, m, size, 2) written: by how much the log-probability of the draw in its own chain is
+        above what it is on average, link by link: the sum along the path of (y - p) logit(p), whose
+        mean is 0; and the same with the label's mean logit, as in a chain like all together.
     """
     odds, logits, factors, weights, orders = links
     n_strata, n_labels = owners.shape[1], orders.shape[1]
@@ -179,7 +177,6 @@ def draw_rows(start, stop, links, mean_logits, owners, uniforms, draws, log_own,
                         for later in range(n_labels):
                             work[later] *= factors[m, label, later]
                             logit[later] += weights[m, label, later]
-                log_own[i, k, s] = own - _log_product(work)
                 # What a label that is set does to those before it is nothing: the odds of each are
                 # still those that it was drawn with.
                 of_own, of_mean = _sum_expected(work, logit, mean_logits[i])

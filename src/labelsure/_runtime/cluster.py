@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
-from itertools import islice
-from queue import Empty, Queue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,47 +21,51 @@ CONNECT_SECONDS = 10
 WORKER_SECONDS = 60
 """How long to wait for a worker where there is none: one that is being started takes some ten."""
 
-TASKS_PER_THREAD = 2
-"""Handed to the cluster at a time: no worker waits for the next one, and what waits in the
-scheduler stays small, however many tasks there are."""
-
 RETRIES = 3
 """Of a task that raises, for what another worker or a second look can repair."""
 
-ALLOWED_FAILURES = 30
-"""Workers that may end while they hold a task before it is given up. Dask counts every task that a
-dead worker held, not only the one that ended it, and by default gives up after three."""
-
 PACKAGES = ("labelsure", "numpy", "scipy", "scikit-learn", "numba")
-"""Whose versions must be the same on all workers for the same bits."""
+"""Whose versions must be the same on all workers for the same results."""
 
 
 def run_on_cluster(
-    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], address: str
+    function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], address: str, shared: Any
 ) -> Iterator[tuple[int, Any]]:
     """Yield the place of each task and its result, as `run_tasks` does.
 
+    Dask holds, hands out and repeats the tasks. What they share is a task of its own, so that it is
+    made again where the worker that held it has died.
+
     Parameters
     ----------
-    function, tasks
+    function, tasks, shared
         As for `run_tasks`.
     address
         Of the scheduler.
     """
-    with _connect(address) as client, _more_failures(client):
+    with _connect(address) as client:
+        from distributed import as_completed
+
         check_workers(client)
-        waiting = iter(enumerate(tasks))
-        held: dict[str, tuple[int, Any]] = {}  # by the names that Dask gives its tasks
-        finished: Queue[str] = Queue()
-        for _ in tasks:
-            for place, task in islice(waiting, max(0, _window(client) - len(held))):
-                future = client.submit(
-                    call_task, _read_versions(), function, task, retries=RETRIES, pure=False
+        versions, settings = _read_versions(), {"retries": RETRIES, "pure": False}
+        first = () if shared is None else (client.submit(_same, shared, **settings),)
+        place_of = {
+            client.submit(call_task, versions, function, *first, *task, **settings): place
+            for place, task in enumerate(tasks)
+        }
+        waiting: Any = as_completed(place_of, loop=client.loop)  # type: ignore[no-untyped-call]
+        while place_of:
+            future = next(waiting, None)
+            if future is None or future.status in ("cancelled", "lost"):
+                raise InputError(
+                    f"The scheduler {address!r} must stay until all tasks are finished, it went "
+                    "away or was restarted. Run again: what is finished is kept."
                 )
-                held[future.key] = place, future
-                future.add_done_callback(lambda future: finished.put(future.key))
-            place, future = held.pop(_next(finished, client))
-            yield place, _result(future)
+            yield place_of.pop(future), _result(future)
+
+
+def _same(shared: Any) -> Any:
+    return shared
 
 
 class RaisedInTask(Exception):
@@ -80,14 +82,14 @@ class RaisedInTask(Exception):
         self.error = error
 
 
-def call_task(expected: dict[str, str], function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+def call_task(expected: dict[str, str], function: Callable[..., Any], *task: Any) -> Any:
     """Call a function in a worker, also one that joined later, if it has the same packages.
 
     Parameters
     ----------
     expected
         The versions that must be installed.
-    function, task
+    function, *task
         What to call, and with what.
     """
     try:
@@ -97,40 +99,20 @@ def call_task(expected: dict[str, str], function: Callable[..., Any], task: tupl
         raise RaisedInTask(error) from error
 
 
-def _window(client: Any) -> int:
-    """Return how many tasks the cluster may hold now: workers join and leave."""
-    return TASKS_PER_THREAD * max(1, sum(client.nthreads().values()))
-
-
-def _next(finished: Queue[str], client: Any) -> str:
-    """Return the next task that is finished, unless there is no worker for long."""
-    seconds_alone = 0
-    while True:
-        try:
-            return finished.get(timeout=1)
-        except Empty:
-            seconds_alone = 0 if client.nthreads() else seconds_alone + 1
-            if seconds_alone > WORKER_SECONDS:
-                raise _no_worker(client) from None
-
-
 def _result(future: Any) -> Any:
     """Return what came back; raise what the function raised on purpose."""
     from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
 
     error = future.exception() if future.status == "error" else None
-    if future.status == "cancelled":
-        error = FutureCancelledError(future.key, "the scheduler forgot it")
     if error is None:
         return future.result()
     if isinstance(error, RaisedInTask):
         raise error.error
-    if isinstance(error, (KilledWorker, FutureCancelledError)):
+    if isinstance(error, KilledWorker):
         return TaskFailure(
             type(error).__name__,
-            "A task was given up because the workers that held it ended, often for lack of memory, "
-            "or the scheduler was restarted. Run again: what is finished is kept.",
+            "A task was given up because the workers that held it ended, often for lack of memory. "
+            "Run again: what is finished is kept.",
         )
     return TaskFailure(
         type(error).__name__,
@@ -228,24 +210,6 @@ def _compare_versions(expected: dict[str, str], found: dict[str, str], who: str)
                 f"compute the same bits; it has {found[package]}. Install it there, or stop that "
                 "worker, and run again."
             )
-
-
-@contextmanager
-def _more_failures(client: Any) -> Iterator[None]:
-    """Let the scheduler give up tasks later than it would, and as before when the run is over."""
-
-    # Functions within functions go by value: the scheduler needs no module of ours.
-    def set_failures(n: int, at_least: bool, dask_scheduler: Any) -> int:
-        before = int(dask_scheduler.allowed_failures)
-        dask_scheduler.allowed_failures = max(before, n) if at_least else n
-        return before
-
-    before = client.run_on_scheduler(set_failures, ALLOWED_FAILURES, True)
-    try:
-        yield
-    finally:
-        with suppress(Exception):  # a scheduler that is gone
-            client.run_on_scheduler(set_failures, before, False)
 
 
 def _no_worker(client: Any) -> InputError:

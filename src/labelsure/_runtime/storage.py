@@ -24,8 +24,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from labelsure.errors import DataError, InputError, TooLargeError
 
 if TYPE_CHECKING:
@@ -559,6 +557,8 @@ def hold_folder(folder: Path, what: str) -> Iterator[None]:
     what
         What it is, for messages.
     """
+    from filelock import FileLock, Timeout  # only runs need it
+
     lock = folder / LOCK
     if lock.is_symlink():
         raise InputError(

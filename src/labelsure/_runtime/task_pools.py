@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.cluster import run_on_cluster
 from labelsure._runtime.processes import TaskFailure, count_workers
-from labelsure.errors import InputError
 
 WORKER_ENDED = TaskFailure(
     "TerminatedWorkerError",
@@ -23,6 +23,7 @@ def run_tasks(
     *,
     n_jobs: int = 1,
     scheduler: str | None = None,
+    shared: Any = None,
 ) -> Iterator[tuple[int, Any]]:
     """Call a function for each task, and yield the place of the task and what came back.
 
@@ -40,6 +41,8 @@ def run_tasks(
     scheduler
         The address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers do the work
         instead.
+    shared
+        The first argument of the function in every task; a worker of a cluster gets it once.
 
     Examples
     --------
@@ -47,7 +50,9 @@ def run_tasks(
     [(0, (3, 1)), (1, (2, 1))]
     """
     if scheduler is not None:
-        return run_on_cluster(function, tasks, scheduler)
+        return run_on_cluster(function, tasks, scheduler, shared)
+    if shared is not None:
+        tasks = [(shared, *task) for task in tasks]
     return _run_here(function, tasks, n_jobs)
 
 
@@ -88,7 +93,6 @@ def check_jobs(n_jobs: Any, default: int) -> int:
     """
     if n_jobs is None:
         return default
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-        raise InputError(f"`n_jobs` must be a whole number >= 1, got {n_jobs!r}.")
+    read_whole_number(n_jobs, "n_jobs")
     count_workers(n_jobs, 1)  # refuses too many
     return n_jobs

@@ -41,7 +41,7 @@ from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.storage import first_line
 from labelsure._runtime.typing import Floats, Indices, LabelNames, Labelsets
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
+from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._probabilities import clip_certain
 from labelsure.errors import InputError
 from labelsure.labelsets.rows import show_names

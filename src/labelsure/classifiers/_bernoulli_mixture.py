@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features
@@ -24,7 +25,6 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._independent_mixture import IndependentMixture
 from labelsure.distributions._probabilities import make_random_state
-from labelsure.errors import InputError
 from labelsure.labelsets.names import check_weights
 
 HELD_OUT = 0.2
@@ -155,12 +155,8 @@ class ConditionalBernoulliMixture(LabelsetPredictor):
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "n_restarts", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or not 1 <= value <= 1000:
-                raise InputError(f"`{name}` must be a whole number from 1 to 1000, got {value!r}.")
-        is_real = isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool)
-        if not is_real or not 0 < self.C < np.inf:
-            raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
+            read_whole_number(getattr(self, name), name, most=1000)
+        read_number(self.C, "C", 0, ends="()")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._kernels.threads import one_blas_thread
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
@@ -27,11 +28,10 @@ from labelsure.classifiers._base_learners import (
     read_linear_weights,
 )
 from labelsure.classifiers._predictor import LabelsetClassifier
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import make_random_state
-from labelsure.errors import InputError
 from labelsure.labelsets.rows import check_label_order
 
 
@@ -168,7 +168,7 @@ class ProbabilisticClassifierChain(LabelsetClassifier):
             return np.arange(n_labels)
         if isinstance(self.order, str) and self.order == "random":
             return generator.permutation(n_labels)
-        return check_label_order(self.order, n_labels, name="order", alternatives="None, 'random'")
+        return check_label_order(self.order, n_labels, name="order")
 
     def _expand(self, X: Features) -> LinearChain | PrefixChain:
         return expand_chain(self.order_, self.estimators_, self._linear_weights, X)
@@ -238,12 +238,7 @@ class EnsembleOfClassifierChains(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        is_whole = isinstance(self.n_chains, (int, np.integer))
-        if not is_whole or not 1 <= self.n_chains <= _limits.MAX_CHAINS:
-            raise InputError(
-                f"`n_chains` must be a whole number from 1 to {_limits.MAX_CHAINS}, got "
-                f"{self.n_chains!r}. Ten is usual."
-            )
+        read_whole_number(self.n_chains, "n_chains", most=_limits.MAX_CHAINS, hint="Ten is usual.")
         seeds = make_random_state(self.random_state).randint(MAX_SEED, size=self.n_chains)
         with one_blas_thread():
             self.chains_ = Parallel(n_jobs=count_workers(self.n_jobs, self.n_chains))(

@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 
 from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import MAX_SEED, Features, fit_clone
@@ -21,7 +22,6 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import make_random_state
 from labelsure.distributions._smoothed_table import SmoothedTable
 from labelsure.distributions.candidates import log
-from labelsure.errors import InputError
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 
 N_FOLDS = 5
@@ -88,7 +88,7 @@ class LabelPowerset(LabelsetClassifier):
     def _fit_clones(
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
-        share = check_share(self.share)
+        share = None if self.share is None else read_number(self.share, "share", 0, 1, ends="(]")
         seed = int(make_random_state(self.random_state).randint(MAX_SEED))
         fitted = PowersetFit(learner, X, Y, sample_weight, seed)
         self.labelsets_, self.estimator_ = fitted.labelsets, fitted.learner
@@ -109,20 +109,6 @@ class LabelPowerset(LabelsetClassifier):
             IndependentLabels(rest, self.label_names_),
             self.share_,
         )
-
-
-def check_share(share: Any) -> float | None:
-    """Return the share of independent labels, or None where it is to be chosen."""
-    if share is None:
-        return None
-    if isinstance(share, bool) or not isinstance(share, int | float | np.number):
-        raise InputError(f"`share` must be a number or None, got {share!r}.")
-    if not 0 < share <= 1:
-        raise InputError(
-            f"`share` must be above 0 and at most 1, got {share!r}. With a small one labelsets "
-            "that were not seen in training are nearly impossible."
-        )
-    return float(share)
 
 
 class PowersetFit:

@@ -24,11 +24,11 @@ from labelsure.labelsets.rows import (
     MAX_WRITTEN_NAMES,
     as_table,
     check_label_names,
-    check_labelsets,
     check_shape,
     differing_rows,
     index_of,
     names_in,
+    read_rows,
     refuse_masked,
     take_rows,
 )
@@ -437,7 +437,7 @@ def read_targets(Y: Any) -> Targets:
     if Y.ndim == 1:
         classes = _two_classes(Y)
         return Targets((classes[1] == Y).astype(np.int8)[:, np.newaxis], classes)
-    labelsets = check_labelsets(Y, name="y")
+    labelsets = read_rows(Y, "y", sparse=False)
     dtype = Y.dtype if Y.dtype.kind in "biuf" else np.dtype(np.int64)
     return Targets(labelsets, _classes_of_labelsets(dtype, labelsets.shape[1]))
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from labelsure._kernels.threads import one_blas_thread
+from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.classifiers._adapters import as_distribution
 from labelsure.classifiers._base_learners import (
@@ -31,7 +32,7 @@ from labelsure.classifiers.recalibration import ChainDependence, Recalibration, 
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._probabilities import clip_certain, make_random_state
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
 from labelsure.labelsets.names import align_values, check_weights
 from labelsure.labelsets.rows import count_rows, index_of, refuse_masked, take_rows
 
@@ -278,15 +279,14 @@ class RecalibratedClassifier(LabelsetPredictor):
         return ChainDependence() if is_named else self.method
 
     def _check_parameters(self) -> None:
-        if isinstance(self.method, str) and self.method not in METHODS:
-            raise unknown_name("method", self.method, METHODS)
+        if isinstance(self.method, str):
+            read_choice(self.method, "method", METHODS)
         if not isinstance(self.method, (str, Recalibration)):
             raise InputError(
                 '`method` must be "auto", "dependence" or a recalibration such as '
                 f"TemperatureScaling(), got {self.method!r}."
             )
-        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
-            raise InputError(f"`cv` must be a whole number of folds >= 2, got {self.cv!r}.")
+        read_whole_number(self.cv, "cv", 2)
         model = self._model()
         if isinstance(model, type) or not hasattr(model, "get_params"):
             raise InputError(

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from labelsure._runtime.arguments import read_choice, read_whole_number
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.classifiers._base_learners import (
     MAX_SEED,
@@ -28,7 +29,6 @@ from labelsure.classifiers._base_learners import (
 from labelsure.classifiers._predictor import LabelsetClassifier
 from labelsure.distributions._probabilities import clip_certain, make_random_state
 from labelsure.distributions._trellis import TrellisDistribution
-from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import check_label_order, from_codes
 
 Parents = tuple[tuple[int, ...], ...]
@@ -229,8 +229,13 @@ class ClassifierTrellis(LabelsetClassifier):
         self, learner: Any, X: Features, Y: Labelsets, sample_weight: Floats | None
     ) -> None:
         generator = make_random_state(self.random_state)
-        width = _check_width(self.width, Y.shape[1])
-        self.parents_ = make_grid_parents(Y.shape[1], width, _check_density(self.density))
+        width = (
+            choose_width(Y.shape[1])
+            if self.width is None
+            else read_whole_number(self.width, "width", hint="Exact answers cost 2**width.")
+        )
+        density = read_whole_number(self.density, "density", 0, max(DENSITIES))
+        self.parents_ = make_grid_parents(Y.shape[1], width, density)
         self.order_ = self._place(Y, sample_weight, generator)
         seeds = generator.randint(MAX_SEED, size=Y.shape[1])
         tasks = [
@@ -248,13 +253,9 @@ class ClassifierTrellis(LabelsetClassifier):
         self, Y: Labelsets, weights: Floats | None, generator: np.random.RandomState
     ) -> NDArray[np.integer[Any]]:
         if not isinstance(self.placement, str):
-            names = " or ".join(repr(name) for name in _PLACEMENTS)
-            return check_label_order(
-                self.placement, Y.shape[1], name="placement", alternatives=names
-            )
-        if self.placement not in _PLACEMENTS:
-            raise unknown_name("placement", self.placement, _PLACEMENTS)
-        return _PLACEMENTS[self.placement](Y, weights, self.parents_, generator)
+            return check_label_order(self.placement, Y.shape[1], name="placement")
+        place = _PLACEMENTS[read_choice(self.placement, "placement", _PLACEMENTS)]
+        return place(Y, weights, self.parents_, generator)
 
     def _distribution_of_checked(self, X: Features) -> TrellisDistribution:
         """Return P(Y|x) of each row of features that are checked already."""
@@ -313,23 +314,3 @@ def _make_conditional_table(learner: Any, X: Features, n_parents: int) -> Floats
     features = append_labels(stack([X] * n_states), np.repeat(states, X.shape[0], axis=0))
     p = clip_certain(positive_probability(learner, features))
     return p.reshape(n_states, -1).T.copy()
-
-
-def _check_width(width: Any, n_labels: int) -> int:
-    if width is None:
-        return choose_width(n_labels)
-    if not isinstance(width, (int, np.integer)) or width < 1:
-        raise InputError(
-            f"`width` must be None or a whole number of at least 1, got {width!r}. "
-            "Exact answers cost 2**width."
-        )
-    return int(width)
-
-
-def _check_density(density: Any) -> int:
-    if density not in DENSITIES or isinstance(density, bool):
-        raise InputError(
-            f"`density` must be 0, 1 or 2, got {density!r}. It is the number of parents: none, "
-            "left and upper, or these and the upper left one."
-        )
-    return int(density)

@@ -18,11 +18,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.typing import Floats, LabelNames, Labelsets, Mask
 from labelsure._runtime.warnings import hold_warnings, warn
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
-from labelsure.distributions._chain_links import LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._trellis import TrellisDistribution
 from labelsure.errors import InputError
@@ -124,6 +125,7 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
         self.learned_ = self._learn(parts)
         self._measure_gain(parts)
         self.is_kept_ = not self.gate or self._passes()
+        self._check_learned()
         return self
 
     def transform(self, dist: LabelsetDistribution) -> LabelsetDistribution:
@@ -163,6 +165,9 @@ class Recalibration(Savable, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         """Refuse a kind of distribution that cannot be recalibrated so."""
+
+    def _check_learned(self) -> None:
+        """Warn of what was learned, where it is suspect."""
 
     def _check_sizes(self) -> None:
         if self.n_samples_ < N_FOLDS:
@@ -361,14 +366,7 @@ class TemperatureScaling(Recalibration):
         # In logs: what underflows in an array of probabilities is finite so.
         return part.dist._tempered_log_prob(part.truth)(learned)
 
-    def fit_parts(
-        self,
-        dists: Sequence[LabelsetDistribution],
-        Ys: Sequence[Any],
-        sample_weights: Sequence[Any] | None = None,
-    ) -> Self:
-        """Learn from several batches together, and warn of a temperature at its limit."""
-        super().fit_parts(dists, Ys, sample_weights)
+    def _check_learned(self) -> None:
         if self._is_at_limit:
             warn(
                 f"The temperature is at its limit, {self.learned_:g}: one beyond would be more "
@@ -376,7 +374,6 @@ class TemperatureScaling(Recalibration):
                 "more.",
                 UserWarning,
             )
-        return self
 
     @property
     def found_temperature_(self) -> float:
@@ -574,9 +571,7 @@ class ChainDependence(Recalibration):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        is_real = isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool)
-        if not is_real or not self.C > 0:
-            raise InputError(f"`C` must be a number above 0, got {self.C!r}.")
+        read_number(self.C, "C", 0, ends="(]")
 
     def _check_kind(self, dist: LabelsetDistribution) -> None:
         if not isinstance(dist, IndependentLabels):

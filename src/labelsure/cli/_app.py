@@ -46,6 +46,18 @@ OPTIONS = {
 }
 """Arguments that messages of the library name, and what they are on the command line."""
 
+WELCOME = """\
+labelsure says how accurate multi-label predictions are expected to be, row by row and as a whole.
+
+  train, calibrate         a model from a table, or around another system's predictions
+  score, estimate, report  what its predictions for new rows are worth
+  study, data              compare measures of confidence on many data sets
+
+Try:  labelsure demo
+      labelsure train tickets.csv --labels urgent,billing --target 0.9 --out tickets.labelsure
+
+All commands: labelsure --help"""
+
 app = typer.Typer(
     name="labelsure",
     help="How sure can you be of a predicted labelset?",
@@ -102,7 +114,9 @@ def _make_command() -> Callable[..., Any]:
 
 
 def _run(words: list[str]) -> int:
-    code = _make_command()(words or ["--help"], prog_name="labelsure", standalone_mode=False)
+    if not words:
+        print(WELCOME)
+    code = _make_command()(words, prog_name="labelsure", standalone_mode=False) if words else 0
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     try:

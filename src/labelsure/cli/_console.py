@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from labelsure.study.run import CellEvent
-    from labelsure.tables.scoring import UnitEvent
+    from labelsure.tables.scoring import PartEvent
 
 STDOUT = "-"
 """What stands for standard output where a file is asked for."""
@@ -177,8 +177,8 @@ class RowLines(ProgressBar):
         if self._n_kept:
             self._console.print(f"{self._n_kept:,} rows kept from an earlier run")
 
-    def __call__(self, event: UnitEvent) -> None:
-        """Draw one event; why a unit failed is said when the run ends."""
+    def __call__(self, event: PartEvent) -> None:
+        """Draw one event; why a part failed is said when the run ends."""
         if event.state == "kept":
             self._n_kept += event.n_rows
         speed = self._bar.tasks[0].speed

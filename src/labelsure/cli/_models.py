@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,9 +49,12 @@ LabelColumn = Annotated[
 ]
 IdColumn = Annotated[str | None, typer.Option("--id", help="The column that names the rows.")]
 Drop = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas.")]
+Texts = Annotated[
+    list[str] | None, typer.Option("--text", help="A column of texts, if it looks otherwise.")
+]
 Roles = Annotated[
     list[str] | None,
-    typer.Option("--role", help="COLUMN=number, category or text, if it looks otherwise."),
+    typer.Option("--role", help="COLUMN=number or COLUMN=category, likewise."),
 ]
 ClassifierName = Annotated[
     str,
@@ -129,6 +132,7 @@ def train(
     label_sep: LabelSeparatorOption = None,
     id_column: IdColumn = None,
     drop: Drop = None,
+    text: Texts = None,
     role: Roles = None,
     classifier: ClassifierName = "ecc",
     metric: MetricName = "jaccard",
@@ -150,37 +154,23 @@ def train(
 
     labelsure train tickets.csv --labels urgent,billing --id ticket --target 0.9 --out tickets.labelsure
 
-    labelsure train tickets.parquet --label-column tags --label-sep ";" --out tickets.labelsure
+    labelsure train tickets.parquet --label-column tags --label-sep ";" --text message --out tickets.labelsure
     """  # noqa: E501, a command stands on one line
-    output = output_of("train", locals(), data)
-    check_output_file(refuse_stdout(out), data)
-    if output.find(overwrite=overwrite) is not None:
-        _show(out, as_json=as_json, quiet=quiet, verbose=verbose, is_new=False)
-        return
-    from labelsure.tables.training import train_model
+    given = locals()
 
-    with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
-        model = train_model(
+    def make_model() -> Any:
+        from labelsure.tables.training import train_model
+
+        return train_model(
             data,
-            labels=labels,
-            label_column=label_column,
-            sep=label_sep,
-            id_column=id_column,
-            drop=() if drop is None else drop,
-            roles=_read_roles(role or []),
+            drop=drop or (),
+            roles={**_read_roles(role or []), **dict.fromkeys(text or [], "text")},
             classifier=classifier,
-            metric=metric,
-            decision=decision,
-            target=target,
-            share=share,
-            region=region,
             cv=_read_cv(cv),
-            confidence=confidence,
-            random_state=seed,
+            **_settings_of(given),
         )
-    model.save(output.path)
-    output.note({})
-    _show(output.path, as_json=as_json, quiet=quiet, verbose=verbose)
+
+    _write_model("train", given, data, make_model)
 
 
 def calibrate(
@@ -227,39 +217,49 @@ def calibrate(
 
     labelsure calibrate sparse.npz --truth sparse_truth.npz --labels-from names.txt --out tags.labelsure
     """  # noqa: E501, a command stands on one line
-    inputs = [predictions, truth, *([] if labels_from is None else [labels_from])]
-    output = output_of("calibrate", locals(), inputs)
+    given = locals()
     if labels is not None and labels_from is not None:
         raise InputError("The labels must be said once: by `--labels` or by `--labels-from`.")
-    check_output_file(refuse_stdout(out), inputs)
-    if output.find(overwrite=overwrite) is not None:
-        _show(out, as_json=as_json, quiet=quiet, verbose=verbose, is_new=False)
-        return
-    from labelsure.tables.datasets import read_label_file
-    from labelsure.tables.training import calibrate_model
 
-    with print_notes(quiet or as_json), InstanceBar(quiet or as_json):
-        model = calibrate_model(
-            predictions,
-            truth,
-            labels=labels if labels_from is None else read_label_file(labels_from),
-            label_column=label_column,
-            sep=label_sep,
-            id_column=id_column,
-            logits=logits,
-            sparse=sparse,
-            floor=floor,
-            metric=metric,
-            decision=decision,
-            target=target,
-            share=share,
-            region=region,
-            confidence=confidence,
-            random_state=seed,
+    def make_model() -> Any:
+        from labelsure.tables.datasets import read_label_file
+        from labelsure.tables.training import calibrate_model
+
+        settings = _settings_of(given)
+        if labels_from is not None:
+            settings["labels"] = read_label_file(labels_from)
+        return calibrate_model(
+            predictions, truth, logits=logits, sparse=sparse, floor=floor, **settings
         )
-    model.save(output.path)
-    output.note({})
-    _show(output.path, as_json=as_json, quiet=quiet, verbose=verbose)
+
+    inputs = [name for name in (predictions, truth, labels_from) if name is not None]
+    _write_model("calibrate", given, inputs, make_model)
+
+
+SHARED = ("labels", "label_column", "id_column", "metric", "decision", "target", "share", "region")
+"""Options of `train` and `calibrate` that the library knows by the same names."""
+
+
+def _settings_of(given: dict[str, Any]) -> dict[str, Any]:
+    shared = {name: given[name] for name in (*SHARED, "confidence")}
+    return {**shared, "sep": given["label_sep"], "random_state": given["seed"]}
+
+
+def _write_model(
+    command: str, given: dict[str, Any], inputs: list[str], make: Callable[[], Any]
+) -> None:
+    """Save a model unless it is there, and print what it is."""
+    output = output_of(command, given, inputs)
+    check_output_file(refuse_stdout(given["out"]), inputs)
+    is_new = output.find(overwrite=given["overwrite"]) is None
+    if is_new:
+        is_quiet = given["quiet"] or given["as_json"]
+        with print_notes(is_quiet), InstanceBar(is_quiet):
+            model = make()
+        model.save(output.path)
+        output.note({})
+    printing = {name: given[name] for name in ("as_json", "quiet", "verbose")}
+    _show(output.path, is_new=is_new, **printing)
 
 
 def info(
@@ -298,7 +298,7 @@ def _read_cv(cv: str | None) -> int | float | None:
         ) from error
 
 
-def _show(out: Path, *, as_json: bool, quiet: bool, verbose: bool, is_new: bool = True) -> None:
+def _show(out: Path, *, as_json: bool, quiet: bool, verbose: bool, is_new: bool) -> None:
     """Print what was made: a summary, where it is, and what to do with it."""
     from labelsure.tables.training import describe_file
 
@@ -320,6 +320,10 @@ def _show(out: Path, *, as_json: bool, quiet: bool, verbose: bool, is_new: bool 
         print(NOTHING_TO_DO)
 
 
+ADJECTIVES = {"number": "numeric", "category": "categorical", "left out": "unused"}
+"""How columns are called by their roles."""
+
+
 def _summarise(card: ModelCard) -> Iterator[str]:
     """Yield what was done with the columns, the estimated accuracy, and what is accepted."""
     notes: dict[str, list[str]] = {}
@@ -327,8 +331,9 @@ def _summarise(card: ModelCard) -> Iterator[str]:
         if column["role"] not in ("label", "id"):
             notes.setdefault(column["role"], []).append(column["note"])
     for role, said in notes.items():
-        note = f": {said[0]}" if len(set(said)) == 1 else ""
-        yield f"{len(said)} {role} column{'s' if len(said) > 1 else ''}{note}."
+        note = f", {said[0]}" if len(set(said)) == 1 else ""
+        word = ADJECTIVES.get(role, role)
+        yield f"{len(said)} {word} column{'s' if len(said) > 1 else ''}{note}."
     yield f"{card.n_labels or len(card.label_names)} labels, {card.n_training} training instances."
     yield (
         f"Estimated mean {card.metric} {card.estimated:.3f} ({card.confidence:.0%} interval "

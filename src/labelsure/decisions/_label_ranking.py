@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.typing import Floats, Integers
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError
-from labelsure.labelsets.rows import check_sparse_labelsets, refuse_masked
+from labelsure.labelsets.rows import read_rows, refuse_masked
 
 NOT_LISTED = -1
 """In place of a label, where a sparse row lists fewer than k."""
@@ -67,9 +68,7 @@ def precision_at_k(scores: Any, Y_true: Any, k: int) -> Floats:
     if isinstance(scores, LabelsetDistribution):
         Y_true = scores.align(Y_true, "Y_true")
     n_samples, n_labels = ranked.shape
-    true: Any = check_sparse_labelsets(
-        Y_true, name="Y_true", n_samples=n_samples, n_labels=n_labels
-    )
+    true: Any = read_rows(Y_true, "Y_true", n_samples=n_samples, n_labels=n_labels, sparse=True)
     is_true = true[np.arange(n_samples)[:, np.newaxis], labels].toarray()
     return np.asarray((is_true * (labels != NOT_LISTED)).sum(axis=1) / k)
 
@@ -108,8 +107,7 @@ def expected_precision_at_k(dist: Any, k: int) -> Floats:
 def _find_first(scores: Any, k: Any) -> tuple[Integers, Floats]:
     """Return the first k labels of each row and their scores, (n, k) each."""
     n_samples, n_labels = scores.shape
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= n_labels:
-        raise InputError(f"`k` must be a number of labels from 1 to {n_labels}, got {k!r}.")
+    read_whole_number(k, "k", most=n_labels)
     if not sparse.issparse(scores):
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return order, np.take_along_axis(scores, order, axis=1)

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import TIE, check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, Support
+from labelsure.distributions._answers import Expected, Support, with_flips
 from labelsure.distributions._bridge import LabelsetDistribution, check_distribution
 from labelsure.distributions._dense import DenseBlocks
-from labelsure.distributions._flips import with_flips
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.errors import InputError, TooLargeError
 from labelsure.labelsets.names import NamedLabelsets
@@ -190,21 +189,10 @@ def decide(
         abstentions = (
             _keep_agreed_labels(dense)
             if open_cost is None
-            else _open_uncertain_labels(dense, check_open_cost(open_cost))
+            else _open_uncertain_labels(dense, read_number(open_cost, "open_cost", 0, ends="[)"))
         )
     labelsets, gap = _decide_with_gaps(dist, metric, empty)
     return Decisions(labelsets, dist.label_names, dist.index, gap, abstentions)
-
-
-def check_open_cost(open_cost: Any) -> float:
-    """Return the cost of an open label, or say what is wrong with it."""
-    is_number = isinstance(open_cost, Real) and not isinstance(open_cost, bool)
-    if not is_number or not 0 <= open_cost < np.inf:
-        raise InputError(
-            "`open_cost` must be a number >= 0, the probability of being wrong above which a label "
-            f"is left open, got {open_cost!r}."
-        )
-    return float(open_cost)
 
 
 def _open_uncertain_labels(dist: LabelsetDistribution, open_cost: float) -> PartialLabelsets:

@@ -8,8 +8,8 @@ from labelsure._kernels.threads import watch_progress
 from labelsure.distributions._answers import Expected, MaxMarginals, Summary, Support, TopLabelsets
 from labelsure.distributions._arrays import as_distribution
 from labelsure.distributions._bridge import LabelsetDistribution, confidence
-from labelsure.distributions._chain_links import LinearChain, PrefixChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import LinearChain, PrefixChain
 from labelsure.distributions._dense import DenseDistribution
 from labelsure.distributions._engines import Engine
 from labelsure.distributions._independent_labels import (

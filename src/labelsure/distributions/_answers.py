@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions.candidates import Profile
 from labelsure.labelsets.rows import is_sparse, stack_rows
-from labelsure.metrics.registry import Metric
 
 if TYPE_CHECKING:
     from labelsure.distributions._bridge import LabelsetDistribution
@@ -143,6 +142,27 @@ def each_guess(guesses: Guesses) -> Iterable[Labelsets]:
     return np.ascontiguousarray(np.swapaxes(guesses, 0, 1))
 
 
+def with_flips(Y: Labelsets) -> Labelsets:
+    """Return each labelset, followed by the same with one label flipped, (n, 1 + L, L).
+
+    Examples
+    --------
+    >>> with_flips(np.array([[0, 1]], dtype=np.int8))
+    array([[[0, 1],
+            [1, 1],
+            [0, 0]]], dtype=int8)
+    """
+    n_labels = Y.shape[1]
+    change = np.concatenate([np.zeros((1, n_labels)), np.eye(n_labels)]).astype(np.int8)
+    return Y[:, np.newaxis] ^ change
+
+
+def are_flips(guesses: Labelsets) -> bool:
+    """Whether (n, g, L) guesses are what `with_flips` makes of the first of each instance."""
+    _, n_guesses, n_labels = guesses.shape
+    return n_guesses == n_labels + 1 and np.array_equal(guesses, with_flips(guesses[:, 0]))
+
+
 def join_answers(parts: Sequence[tuple[Indices, Any]]) -> Any:
     """Put answers for some rows each, all of one type, together in the order of the rows."""
     if len(parts) == 1:
@@ -216,31 +236,3 @@ class Summary:
     profile: Profile
     mode: Labelsets
     expected: dict[str, Expected]
-
-
-class View(Protocol):
-    """What answers for some instances of a batch: all labelsets, the likely ones, or draws."""
-
-    def profile(self) -> Profile:
-        """Return the four numbers."""
-
-    def mode(self) -> Labelsets:
-        """Return the most probable labelsets, as far as they are known, (n, L)."""
-
-    def top(self, k: int) -> TopLabelsets:
-        """Return the k most probable labelsets, as far as they are known."""
-
-    def marginal_bounds(self) -> Expected:
-        """Return P(y_j = 1) and its bounds, each (n, L)."""
-
-    def max_marginals(self) -> MaxMarginals:
-        """Return how probable a labelset can be when one label's value is given."""
-
-    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
-        """Return the expected accuracy of given labelsets with bounds."""
-
-    def summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
-        """Return profile, mode and the mode's expected accuracies."""
-        mode = self.mode()
-        expected = {metric.name: self.expected(metric, mode, empty=empty) for metric in metrics}
-        return Summary(self.profile(), mode, expected)

@@ -14,7 +14,7 @@ from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_certain
 from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.names import order_columns
-from labelsure.labelsets.rows import check_labelsets, index_of, is_sparse
+from labelsure.labelsets.rows import index_of, is_sparse, read_rows
 from labelsure.labelsets.weighted import WeightedLabelsets
 
 PAIR_TOLERANCE = 1e-4  # float32 softmax outputs are rounded
@@ -118,7 +118,7 @@ def _from_votes(source: Any, label_names: Iterable[Any] | None) -> LabelsetDistr
             f"{n_cast.argmin()} has none. Drop that row, or write zeros for an empty labelset."
         )
     instance = np.nonzero(is_cast)[0]
-    labelsets = check_labelsets(votes[is_cast], name="votes")
+    labelsets = read_rows(votes[is_cast], "votes", sparse=False)
     seen = WeightedLabelsets.merge(labelsets, 1 / n_cast[instance], instance, len(votes))
     return LabelsetTable.from_weighted(seen, label_names)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import MAX_ARRAY_BYTES, check_size
 from labelsure._runtime.notebook import count, list_names, make_html
 from labelsure._runtime.typing import (
@@ -38,11 +39,9 @@ from labelsure.distributions.candidates import Profile, check_candidates, confid
 from labelsure.errors import InputError
 from labelsure.labelsets.names import align_labelsets, align_rows, pick_rows, wrong_index
 from labelsure.labelsets.rows import (
-    check_guesses,
     check_label_names,
-    check_sparse_labelsets,
     count_axes,
-    is_sparse,
+    read_guesses,
     refuse_other_labels,
 )
 from labelsure.metrics.registry import EXACT, HAMMING, Metric, MetricLike, check_empty, get_metric
@@ -134,15 +133,7 @@ class LabelsetDistribution(ABC):
             calls it. The columns of a DataFrame are compared by name, its rows by index, an array
             by position.
         """
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.n_labels,
-            label_names=self.label_names,
-            index=self.index,
-            sparse=self.sparse_rows,
-        )
+        return align_labelsets(Y, self, name=name, sparse=self.sparse_rows)
 
     def marginals(self) -> Floats:
         """Return P(y_j = 1), shape (n, L)."""
@@ -186,11 +177,7 @@ class LabelsetDistribution(ABC):
         k
             From 1 to 2**L. Beyond the support of a distribution they have probability 0.
         """
-        if not isinstance(k, (int, np.integer)) or k < 1 or k > 2**self.n_labels:
-            raise InputError(
-                f"`k` must be a whole number from 1 to 2**{self.n_labels}, got {k!r}. "
-                "There are no more labelsets than that."
-            )
+        read_whole_number(k, "k", most=2 ** min(self.n_labels, 62))
         check_size(
             len(self) * int(k) * (self.labelset_bytes + 8),
             f"The `k` most probable labelsets of {len(self)} instances",
@@ -207,8 +194,7 @@ class LabelsetDistribution(ABC):
             How many for each instance; seed, generator or None. The same seed gives the same draws
             on any number of threads.
         """
-        if not isinstance(size, (int, np.integer)) or size < 0:
-            raise InputError(f"`size` must be a whole number >= 0, got {size!r}.")
+        read_whole_number(size, "size", 0)
         check_size(
             len(self) * int(size) * self.labelset_bytes,
             f"`size` draws of {len(self)} instances",
@@ -249,11 +235,8 @@ class LabelsetDistribution(ABC):
         if count_axes(Y_pred) != 3:
             guesses = as_guesses(self.align(Y_pred, "Y_pred"))
             return self._expected(metric, guesses, empty).of_guess(0)
-        shape = {"n_samples": len(self), "n_labels": self.n_labels}
-        given = check_guesses(Y_pred, name="Y_pred", **shape, sparse=self.sparse_rows)
-        if self.sparse_rows:
-            columns = (given[:, g] for g in range(given.shape[1]))
-            given = [Y if is_sparse(Y) else check_sparse_labelsets(Y) for Y in columns]
+        shape = len(self), self.n_labels
+        given = read_guesses(Y_pred, "Y_pred", *shape, sparse=self.sparse_rows)
         return self._expected(metric, given, empty)
 
     def temper(self, temperature: float) -> LabelsetDistribution:
@@ -276,12 +259,7 @@ class LabelsetDistribution(ABC):
         >>> IndependentLabels([[0.9, 0.2]]).temper(2).marginals()
         array([[0.75      , 0.33333333]])
         """
-        is_number = isinstance(temperature, (int, float, np.number)) and temperature is not True
-        if not is_number or not 0 < temperature < np.inf:
-            raise InputError(
-                f"`temperature` must be a finite number above 0, got {temperature!r}. 1 changes "
-                "nothing, larger ones make distributions flatter."
-            )
+        read_number(temperature, "temperature", 0, ends="()", hint="1 changes nothing.")
         if temperature == 1:
             return self
         return self._temper(float(temperature))._with_index(self._index)

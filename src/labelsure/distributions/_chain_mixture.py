@@ -1,16 +1,24 @@
-"""`ChainMixture`: a chain or the mean of several; dense, certified or sampled."""
+"""`ChainMixture`: a chain or the mean of several; dense, certified or sampled.
+
+Up to some labels all probabilities are made. Beyond, each question is answered by the likely
+labelsets (`Enumeration`), or by draws beside them (`Sampled`), some instances at a time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from labelsure._kernels.labelset_search import Goals
+from labelsure._kernels.threads import Progress
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
+from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
@@ -19,22 +27,69 @@ from labelsure.distributions._answers import (
     Summary,
     Support,
     TopLabelsets,
-    View,
     each_guess,
     join_answers,
 )
 from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
-from labelsure.distributions._chain_links import Chain, LinearChain, write_joints
+from labelsure.distributions._chains import Chain, LinearChain, WeightedChains, write_joints
 from labelsure.distributions._dense import JOINT_BYTES, DenseBlocks
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
+from labelsure.distributions._enumeration import Enumeration, add_greedy, enumerate_chains
+from labelsure.distributions._labelset_table import LabelsetTable
 from labelsure.distributions._mixture import Mixture
 from labelsure.distributions._probabilities import read_shares
+from labelsure.distributions._sampling import (
+    DrawStreams,
+    Need,
+    Sampled,
+    draw_for,
+    need_collision,
+    need_entropy,
+    need_expected,
+    need_marginals,
+)
 from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError, TooLargeError
+from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import EXACT, Metric
 
-if TYPE_CHECKING:
-    from labelsure.distributions._chain_views import ChainViews, Question
+ANY = 2.0  # a limit that everything in [0, 1] meets, or none reaches
+
+View = Enumeration | Sampled
+"""What answers for some instances of a batch beyond dense computation."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, as far as engines have to know it.
+
+    Parameters
+    ----------
+    width
+        Of the candidates' guaranteed intervals; `ANY` where nobody asks for them.
+    unseen
+        Mass that may stay unseen.
+    certain
+        Whether the mode must be certain.
+    k
+        How many of the most probable labelsets have to be certain, where they can.
+    largest_unseen
+        A probability that no labelset unseen may have, which is enough instead of all the others.
+    needs
+        What draws are made for; none where they would not answer better than a search.
+    """
+
+    width: float = ANY
+    unseen: float = ANY
+    certain: bool = False
+    k: int = 1
+    largest_unseen: float = 0.0
+    needs: tuple[Need, ...] = ()
+
+    def goals(self, mass: float | None) -> Goals:
+        """Return when the search may stop."""
+        enough = ANY if mass is None else mass
+        return Goals.of(self.width, self.unseen, enough, self.largest_unseen, self.certain)
 
 
 class ChainMixture(Mixture):
@@ -94,8 +149,7 @@ class ChainMixture(Mixture):
                 "`chains` must all have the same instances and labels, got (n_samples, n_labels) "
                 f"of {sorted(shapes)}."
             )
-        if not isinstance(random_state, (int, np.integer)) or random_state < 0:
-            raise InputError(f"`random_state` must be a whole number >= 0, got {random_state!r}.")
+        read_whole_number(random_state, "random_state", 0)
         n_samples, n_labels = shapes.pop()
         shares = None if weights is None else read_shares(weights, n_samples, len(chains))
         super().__init__(chains, shares, n_samples, n_labels, label_names)
@@ -117,7 +171,8 @@ class ChainMixture(Mixture):
 
     def _with_parts(self, parts: list[Any], shares: Floats | None, n_samples: int) -> Self:
         new = super()._with_parts(parts, shares, n_samples)
-        new.__dict__.pop("_joints", None)
+        for made_for_others in ("_joints", "_chains"):
+            new.__dict__.pop(made_for_others, None)
         return new
 
     def _with_engine(self, settings: EngineSettings) -> Self:
@@ -194,27 +249,100 @@ class ChainMixture(Mixture):
         shares = None if self._shares is None else self._shares[rows]
         write_joints([chain.take(rows) for chain in self._parts], shares, P)
 
-    # Other engines, which are loaded when they are needed.
+    # Beyond: who answers for which instances.
+
+    @cached_property
+    def _chains(self) -> WeightedChains:
+        return WeightedChains(self._parts, self._shares)
+
+    def _ask(self, question: Question, answer: Callable[[Indices, View], Any]) -> Any:
+        """Return what the views of a question answer, put together."""
+        progress, nobody = Progress(len(self)), np.arange(0)
+        parts = []
+        for rows, view in self._views(question):
+            parts.append((rows, answer(rows, view)))
+            progress.add(len(rows))
+        if not parts:
+            parts = [(nobody, answer(nobody, self._search(nobody, question.goals(None), 0)))]
+        return join_answers(parts)
+
+    def _views(self, question: Question) -> Iterator[tuple[Indices, View]]:
+        """Yield all instances, some at a time, with what answers until the next are due."""
+        engine, goals = self._engine, question.goals(self._engine.mass)
+        if engine.name == "certified":
+            for rows in self._row_blocks(engine.budget, 0):
+                yield rows, self._search(rows, goals, engine.budget)
+        elif engine.name == "sampled":
+            for rows in self._row_blocks(0, engine.budget):
+                found = self._search(rows, goals, 0)
+                yield from self._draw(rows, found, question, engine.budget)
+        else:
+            yield from self._search_or_draw(question)
+
+    def _search_or_draw(self, question: Question) -> Iterator[tuple[Indices, View]]:
+        """Search for a while; draw where that does not do."""
+        n_searched, n_left = self._share_budget()
+        small = self._small_unseen
+        if question.k > 1:  # draws do not find what a search does not
+            n_searched, n_left, small = self._engine.budget, 0, 0.0
+        goals = question.goals(self._engine.mass)
+        # Which guaranteed intervals are narrow enough to do without draws.
+        width = self._engine.sampled_tolerance
+        enough = Goals.of(max(question.width, width), max(question.unseen, width), ANY)
+        for rows in self._row_blocks(n_searched, n_left):
+            found = self._search(rows, goals, n_searched, small)
+            good = found.meets(goals) | (found.meets(enough) & bool(question.needs))
+            if n_left and not good.all():
+                rest = np.flatnonzero(~good)
+                greedy = add_greedy(self._chains.take(rows[rest]), found[rest])
+                yield from self._draw(rows[rest], greedy, question, n_left)
+            else:
+                good[:] = True
+            if good.any():
+                yield rows[good], found[np.flatnonzero(good)]
 
     @property
-    def _beyond_dense(self) -> ChainViews:
-        from labelsure.distributions._chain_views import ChainViews
-        from labelsure.distributions._weighted_chains import WeightedChains
+    def _small_unseen(self) -> float:
+        """A probability small enough: the interval of the top gap is at most twice as wide.
 
-        chains = WeightedChains(self._parts, self._shares)
-        return ChainViews(chains, self._engine, self.label_names, self._random_state)
+        Draws say nothing of the largest probabilities, so a search before them goes on until no
+        labelset unseen has more.
+        """
+        return self._engine.sampled_tolerance / 2
 
-    def _ask(
-        self, ask: Callable[[ChainViews], Question], answer: Callable[[Indices, View], Any]
-    ) -> Any:
-        """Return what the views of a question answer, put together."""
-        views = self._beyond_dense
-        question, nobody = ask(views), np.arange(0)
-        parts = [(rows, answer(rows, view)) for rows, view in views.answering(question)]
-        if not parts:
-            nothing = views.search(nobody, question.goals(None), 0)
-            parts = [(nobody, answer(nobody, nothing))]
-        return join_answers(parts)
+    def _share_budget(self) -> tuple[int, int]:
+        """Return how many labelsets "auto" searches for, and how many it may draw."""
+        n_searched = min(_limits.FIRST_SEARCH, self._engine.budget)
+        return n_searched, self._engine.budget - n_searched
+
+    def _draw(
+        self, rows: Indices, found: Enumeration, question: Question, n_draws: int
+    ) -> Iterator[tuple[Indices, View]]:
+        """Yield the instances with draws beside what was found, as many as the question needs."""
+        if not question.needs:
+            yield rows, found
+            return
+        is_auto = self._engine.name == "auto"
+        sixths = [need.share_of_auto if is_auto else need.share for need in question.needs]
+        limits = [share * n_draws // 6 for share in sixths]
+        yield from draw_for(rows, self._sampled(rows, found), question.needs, limits)
+
+    def _sampled(self, rows: Indices, found: Enumeration) -> Sampled:
+        """Return what was found of some instances, to be drawn beside."""
+        chains = self._chains.take(rows)
+        streams = DrawStreams(self._random_state, rows, chains.row_keys())
+        return Sampled.nothing(found, chains, streams)
+
+    def _search(self, rows: Indices, goals: Goals, budget: int, small: float = 0.0) -> Enumeration:
+        """Enumerate the likely labelsets of some instances."""
+        return enumerate_chains(self._chains.take(rows), goals, budget, small)
+
+    def _row_blocks(self, n_searched: int, n_drawn: int) -> Iterator[Indices]:
+        """Cut so that labelsets seen and drawn, with their random numbers, fit into memory."""
+        drawn = (9 * self.n_labels + 64) * n_drawn
+        enumerated = (self.n_labels + 32) * max(n_searched, 1)
+        for some in cut_rows(len(self), enumerated + drawn, _limits.SEEN_LABELSETS_BYTES):
+            yield np.arange(len(self))[some]
 
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
         found = self._summary([], 1.0)
@@ -223,11 +351,20 @@ class ChainMixture(Mixture):
     def _summary(self, metrics: Sequence[Metric], empty: float) -> Summary:
         if self._is_dense:
             return self._dense._summary(metrics, empty)
+        sampled = self._engine.sampled_tolerance
+        needs = [need_entropy(sampled), need_collision(sampled)]
         inexact = [metric for metric in metrics if metric != EXACT]
-        return self._ask(
-            lambda views: views.ask_summary(metrics, inexact, empty),
-            lambda _, view: view.summary(metrics, empty),
-        )
+        if inexact:
+            needs.append(need_expected(sampled, inexact, empty))
+        width = self._engine.tolerance
+        unseen = width if metrics else ANY
+
+        def answer(_: Indices, view: View) -> Summary:
+            mode = view.mode()
+            expected = {metric.name: view.expected(metric, mode, empty) for metric in metrics}
+            return Summary(view.profile(), mode, expected)
+
+        return self._ask(Question(width, unseen, certain=True, needs=tuple(needs)), answer)
 
     def _marginals(self) -> Floats:
         return self._marginal_bounds().value
@@ -235,27 +372,27 @@ class ChainMixture(Mixture):
     def _marginal_bounds(self) -> Expected:
         if self._is_dense:
             return self._dense._marginal_bounds()
-        return self._ask(
-            lambda views: views.ask_marginals(), lambda _, view: view.marginal_bounds()
-        )
+        needs = (need_marginals(self._engine.sampled_tolerance),)
+        question = Question(unseen=self._engine.tolerance, needs=needs)
+        return self._ask(question, lambda _, view: view.marginal_bounds())
 
     def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
         if self._is_dense:
             return self._dense._max_marginals()
-        return self._ask(
-            lambda views: views.ask_max_marginals(log_at_least),
-            lambda _, view: view.max_marginals(),
-        )
+        # Never narrow enough: a search stops where no labelset unseen has as much as this.
+        question = Question(width=-ANY, largest_unseen=float(np.exp(log_at_least)))
+        return self._ask(question, lambda _, view: view.max_marginals())
 
     def _mode(self) -> Labelsets:
         if self._is_dense:
             return self._dense._mode()
-        return self._ask(lambda views: views.ask_mode(), lambda _, view: view.mode())
+        return self._ask(Question(certain=True), lambda _, view: view.mode())
 
     def _top(self, k: int) -> TopLabelsets:
         if self._is_dense:
             return self._dense._top(k)
-        best = self._ask(lambda views: views.ask_top(k), lambda _, view: view.top(k))
+        question = Question(self._engine.tolerance, certain=True, k=k)
+        best = self._ask(question, lambda _, view: view.top(k))
         # Where nothing was found, what stands for the mode can be evaluated all the same.
         unseen = np.flatnonzero(np.isneginf(best.logs[:, 0]))
         if not unseen.size:
@@ -272,23 +409,73 @@ class ChainMixture(Mixture):
         given = np.asarray(guesses)
 
         def answer(rows: Indices, view: View) -> Any:
-            found = [view.expected(metric, Y, empty=empty) for Y in each_guess(given[rows])]
+            found = [view.expected(metric, Y, empty) for Y in each_guess(given[rows])]
             value, low, high = (
                 np.stack([getattr(one, name) for one in found], axis=1)
                 for name in ("value", "low", "high")
             )
             return Expected(value, low, high, found[0].method)
 
-        return self._ask(lambda views: views.ask_expected(metric, given, empty), answer)
+        needs = (need_expected(self._engine.sampled_tolerance, [metric], empty, given),)
+        return self._ask(Question(unseen=self._engine.tolerance, needs=needs), answer)
 
     # What only the dense engine answers; decisions beyond it go by what was enumerated.
 
     def _support(self) -> Iterator[tuple[Indices, Support]] | None:
-        if self._is_dense:
-            return None
-        from labelsure.distributions._chain_views import support_blocks
+        return None if self._is_dense else self._support_blocks()
 
-        return support_blocks(self._beyond_dense)
+    def _support_blocks(self) -> Iterator[tuple[Indices, Support]]:
+        """Yield some instances at a time with the labelsets that decisions go by.
+
+        "certified" enumerates only; the other engines draw where a short search leaves more unseen
+        than the tolerance.
+        """
+        engine = self._engine
+        n_searched, n_drawn = self._share_budget()
+        small = self._small_unseen
+        if engine.name == "certified":
+            n_searched, n_drawn, small = engine.budget, 0, 0.0
+        elif engine.name == "sampled":  # which draws, however small the budget is
+            n_searched = min(n_searched, engine.budget // 2)
+            n_drawn = engine.budget - n_searched
+        n_drawn = min(n_drawn, _limits.DECISION_DRAWS)
+        goals = Question(unseen=engine.tolerance, certain=True).goals(engine.mass)
+        bytes_each = max(1, n_searched + n_drawn) * (8 * self.n_labels + 32)
+        progress = Progress(len(self))
+        for some in cut_rows(len(self), bytes_each, _limits.DECISION_BYTES):
+            rows = np.arange(len(self))[some]
+            found = self._search(rows, goals, n_searched, small)
+            good = found.meets(goals) if n_drawn else np.ones(len(rows), dtype=bool)
+            if good.any():
+                yield rows[good], found[np.flatnonzero(good)].support(self.label_names)
+            if not good.all():
+                rest = np.flatnonzero(~good)
+                yield rows[rest], self._draw_rest(rows[rest], found[rest], n_drawn)
+            progress.add(len(rows))
+
+    def _draw_rest(self, rows: Indices, found: Enumeration, n_drawn: int) -> Support:
+        """Let draws stand for what was not found.
+
+        Where they stand may be far from where it is: what is unseen counts once for its own place
+        and once for theirs. A draw says little of the probability of its own labelset: draws share
+        what is left, and the mode is one of the labelsets enumerated.
+        """
+        found = add_greedy(self._chains.take(rows), found)
+        known, size = found.seen, max(2, -(-n_drawn // self.n_chains))
+        sampled = self._sampled(rows, found).draw_more(size)
+        draws = sampled.paths.draws.reshape(len(rows), -1, self.n_labels)
+        instance, place = np.nonzero(~known.contains(draws))
+        n_new = np.bincount(instance, minlength=len(known))
+        rest = np.maximum(1.0 - known.totals(), 0.0)
+        shares = (rest / np.maximum(n_new, 1))[instance]
+        drawn = WeightedLabelsets.merge(draws[instance, place], shares, instance, len(known))
+        return Support(
+            LabelsetTable.from_weighted(known.join(drawn).normalise(), self.label_names, known),
+            np.ones(len(rows)),
+            np.minimum(2 * found.unseen_mass, 1.0),
+            found.largest_unseen,
+            sampled.marginal_bounds,
+        )
 
     def _size_marginals(self) -> Floats:
         return self._dense._size_marginals()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-import numpy as np
-
-from labelsure.errors import InputError, unknown_name
+from labelsure._runtime.arguments import read_choice, read_number, read_whole_number
+from labelsure.errors import unknown_name
 
 ENGINES = ("auto", "dense", "certified", "sampled")
 
@@ -60,16 +59,13 @@ class Engine:
     keep_top: int = 0
 
     def __post_init__(self) -> None:
-        if self.name not in ENGINES:
-            raise unknown_name("engine", self.name, ENGINES)
-        _check_number("tolerance", self.tolerance, 0, 1)
-        _check_number("sampled_tolerance", self.sampled_tolerance, 0, 1)
+        read_choice(self.name, "engine", ENGINES)
+        read_number(self.tolerance, "tolerance", 0, 1)
+        read_number(self.sampled_tolerance, "sampled_tolerance", 0, 1)
         if self.mass is not None:
-            _check_number("mass", self.mass, 0, 1)
-        for name in ("budget", "keep_top"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 0:
-                raise InputError(f"`{name}` must be a whole number >= 0, got {value!r}.")
+            read_number(self.mass, "mass", 0, 1)
+        read_whole_number(self.budget, "budget", 0)
+        read_whole_number(self.keep_top, "keep_top", 0)
 
     def replace(self, settings: EngineSettings) -> Engine:
         """Return the engine with some of its settings replaced."""
@@ -78,15 +74,6 @@ class Engine:
             raise unknown_name("setting", unknown[0], EngineSettings.__annotations__)
         given: dict[str, Any] = {**settings}
         return replace(self, name=given.pop("engine", self.name), **given)
-
-
-def _check_number(name: str, value: Any, low: float, high: float) -> None:
-    try:
-        within = low <= float(value) <= high
-    except (TypeError, ValueError):
-        within = False
-    if not within:
-        raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {value!r}.")
 
 
 DEFAULT_ENGINE = Engine()

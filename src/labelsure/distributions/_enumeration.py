@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets, View
-from labelsure.distributions._chain_links import CALL_ROWS, Chain
-from labelsure.distributions._chain_stack import LinearStack, draw_paths, log_mean_prob
+from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets
+from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack, WeightedChains
 from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
-from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import Profile, log
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 from labelsure.metrics.registry import Metric
@@ -25,7 +22,7 @@ BLOCK_ROWS = 32  # instances whose prefixes are expanded together
 
 
 @dataclass(frozen=True)
-class Enumeration(View):
+class Enumeration:
     """The labelsets that were seen, and bounds on everything else.
 
     Parameters
@@ -50,6 +47,14 @@ class Enumeration(View):
 
     def __getitem__(self, rows: Indices) -> Enumeration:
         return Enumeration(self.seen.take(rows), self.bounds[rows])
+
+    def add(self, labelsets: Labelsets, log_prob: Floats, is_new: Mask) -> Enumeration:
+        """Add those that are new of (n, size, L) labelsets with their log-probabilities."""
+        instance, place = np.nonzero(is_new)
+        rows, weights = labelsets[instance, place], np.exp(log_prob[instance, place])
+        once = find_distinct(rows, instance)
+        more = WeightedLabelsets.merge(rows[once], weights[once], instance[once], len(self.seen))
+        return Enumeration.from_seen(self.seen.join(more), self.largest_unseen)
 
     @property
     def unseen_mass(self) -> Floats:
@@ -138,7 +143,7 @@ class Enumeration(View):
         logs = find_maxima(self.seen)
         return MaxMarginals(logs, np.maximum(logs, log(self.largest_unseen)[:, None, None]))
 
-    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return the middle and the ends of the interval of an expected accuracy."""
         seen = expect_over(self.seen, metric, Y_pred, empty)
         least, most = metric_range(metric, Y_pred, empty)
@@ -152,15 +157,10 @@ def add_greedy(chains: WeightedChains, found: Enumeration) -> Enumeration:
     Where probabilities are so flat that a search finds little, the best of these are far more
     probable than what it finds, or than draws.
     """
-    n_samples, n_labels = len(found.seen), found.seen.n_labels
-    halves = np.full((n_samples, len(chains), 1, n_labels), 0.5)
-    greedy = draw_paths(chains, chains.owners_of_each(1), halves).draws[:, :, 0]
-    log_prob = log_mean_prob(chains, greedy)[..., 0]
-    instance, place = np.nonzero(~found.seen.contains(greedy))
-    rows, weights = greedy[instance, place], np.exp(log_prob[instance, place])
-    once = find_distinct(rows, instance)
-    more = WeightedLabelsets.merge(rows[once], weights[once], instance[once], n_samples)
-    return Enumeration.from_seen(found.seen.join(more), found.largest_unseen)
+    halves = np.full((chains.n_samples, len(chains), 1, chains.n_labels), 0.5)
+    greedy = chains.draw(chains.owners_of_each(1), halves).draws[:, :, 0]
+    log_prob = chains.log_prob(greedy)[..., 0]
+    return found.add(greedy, log_prob, ~found.seen.contains(greedy))
 
 
 def metric_range(metric: Metric, Y_pred: Labelsets, empty: float) -> tuple[Floats, Floats]:
@@ -191,11 +191,9 @@ def enumerate_chains(
         Once no labelset unseen can have more than this, a search of linear chains that finds little
         ends early.
     """
-    n_labels = chains[0].order.size
-    budget = min(budget, 2**n_labels) if n_labels < 63 else budget
-    stack = LinearStack.of(chains)
-    if stack is not None:
-        return _enumerate_linear(stack, chains.shares, goals, budget, small)
+    budget = min(budget, 2**chains.n_labels) if chains.n_labels < 63 else budget
+    if chains.stack is not None:
+        return _enumerate_linear(chains.stack, chains.shares, goals, budget, small)
     return _enumerate_any(chains, goals, budget)
 
 
@@ -207,88 +205,63 @@ def _enumerate_linear(
     bounds = np.empty((n_samples, search.N_BOUNDS))
     shares = np.ascontiguousarray(shares)
 
-    def run(start: int, stop: int) -> tuple[list[NDArray[np.uint64]], list[Floats]]:
+    def run(start: int, stop: int) -> list[tuple[Any, Floats]]:
         keys, P = np.empty((budget, n_words), dtype=np.uint64), np.empty(budget)
-        found: tuple[list[NDArray[np.uint64]], list[Floats]] = [], []
+        found = []
         for i in range(start, stop):
-            n = search.enumerate_row(
-                stack.odds[i],
-                stack.factors,
-                shares[i],
-                stack.orders,
-                goals,
-                small,
-                keys,
-                P,
-                bounds[i],
-            )
-            found[0].append(keys[:n].copy())
-            found[1].append(P[:n].copy())
+            links = (stack.odds[i], stack.factors, shares[i], stack.orders)
+            n = search.enumerate_row(*links, goals, small, keys, P, bounds[i])
+            found.append((keys[:n].copy(), P[:n].copy()))
         return found
 
-    blocks = map_rows(run, n_samples)
-    lengths = [len(P) for block in blocks for P in block[1]]
-    words = np.concatenate(
-        [np.empty((0, n_words), dtype=np.uint64), *(keys for block in blocks for keys in block[0])]
-    )
-    weights = np.concatenate([np.empty(0), *(P for block in blocks for P in block[1])])
+    found = [one for block in map_rows(run, n_samples) for one in block]
+    nothing = np.empty((0, n_words), dtype=np.uint64)
+    words = np.concatenate([nothing, *(keys for keys, _ in found)])
+    weights = np.concatenate([np.empty(0), *(P for _, P in found)])
     octets = words.view(np.uint8).reshape(len(words), 8 * n_words)
     rows = np.unpackbits(octets, axis=1, count=n_labels, bitorder="little").view(np.int8)
-    instance = np.repeat(np.arange(n_samples), lengths)
+    instance = np.repeat(np.arange(n_samples), [len(P) for _, P in found])
     return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
 
 
 def _enumerate_any(chains: WeightedChains, goals: search.Goals, budget: int) -> Enumeration:
     """Do the same with any base learner, many prefixes at a time."""
-    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
-    parts = []
+    n_samples, n_labels = chains.n_samples, chains.n_labels
+    parts = [(np.empty((0, n_labels), dtype=np.int8), np.empty(0), np.empty(0, dtype=np.intp))]
+    bounds = np.empty((n_samples, search.N_BOUNDS))
     for first in range(0, n_samples, BLOCK_ROWS):
-        taken = chains.take(slice(first, first + BLOCK_ROWS))
-        rows, weights, instance, bounds = _deepen(taken, goals, budget)
-        parts.append((rows, weights, instance + first, bounds))
-    if not parts:
-        nothing = np.empty((0, n_labels), dtype=np.int8)
-        parts = [(nothing, np.empty(0), np.empty(0, int), np.empty((0, search.N_BOUNDS)))]
-    rows, weights, instance, bounds = (
-        np.concatenate(columns) for columns in zip(*parts, strict=True)
-    )
+        block = slice(first, first + BLOCK_ROWS)
+        rows, weights, instance = _deepen(chains.take(block), goals, budget, bounds[block])
+        parts.append((rows, weights, instance + first))
+    rows, weights, instance = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Enumeration(WeightedLabelsets.merge(rows, weights, instance, n_samples), bounds)
 
 
 def _deepen(
-    chains: WeightedChains, goals: search.Goals, budget: int
-) -> tuple[Labelsets, Floats, Indices, Floats]:
+    chains: WeightedChains, goals: search.Goals, budget: int, bounds: Floats
+) -> tuple[Labelsets, Floats, Indices]:
     """Search with smaller and smaller thresholds; an instance keeps its last finished round."""
-    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
-    bounds = np.empty((n_samples, search.N_BOUNDS))
+    n_labels = chains.n_labels
     for row in bounds:
         search.write_bounds(np.empty(0), 1.0, n_labels, row)
-    kept: list[tuple[Labelsets, Floats]] = [
-        (np.empty((0, n_labels), dtype=np.int8), np.empty(0)) for _ in range(n_samples)
-    ]
-    active = np.arange(n_samples)
+    kept = [(np.empty((0, n_labels), dtype=np.int8), np.empty(0)) for _ in bounds]
+    active = np.arange(len(bounds))
     threshold = search.FIRST_THRESHOLD
     while active.size and threshold > search.LAST_THRESHOLD:
         taken = chains.take(active)
         finished, rows, instance, left_alone = _search_any(taken, threshold, budget)
-        weights = np.exp(taken.log_prob(rows, instance))
+        weights = np.exp(taken.log_prob_of_pairs(rows, instance))
         goes_on = []
         for i in np.flatnonzero(finished):
-            mine = instance == i
-            at = active[i]
+            mine, at = instance == i, active[i]
             kept[at] = rows[mine], weights[mine]
             search.write_bounds(weights[mine], left_alone[i], n_labels, bounds[at])
             if not search.meets_goals(bounds[at], n_labels, goals):
                 goes_on.append(at)
         active = np.array(goes_on, dtype=np.intp)
         threshold *= search.SHRINK
-    lengths = [len(weights) for _, weights in kept]
-    return (
-        np.concatenate([rows for rows, _ in kept]),
-        np.concatenate([weights for _, weights in kept]),
-        np.repeat(np.arange(n_samples), lengths),
-        bounds,
-    )
+    rows, weights = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return rows, weights, np.repeat(np.arange(len(kept)), [len(w) for _, w in kept])
 
 
 def _search_any(
@@ -299,26 +272,23 @@ def _search_any(
     Returns which instances stayed within the budget, the labelsets, the instance of each, and the
     mean over chains of share * the largest prefix that was left alone.
     """
-    n_samples, n_labels = chains[0].n_samples, chains[0].order.size
-    finished = np.ones(n_samples, dtype=bool)
-    left_alone = np.zeros(n_samples)
-    found_rows, found_instances = [], []
-    for m, chain in enumerate(chains):
-        share = chains.shares[:, m]
+    finished = np.ones(chains.n_samples, dtype=bool)
+    left_alone = np.zeros(chains.n_samples)
+    found = []
+    for chain, share in zip(chains.chains, chains.shares.T, strict=True):
         with np.errstate(divide="ignore"):
             thresholds = threshold / share
         instance, ordered, largest = _expand(chain, thresholds, budget, finished)
         rows = np.empty_like(ordered)
         rows[:, chain.order] = ordered
-        found_rows.append(rows)
-        found_instances.append(instance)
+        found.append((rows, instance))
         left_alone += share * largest / len(chains)
-    rows, instance = np.concatenate(found_rows), np.concatenate(found_instances)
+    rows, instance = (np.concatenate(column) for column in zip(*found, strict=True))
     distinct = find_distinct(rows, instance)
     rows, instance = rows[distinct], instance[distinct]
-    finished &= np.bincount(instance, minlength=n_samples) <= budget
+    finished &= np.bincount(instance, minlength=chains.n_samples) <= budget
     keep = finished[instance]
-    return finished, rows[keep].reshape(-1, n_labels), instance[keep], left_alone
+    return finished, rows[keep], instance[keep], left_alone
 
 
 def _expand(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from labelsure._kernels.independent_sums import find_labels_rows
-from labelsure._kernels.threads import for_rows
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number
 from labelsure._runtime.limits import check_size, cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask, Rows
 from labelsure.distributions._answers import (
@@ -25,14 +24,11 @@ from labelsure.distributions._answers import (
     TopLabelsets,
     each_guess,
 )
-from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
-from labelsure.distributions._flips import cheapest_codes, write_codes
+from labelsure.distributions._bridge import LabelsetDistribution, log_prob_of_logits
 from labelsure.distributions._listed_labels import (
     ListedLabels,
     Rest,
-    best_sizes,
     has_best_size,
-    sum_by_row,
 )
 from labelsure.distributions._probabilities import as_floats, check_unit_interval, clip_rounding
 from labelsure.distributions.candidates import Profile, log
@@ -47,7 +43,7 @@ from labelsure.labelsets.rows import (
     make_sparse,
     sparse_ones,
 )
-from labelsure.metrics.registry import F1, HAMMING, JACCARD, Metric
+from labelsure.metrics.registry import EXACT, Metric
 
 WITH_DUPLICATES = ("coo", "csr", "csc", "bsr")
 """Formats of scipy in which an entry can be there twice, which scipy would add up."""
@@ -124,17 +120,6 @@ def read_top(indices: Any, scores: Any, n_labels: int) -> csr_array:
     return read_listed(rows, n_labels, "scores")
 
 
-def check_floor(floor: Any) -> float:
-    """Return the probability of a label that is not listed, from 0 to less than 1/2."""
-    is_number = isinstance(floor, (int, float, np.number)) and not isinstance(floor, bool)
-    if not is_number or not 0 <= floor < 0.5:
-        raise InputError(
-            "`floor` must be how probable each label is that is not listed, from 0 to less than "
-            f"0.5, got {floor!r}. `suggest_floor` finds one from labelled instances."
-        )
-    return float(floor)
-
-
 def check_probabilities(rows: csr_array, name: str) -> csr_array:
     """Return listed probabilities, put back where rounding has moved them off [0, 1]."""
     rows.data = clip_rounding(rows.data)
@@ -155,75 +140,6 @@ def keep_listed(rows: csr_array, values: NDArray[Any], is_kept: NDArray[np.bool_
     kept = np.flatnonzero(is_kept)
     starts = np.searchsorted(kept, rows.indptr)
     return csr_array((values[kept], rows.indices[kept], starts), rows.shape)
-
-
-@dataclass(frozen=True)
-class MatchedLabels:
-    """Labelsets beside the listed labels of the same instances.
-
-    The labels of these labelsets that are not listed are inserted among those that are, so that
-    all are in one list.
-
-    Parameters
-    ----------
-    starts
-        (n + 1,) where the labels of each labelset start.
-    places
-        Of each of these labels its place among the listed entries; where it is not one of them,
-        the place at which it is to be inserted.
-    is_listed
-        Which of them are listed.
-    """
-
-    starts: Indices
-    places: Integers
-    is_listed: Mask
-
-    @classmethod
-    def of(cls, listed: Any, Y: Any) -> MatchedLabels:
-        """Look up sparse labelsets among listed labels."""
-        places = np.empty(Y.nnz, dtype=np.int64)
-        inputs = [
-            part.astype(np.int64, copy=False)
-            for rows in (listed, Y)
-            for part in (rows.indices, rows.indptr)
-        ]
-        for_rows(find_labels_rows, Y.shape[0], *inputs, into=[places])
-        is_listed = places >= 0
-        return cls(inputs[3], np.where(is_listed, places, -places - 1), is_listed)
-
-    @property
-    def n_inserted(self) -> Integers:
-        """How many labels of each labelset are not listed, (n,)."""
-        return np.diff(np.append(0, np.cumsum(~self.is_listed))[self.starts])
-
-    def places_after(self) -> Indices:
-        """Return the place of each label of the labelsets when all are inserted."""
-        n_before: Indices = np.cumsum(~self.is_listed) - ~self.is_listed
-        return self.places + n_before
-
-    def marks(self, n_listed: int) -> NDArray[np.int8]:
-        """Return for each listed or inserted entry whether it is in the labelset."""
-        marks = np.zeros(n_listed + int((~self.is_listed).sum()), dtype=np.int8)
-        marks[self.places_after()] = 1
-        return marks
-
-    def insert(self, values: NDArray[Any], value: Any) -> NDArray[Any]:
-        """Return the values of listed entries with those of inserted ones."""
-        if self.is_listed.all():
-            return values
-        return np.insert(values, self.places[~self.is_listed], value)
-
-    def widen(self, listed: ListedLabels) -> ListedLabels:
-        """List the inserted labels as well, which leave the rest."""
-        if self.is_listed.all():
-            return listed
-        rest, n_inserted = listed.rest, self.n_inserted
-        return ListedLabels(
-            self.insert(listed.marginals, rest.floor),
-            listed.starts + np.append(0, np.cumsum(n_inserted)),
-            Rest(rest.sizes - n_inserted, rest.floor),
-        )
 
 
 def draw_rows(listed: csr_array, floor: float, size: int, generator: Any) -> Labelsets:
@@ -337,6 +253,44 @@ def _sort_rows(rows: Indices, labels: Indices, shape: tuple[int, int]) -> Labels
     return sparse_ones(labels[order], starts, shape[1])
 
 
+def cheapest_codes(cost: Floats, mode: Labelsets, k: int) -> list[int]:
+    """Return the codes of the k labelsets whose flips away from the mode cost least, in order.
+
+    Fewer where there are fewer: a label that is certain is never flipped.
+
+    The order is that of (cost, code): a flip adds its cost to the first and plus or minus 2**j to
+    the second. Both are sums and each such pair is positive, so the usual heap works on pairs: the
+    sets of flips that follow {..., i} in sorted order are {..., i, i+1} and {..., i+1}. An entry
+    holds the pair of its flips, the last of them, and the pair without the last.
+    """
+    mode_code = sum(1 << j for j in np.flatnonzero(mode).tolist())
+    flips = [
+        (float(cost[j]), -(1 << j) if mode[j] else 1 << j)
+        for j in np.flatnonzero(np.isfinite(cost)).tolist()
+    ]
+    flips = heapq.nsmallest(k, flips)
+    codes = [mode_code]
+    heap = [(added, mode_code + change, 0, 0.0, mode_code) for added, change in flips[:1]]
+    while heap and len(codes) < k:
+        total, code, last, total_before, code_before = heapq.heappop(heap)
+        codes.append(code)
+        following = last + 1
+        if following < len(flips):
+            added, change = flips[following]
+            heapq.heappush(heap, (total + added, code + change, following, total, code))
+            exchanged = total_before + added, code_before + change
+            heapq.heappush(heap, (*exchanged, following, total_before, code_before))
+    return codes
+
+
+def write_codes(codes: list[int], rows: Labelsets) -> None:
+    """Write the labelsets of codes of any length to the first rows."""
+    n_bytes = -(-rows.shape[1] // 8)
+    octets = np.frombuffer(b"".join(c.to_bytes(n_bytes, "little") for c in codes), dtype=np.uint8)
+    bits = np.unpackbits(octets.reshape(-1, n_bytes), axis=1, bitorder="little")
+    rows[: len(codes)] = bits[:, : rows.shape[1]]
+
+
 WAITING_BYTES = 512
 """What the search for the most probable labelsets takes for each of them: numbers of Python."""
 
@@ -353,25 +307,70 @@ class Independent(LabelsetDistribution):
         """The labels as their closed forms need them."""
 
     @abstractmethod
-    def _log_flips(self) -> Floats:
-        """Return by how much the log-probability falls at least when a label is flipped, (n,)."""
-
-    @abstractmethod
     def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
         """Return the labels, and for each of them whether a labelset has it."""
 
+    @abstractmethod
+    def _rows_of(self, is_chosen: Mask) -> Labelsets:
+        """Return the labelsets of some of the listed labels."""
+
+    def _log_prob(self, Y: Labelsets) -> Floats:
+        listed, marks = self._mark(Y)
+        return listed.log_prob(marks)
+
     def _profile_and_mode(self) -> tuple[Profile, Labelsets]:
-        log_top, flip_odds, entropy, log_collision = self.listed.profile()
-        log_flip = log(flip_odds) if self._logits is None else self._log_flips()
-        profile = Profile(log_top, log_top + log_flip, entropy, log_collision, self.n_labels)
-        return profile, self._mode()
+        return Profile(*self.listed.profile(), self.n_labels), self._mode()
+
+    def _mode(self) -> Labelsets:
+        return self._rows_of(self.listed.marginals > 0.5)
 
     def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
-        if metric in SIMPLE:
+        if metric == EXACT:
             return super()._expected(metric, guesses, empty)
         marked = map(self._mark, each_guess(guesses))
         columns = [listed.expected(metric, marks, empty, self.n_labels) for listed, marks in marked]
         return Expected.exactly(np.stack(columns, axis=1))
+
+    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
+        """Return the most probable labels, as many as are best, where that is optimal."""
+        if not has_best_size(metric):
+            return None
+        is_chosen, gaps = self.listed.choose(metric, empty)
+        return self._rows_of(is_chosen), gaps
+
+    # What is about all labels, one by one, is answered where they fit into memory.
+
+    def _marginals(self) -> Floats:
+        return self._with_dense_rows()._p.astype(np.float64)
+
+    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
+        # The value itself, and the most probable value of every other label.
+        log_one, log_zero = self._with_dense_rows()._log_marginals()
+        best = np.maximum(log_one, log_zero)
+        others = best.sum(axis=1, keepdims=True) - best
+        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
+
+    def _size_marginals(self) -> Floats:
+        listed = self._with_dense_rows().listed
+        by_size = np.empty((len(self), self.n_labels, self.n_labels))
+        for j in range(self.n_labels):  # the size is one more than that of the other labels
+            only_j = np.zeros((len(self), self.n_labels), dtype=np.int8)
+            only_j[:, j] = 1
+            hits, misses = listed.count_hits(only_j.reshape(-1), self.n_labels)
+            by_size[:, j] = hits[:, 1:2] * misses[:, : self.n_labels]
+        return by_size
+
+    def _probabilities(self) -> Floats:
+        marginals = self._marginals()
+        P = np.ones((len(self), 2**self.n_labels))
+        for j in range(self.n_labels):
+            p, half = marginals[:, j : j + 1], 2**j
+            np.multiply(P[:, :half], p, out=P[:, half : 2 * half])
+            P[:, :half] *= 1 - p
+        return P
+
+    @abstractmethod
+    def _with_dense_rows(self) -> IndependentLabels: ...
 
 
 class IndependentLabels(Independent):
@@ -450,32 +449,15 @@ class IndependentLabels(Independent):
         LabelsetDistribution.__init__(new, len(new._p), self.n_labels, self.label_names)
         return new
 
-    def _marginals(self) -> Floats:
-        return self._p.astype(np.float64)
+    def _with_dense_rows(self) -> IndependentLabels:
+        return self
 
-    def _log_prob(self, Y: Labelsets) -> Floats:
-        return _sum_logs(*self.log_marginals, Y)
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # The value itself, and the most probable value of every other label.
-        log_one, log_zero = self.log_marginals
-        best = np.maximum(log_one, log_zero)
-        others = best.sum(axis=1, keepdims=True) - best
-        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
-
-    @property
-    def log_marginals(self) -> tuple[Floats, Floats]:
-        """The logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
+    def _log_marginals(self) -> tuple[Floats, Floats]:
+        """Return the logs of P(y_j = 1) and of P(y_j = 0), (n, L)."""
         if self._logits is not None:
             return -np.logaddexp(0.0, -self._logits), -np.logaddexp(0.0, self._logits)
         p = self._p.astype(np.float64, copy=False)
         return log(p), log(1 - p)
-
-    def _log_flips(self) -> Floats:
-        return -np.abs(self._marginal_logits()).min(axis=1)
-
-    def _mode(self) -> Labelsets:
-        return (self._p > 0.5).astype(np.int8)
 
     def _top(self, k: int) -> TopLabelsets:
         check_size(
@@ -485,7 +467,7 @@ class IndependentLabels(Independent):
         )
         labelsets = np.empty((len(self), k, self.n_labels), dtype=np.int8)
         logs = np.empty((len(self), k))
-        modes, (log_one, log_zero) = self._mode(), self.log_marginals
+        modes, (log_one, log_zero) = self._mode(), self._log_marginals()
         # What flipping a label away from the mode costs, in units of log-probability.
         costs = np.abs(log_one - log_zero)
         for i, best in enumerate(labelsets):
@@ -493,7 +475,7 @@ class IndependentLabels(Independent):
             write_codes(codes, best)
             fill_with_lowest(best[np.newaxis], np.array([len(codes)]))
             for rows in cut_rows(k, 8 * self.n_labels, _limits.CACHED_JOINT_BYTES):
-                logs[i, rows] = _sum_logs(log_one[i], log_zero[i], best[rows])
+                logs[i, rows] = np.where(best[rows] == 1, log_one[i], log_zero[i]).sum(axis=1)
         return TopLabelsets(labelsets, logs)
 
     def _sample(self, size: int, generator: np.random.Generator) -> Labelsets:
@@ -506,25 +488,10 @@ class IndependentLabels(Independent):
     @property
     def listed(self) -> ListedLabels:
         """All labels, as their closed forms need them."""
-        return ListedLabels.of_matrix(self._p)
+        return ListedLabels.of_matrix(self._p, self._logits)
 
-    def _size_marginals(self) -> Floats:
-        by_size = np.empty((len(self), self.n_labels, self.n_labels))
-        for j in range(self.n_labels):  # the size is one more than that of the other labels
-            only_j = np.zeros((len(self), self.n_labels), dtype=np.int8)
-            only_j[:, j] = 1
-            hits, misses = self.listed.count_hits(only_j.reshape(-1), self.n_labels)
-            by_size[:, j] = hits[:, 1:2] * misses[:, : self.n_labels]
-        return by_size
-
-    def _probabilities(self) -> Floats:
-        P = np.ones((len(self), 2**self.n_labels))
-        for j in range(self.n_labels):
-            p = self._p[:, j : j + 1].astype(np.float64)
-            half = 2**j
-            np.multiply(P[:, :half], p, out=P[:, half : 2 * half])
-            P[:, :half] *= 1 - p
-        return P
+    def _rows_of(self, is_chosen: Mask) -> Labelsets:
+        return is_chosen.reshape(self._p.shape).astype(np.int8)
 
     def _temper(self, temperature: float) -> Self:
         return type(self).from_logits(self._marginal_logits() / temperature, self.label_names)
@@ -538,23 +505,6 @@ class IndependentLabels(Independent):
         if self._logits is not None:
             return self._logits
         return logit(self._p.astype(np.float64, copy=False))
-
-    def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
-        """Return the best of the k most probable labels, k from 0 to L, where that is optimal."""
-        if not has_best_size(metric):
-            return None
-        order = np.argsort(-self._p, axis=1, kind="stable")
-        descending = np.take_along_axis(self._p, order, axis=1).astype(np.float64, copy=False)
-        n_chosen, _ = best_sizes(metric, descending, self.listed.rest, empty)
-        chosen = np.arange(self.n_labels) < n_chosen[:, np.newaxis]
-        best = np.zeros((len(self), self.n_labels), dtype=np.int8)
-        np.put_along_axis(best, order, chosen.astype(np.int8), axis=1)
-        return best, np.zeros(len(self))
-
-
-def _sum_logs(log_one: Floats, log_zero: Floats, Y: Labelsets) -> Floats:
-    """Return the log-probability of each labelset, (n,); logs for each of them or for all."""
-    return np.where(Y == 1, log_one, log_zero).sum(axis=1)
 
 
 FEW_LABELS = 64
@@ -600,7 +550,7 @@ class SparseIndependentLabels(Independent):
         floor: float = _limits.PROBABILITY_FLOOR,
         label_names: Iterable[Any] | None = None,
     ) -> None:
-        floor = check_floor(floor)
+        floor = read_number(floor, "floor", 0, 0.5, ends="[)")
         rows = check_probabilities(read_listed(marginals, n_labels, "marginals"), "marginals")
         super().__init__(rows.shape[0], rows.shape[1], label_names)
         self._floor, self._floor_logit = floor, float(logit(floor))
@@ -697,13 +647,9 @@ class SparseIndependentLabels(Independent):
         if self._logits is not None:
             floor, listed = self._floor_logit, self._logits
         values = np.full((len(self), self.n_labels), floor)
-        values[self._instances(), listed.indices] = listed.data
+        values[np.repeat(np.arange(len(self)), self.n_listed), listed.indices] = listed.data
         make = IndependentLabels if self._logits is None else IndependentLabels.from_logits
         return make(values, self.label_names)._with_index(self.index)
-
-    def _instances(self) -> Indices:
-        """Return the instance of each listed entry."""
-        return np.repeat(np.arange(len(self)), self.n_listed)
 
     def _take(self, rows: Rows) -> Self:
         new = copy(self)
@@ -716,40 +662,18 @@ class SparseIndependentLabels(Independent):
     @property
     def listed(self) -> ListedLabels:
         """The listed labels and the rest, as their closed forms need them."""
-        rest = Rest(self.n_labels - self.n_listed, self._floor)
-        return ListedLabels(self._p.data, self._p.indptr.astype(np.intp), rest)
+        rest = Rest(self.n_labels - self.n_listed, self._floor, self._floor_logit)
+        logits = None if self._logits is None else self._logits.data
+        return ListedLabels(self._p.data, self._p.indptr.astype(np.intp), rest, logits)
 
     def listed_marginals(self) -> csr_array:
         """Return P(y_j = 1) of the listed labels, sparse; all others have the floor."""
         return self._p.copy()
 
-    def _marginals(self) -> Floats:
-        return self._with_dense_rows()._marginals()
+    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
+        return self.listed.match(self._p.indices, Y)
 
-    def _log_prob(self, Y: Labelsets) -> Floats:
-        matched = MatchedLabels.of(self._p, Y)
-        listed = matched.widen(self.listed)
-        places = matched.places_after()
-        if self._logits is None:
-            logs = log(1 - listed.marginals)
-            logs[places] = log(listed.marginals[places])
-        else:
-            logits = matched.insert(self._logits.data, self._floor_logit)
-            logs = -np.logaddexp(0.0, logits)
-            logs[places] = -np.logaddexp(0.0, -logits[places])
-        of_listed = sum_by_row(logs, listed.starts)
-        return of_listed + listed.rest.sizes * np.log1p(-self._floor)
-
-    def _log_flips(self) -> Floats:
-        costs = np.where(self.n_listed < self.n_labels, self._floor_logit, -np.inf)
-        np.maximum.at(costs, self._instances(), -np.abs(self._logits.data))
-        return costs
-
-    def _mode(self) -> Labelsets:
-        return self._rows_of(self._p.data > 0.5)
-
-    def _rows_of(self, is_chosen: Any) -> Labelsets:
-        """Return sparse rows of some of the listed labels."""
+    def _rows_of(self, is_chosen: Mask) -> Labelsets:
         chosen = keep_listed(self._p, self._p.data, is_chosen)
         return sparse_ones(chosen.indices, chosen.indptr, self.n_labels)
 
@@ -767,34 +691,12 @@ class SparseIndependentLabels(Independent):
     def _sample(self, size: int, generator: np.random.Generator) -> Any:
         return StackedLabelsets(draw_rows(self._p, self._floor, size, generator), size)
 
-    def _mark(self, Y: Any) -> tuple[ListedLabels, NDArray[np.int8]]:
-        matched = MatchedLabels.of(self._p, Y)
-        return matched.widen(self.listed), matched.marks(self._p.nnz)
-
-    def _expected(self, metric: Metric, guesses: Guesses, empty: float) -> Expected:
-        if metric != HAMMING:
-            return super()._expected(metric, guesses, empty)
-        columns = [self._expected_hamming(Y) for Y in each_guess(guesses)]
-        return Expected.exactly(np.stack(columns, axis=1))
-
-    def _expected_hamming(self, Y: Any) -> Floats:
-        listed, marks = self._mark(Y)
-        n_true = sum_by_row(listed.marginals, listed.starts) + listed.rest.sizes * self._floor
-        hits = sum_by_row(listed.marginals * marks, listed.starts)
-        # Right are those predicted and true, and those neither.
-        return (self.n_labels - count_labels(Y) - n_true + 2 * hits) / self.n_labels
-
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         """Predict the most probable listed labels; say what predicting others could add at most."""
-        if not has_best_size(metric):
-            return None
-        if self.n_labels <= FEW_LABELS:
-            best = self._with_dense_rows()._best(metric, empty)
-            return None if best is None else (make_sparse(best[0]), best[1])
-        is_chosen, worth = self.listed.choose(metric, empty)
-        n_true = sum_by_row(self._p.data, self._p.indptr) + self.listed.rest.sizes * self._floor
-        gaps = _GAPS[metric](worth, n_true, self.listed.rest)
-        return self._rows_of(is_chosen), gaps
+        if not has_best_size(metric) or self.n_labels > FEW_LABELS:
+            return super()._best(metric, empty)
+        is_chosen, gaps = self._with_dense_rows().listed.choose(metric, empty)
+        return make_sparse(is_chosen.reshape(len(self), -1).astype(np.int8)), gaps
 
     def _temper(self, temperature: float) -> Self:
         logits = self._p.copy() if self._logits is None else self._logits.copy()
@@ -803,47 +705,10 @@ class SparseIndependentLabels(Independent):
         new._set_logits(logits, self._floor_logit / temperature)
         return new
 
-    # What is about all labels, one by one, is answered where they fit into memory.
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return self._with_dense_rows()._max_marginals(log_at_least)
-
-    def _size_marginals(self) -> Floats:
-        return self._with_dense_rows()._size_marginals()
-
-    def _probabilities(self) -> Floats:
-        return self._with_dense_rows()._probabilities()
-
 
 def _bytes_of_row(listed: csr_array) -> int:
     """Return about how much memory a labelset takes, of which all listed labels are set."""
     return 16 + 9 * int(np.diff(listed.indptr).max(initial=0))
-
-
-# What predicting labels of the rest could add at most, (n,). A prediction of k labels with r more
-# of the rest, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
-# gains less than twice the floor. For Jaccard it is u / (k + r), and less than the floor. It also
-# loses a share r / (k + r + s) of what it was worth where s labels are true. That is more than it
-# gains if the best is worth enough: s is above any c with a probability of n_true / c at most.
-
-
-def _gap_of_f1(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
-    if rest.floor == 0:
-        return np.zeros(len(worth))
-    c = np.maximum(1.0, np.sqrt(n_true / (2 * rest.floor)))
-    is_best = worth >= 2 * rest.floor * (1 + c) + n_true / c
-    return np.where(is_best | (rest.sizes == 0), 0.0, 2 * rest.floor)
-
-
-def _gap_of_jaccard(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
-    if rest.floor == 0:
-        return np.zeros(len(worth))
-    c = np.maximum(1.0, np.sqrt(n_true / rest.floor))
-    is_best = worth >= rest.floor * (2 + c) + n_true / c + rest.sizes * rest.floor
-    return np.where(is_best | (rest.sizes == 0), 0.0, rest.floor)
-
-
-_GAPS = {F1: _gap_of_f1, JACCARD: _gap_of_jaccard}
 
 
 def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:
@@ -877,6 +742,6 @@ def suggest_floor(dist: SparseIndependentLabels, Y_true: Any) -> float:
     if len(dist) == 0:
         raise InputError("`dist` must have at least one instance, got none.")
     truth = dist.align(Y_true, "Y_true")
-    n_missed = int(MatchedLabels.of(dist._p, truth).n_inserted.sum())
-    n_unlisted = int((dist.n_labels - dist.n_listed).sum())
+    n_unlisted = int(dist.listed.rest.sizes.sum())
+    n_missed = n_unlisted - int(dist._mark(truth)[0].rest.sizes.sum())
     return float(min((n_missed + 0.5) / max(n_unlisted, 1), 0.25))

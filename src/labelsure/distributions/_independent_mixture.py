@@ -16,8 +16,8 @@ from labelsure._runtime.limits import CACHED_JOINT_BYTES, TIE, cut_rows
 from labelsure._runtime.typing import Floats, Labelsets
 from labelsure.distributions._answers import MaxMarginals, TopLabelsets
 from labelsure.distributions._bridge import LabelsetDistribution, align_parts
-from labelsure.distributions._chain_links import Chain, LinearChain
 from labelsure.distributions._chain_mixture import ChainMixture
+from labelsure.distributions._chains import Chain, LinearChain
 from labelsure.distributions._engines import DEFAULT_ENGINE, EngineSettings
 from labelsure.distributions._independent_labels import IndependentLabels
 from labelsure.distributions._mixture import Mixture

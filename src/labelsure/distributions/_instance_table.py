@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.plots import plot_labelsets
 from labelsure._runtime.typing import Labelsets
 from labelsure.distributions.candidates import check_candidates, confidence_of_profile
@@ -136,9 +137,7 @@ def check_shown(k: int, n_labels: int) -> int:
     >>> check_shown(10, n_labels=3)
     8
     """
-    if not isinstance(k, (int, np.integer)) or k < 0:
-        raise InputError(f"`k` must be a whole number of labelsets to show, 0 for none, got {k!r}.")
-    return min(int(k), 2**n_labels)
+    return min(read_whole_number(k, "k", 0), 2**n_labels)
 
 
 def plot_instance(dist: LabelsetDistribution, row: int, k: int, ax: Axes | None) -> Axes:

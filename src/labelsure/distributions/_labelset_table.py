@@ -24,7 +24,7 @@ from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution
 from labelsure.distributions._probabilities import as_floats, check_row_sums
 from labelsure.distributions.candidates import Profile, log
 from labelsure.errors import InputError, unknown_name
-from labelsure.labelsets.rows import check_labelsets, codes_of, refuse_masked
+from labelsure.labelsets.rows import codes_of, read_rows, refuse_masked
 from labelsure.labelsets.weighted import WeightedLabelsets
 from labelsure.metrics.registry import JACCARD, Metric
 
@@ -401,7 +401,7 @@ def _flatten(
     blocks, weights = [], []
     n_labels = None
     for i, (block, weight) in enumerate(zip(labelsets, probabilities, strict=True)):
-        rows = check_labelsets(block, name=f"labelsets[{i}]", n_labels=n_labels)
+        rows = read_rows(block, f"labelsets[{i}]", n_labels=n_labels, sparse=False)
         n_labels = rows.shape[1]
         values = as_floats(weight, f"probabilities[{i}]")
         if values.shape != (len(rows),) or len(rows) == 0:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from labelsure._kernels import independent_sums as kernels
 from labelsure._kernels.profile_sums import independent_profile_rows
@@ -23,7 +24,8 @@ from labelsure._runtime import limits as _limits
 from labelsure._runtime.limits import cut_rows
 from labelsure._runtime.typing import Floats, Indices, Integers, Mask
 from labelsure.distributions._reciprocals import unit_interval
-from labelsure.metrics.registry import F1, JACCARD, Metric
+from labelsure.distributions.candidates import log
+from labelsure.metrics.registry import F1, HAMMING, JACCARD, Metric
 
 NEGLIGIBLE = 1e-19
 """Numbers of ones in a rest that are less probable than this, beside the likeliest, are left out:
@@ -51,10 +53,13 @@ class Rest:
         (n,) how many.
     floor
         How probable each is, less than 1/2.
+    floor_logit
+        Its logit, a number also where the floor is too small for one.
     """
 
     sizes: Integers
     floor: float = 0.0
+    floor_logit: float = -np.inf
 
     @cached_property
     def kinds(self) -> tuple[Integers, Integers]:
@@ -96,7 +101,8 @@ def _count_binomial(size: int, floor: float) -> tuple[int, Floats]:
     """Return P(number of ones) of so many labels, from the first number that is not negligible.
 
     From the likeliest number on, each probability follows from its neighbour: no factorials, whose
-    logarithms would lose half of the digits.
+    logarithms would lose half of the digits. `scipy.special` has the distribution function alone,
+    whose differences are off by 1e-9 for a million labels.
     """
     if size == 0 or floor == 0:
         return 0, np.ones(1)
@@ -124,6 +130,8 @@ class ListedLabels:
         (n + 1,) where each row starts, and where the last one ends.
     rest
         What is not listed.
+    logits
+        Those of the marginals where these were made of logits; None where they were not.
 
     Examples
     --------
@@ -135,13 +143,19 @@ class ListedLabels:
     marginals: NDArray[np.floating]
     starts: Indices
     rest: Rest
+    logits: Floats | None = None
 
     @classmethod
-    def of_matrix(cls, marginals: NDArray[np.floating]) -> ListedLabels:
+    def of_matrix(
+        cls, marginals: NDArray[np.floating], logits: Floats | None = None
+    ) -> ListedLabels:
         """List all labels of an (n, L) array: there is no rest."""
         n_samples, n_labels = marginals.shape
-        starts = np.arange(n_samples + 1) * n_labels
-        return cls(marginals.reshape(-1), starts, Rest(np.zeros(n_samples, dtype=np.int64)))
+        starts, rest = (
+            np.arange(n_samples + 1) * n_labels,
+            Rest(np.zeros(n_samples, dtype=np.int64)),
+        )
+        return cls(marginals.reshape(-1), starts, rest, None if logits is None else logits.ravel())
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -151,18 +165,57 @@ class ListedLabels:
         """How many labels are listed of each instance, (n,)."""
         return np.diff(self.starts)
 
+    def match(self, labels: Any, Y: csr_array) -> tuple[ListedLabels, NDArray[np.int8]]:
+        """List the labels of sparse labelsets as well, and say which of all listed ones these are.
+
+        `labels` are the indices of those listed so far, in the order of the marginals.
+        """
+        places = np.empty(Y.nnz, dtype=np.int64)
+        rows = (labels, self.starts, Y.indices, Y.indptr)
+        inputs = [part.astype(np.int64, copy=False) for part in rows]
+        for_rows(kernels.find_labels_rows, len(self), *inputs, into=[places])
+        is_new = places < 0
+        places = np.where(is_new, -places - 1, places)
+        n_before = np.append(0, np.cumsum(is_new))
+        marks = np.zeros(len(self.marginals) + n_before[-1], dtype=np.int8)
+        marks[places + n_before[:-1]] = 1
+        if not n_before[-1]:
+            return self, marks
+        at, n_inserted, rest = places[is_new], n_before[Y.indptr], self.rest
+        widened = ListedLabels(
+            np.insert(self.marginals, at, rest.floor),
+            self.starts + n_inserted,
+            replace(rest, sizes=rest.sizes - np.diff(n_inserted)),
+            None if self.logits is None else np.insert(self.logits, at, rest.floor_logit),
+        )
+        return widened, marks
+
+    def log_prob(self, marks: NDArray[np.int8]) -> Floats:
+        """Return the log-probability of labelsets that have the marked labels, (n,)."""
+        if self.logits is None:
+            p = self.marginals.astype(np.float64, copy=False)
+            logs = log(np.where(marks == 1, p, 1 - p))
+        else:
+            logs = -np.logaddexp(0.0, np.where(marks == 1, -self.logits, self.logits))
+        return sum_by_row(logs, self.starts) + self.rest.sizes * np.log1p(-self.rest.floor)
+
     def profile(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return log of the largest probability, odds of a flip, entropy, log collision: (n,)."""
+        """Return logs of the two largest probabilities, entropy, log collision: (n,) each."""
         values = np.empty((len(self), 4))
         for_rows(independent_profile_rows, len(self), self.marginals, self.starts, into=[values])
         log_top, flip_odds, entropy, log_collision = values.T.copy()
-        if self.rest.floor > 0:
-            f, m = self.rest.floor, self.rest.sizes
+        f, m = self.rest.floor, self.rest.sizes
+        if f > 0:
             log_top += m * np.log1p(-f)
             flip_odds[m > 0] = np.maximum(flip_odds[m > 0], f / (1 - f))
             entropy -= m * (f * np.log(f) + (1 - f) * np.log1p(-f))
             log_collision += m * np.log1p(-2 * f * (1 - f))
-        return log_top, flip_odds, entropy, log_collision
+        log_flip = log(flip_odds)
+        if self.logits is not None:
+            log_flip = np.where(m > 0, self.rest.floor_logit, -np.inf)
+            instance = np.repeat(np.arange(len(self)), self.lengths)
+            np.maximum.at(log_flip, instance, -np.abs(self.logits))
+        return log_top, log_top + log_flip, entropy, log_collision
 
     def expected(
         self, metric: Metric, predicted: NDArray[np.int8], empty: float, n_labels: int
@@ -179,11 +232,14 @@ class ListedLabels:
             L, of the listed and the rest together.
         """
         expected = np.empty(len(self))
-        rows = self.marginals, predicted, self.starts, self.rest.counts
         if metric in _EXPECTED_ROWS:
+            rows = self.marginals, predicted, self.starts, self.rest.counts
             for_rows(_EXPECTED_ROWS[metric], len(self), *rows, empty, into=[expected])
             return expected
         n_predicted = sum_by_row(predicted, self.starts).astype(np.int64)
+        if metric == HAMMING:  # right are those predicted and true, and those neither
+            hits = sum_by_row(self.marginals * predicted, self.starts)
+            return (n_labels - n_predicted - self.n_true + 2 * hits) / n_labels
         most = min(n_labels, int(self.lengths.max(initial=0)) + self.rest.most)
         for some in cut_rows(len(self), 16 * (most + 1), _limits.DECISION_BYTES):
             part, chosen = self._cut(some, predicted)
@@ -213,11 +269,16 @@ class ListedLabels:
         rest = replace(self.rest, sizes=self.rest.sizes[rows])
         return ListedLabels(self.marginals[own], starts - starts[0], rest), predicted[own]
 
+    @property
+    def n_true(self) -> Floats:
+        """The mean number of true labels, (n,)."""
+        return sum_by_row(self.marginals, self.starts) + self.rest.sizes * self.rest.floor
+
     def choose(self, metric: Metric, empty: float) -> tuple[Mask, Floats]:
-        """Return which listed labels to predict for the highest expected accuracy, and that.
+        """Return which listed labels to predict for the highest expected accuracy.
 
         It is best to predict the most probable labels, as many as are worth most. Those of the
-        rest are never predicted.
+        rest are never predicted: beside the choice stands what these could add at most, (n,).
         """
         chosen = np.zeros(len(self.marginals), dtype=bool)
         worth = np.empty(len(self))
@@ -227,7 +288,8 @@ class ListedLabels:
                 places, found = self._choose_rows(own, width, metric, empty)
                 chosen[places] = True
                 worth[own] = found
-        return chosen, worth
+        gaps = np.zeros(len(self))
+        return chosen, _GAPS[metric](worth, self.n_true, self.rest) if self.rest.floor > 0 else gaps
 
     def _rows_by_width(self) -> list[tuple[Indices, int]]:
         """Return rows of about one length together, so that a long one does not widen all."""
@@ -296,3 +358,25 @@ def best_sizes(
     inputs = descending, empty, nodes, weights, rest.factors(nodes)
     for_rows(kernel, len(descending), *inputs, into=[sizes, worth])
     return sizes, worth
+
+
+# What predicting labels of the rest could add at most, (n,). A prediction of k labels with r more
+# of the rest, u of them true, has an F1 of at most that without them plus 2 u / (k + r + 1): it
+# gains less than twice the floor. For Jaccard it is u / (k + r), and less than the floor. It also
+# loses a share r / (k + r + s) of what it was worth where s labels are true. That is more than it
+# gains if the best is worth enough: s is above any c with a probability of n_true / c at most.
+
+
+def _gap_of_f1(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
+    c = np.maximum(1.0, np.sqrt(n_true / (2 * rest.floor)))
+    is_best = worth >= 2 * rest.floor * (1 + c) + n_true / c
+    return np.where(is_best | (rest.sizes == 0), 0.0, 2 * rest.floor)
+
+
+def _gap_of_jaccard(worth: Floats, n_true: Floats, rest: Rest) -> Floats:
+    c = np.maximum(1.0, np.sqrt(n_true / rest.floor))
+    is_best = worth >= rest.floor * (2 + c) + n_true / c + rest.sizes * rest.floor
+    return np.where(is_best | (rest.sizes == 0), 0.0, rest.floor)
+
+
+_GAPS = {F1: _gap_of_f1, JACCARD: _gap_of_jaccard}

@@ -11,43 +11,151 @@ The derivations are in `docs/understand/mathematics.md`, "Sampling without bias"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets, View
-from labelsure.distributions._chain_stack import (
-    PathDraws,
-    Paths,
-    draw_paths,
-    log_mean_prob,
-    path_means,
-    path_sums,
-)
+from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets
+from labelsure.distributions._chains import PathDraws, WeightedChains
 from labelsure.distributions._enumeration import Enumeration, metric_range
 from labelsure.distributions._labelset_table import expect_over
-from labelsure.distributions._mean_estimates import (
-    QUANTILE,
-    MeanEstimate,
-    estimate_mean,
-    stratified_variance,
-    undrawn_variance,
-)
-from labelsure.distributions._weighted_chains import WeightedChains
 from labelsure.distributions.candidates import Profile, log
-from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 from labelsure.metrics.registry import Metric, counts
 
-MIN_NEW_DRAWS = 10  # fewer give no interval
-DRAWS_PER_SQUARED = 5
-"""How many draws there are for each one with squared odds, where nobody asks for more."""
+LEVEL = 0.95
+QUANTILE = float(ndtri(0.5 + LEVEL / 2))
 
+UNDRAWN = 2
+"""What has not been drawn may be at either end of the range. Intervals are as wide as if two more
+draws were at each end, so that draws which are all alike do not claim to be sure: with zeros and
+ones that is Agresti and Coull's interval."""
+
+PRIOR_DRAWS = 2
+"""A coefficient that is fitted counts its first guess like so many draws."""
+
+LEAST_LEFT = 0.01
+"""However much variance was taken away, this share of what undrawn ends add is left."""
+
+
+class MeanEstimate(NamedTuple):
+    """An estimate of each instance, all (n,).
+
+    Parameters
+    ----------
+    value
+        Unbiased.
+    error
+        Its standard error.
+    half_width
+        Of its interval of 95%.
+    """
+
+    value: Floats
+    error: Floats
+    half_width: Floats
+
+    def widen(self, n_intervals: int, freedom: int) -> MeanEstimate:
+        """Return intervals that hold together with 95% confidence, by Bonferroni and Student's t.
+
+        Parameters
+        ----------
+        n_intervals
+            How many have to hold.
+        freedom
+            Degrees of freedom of their standard errors.
+        """
+        quantile = float(stdtrit(freedom, 1 - (1 - LEVEL) / (2 * n_intervals)))
+        return self._replace(half_width=self.half_width * (quantile / QUANTILE))
+
+    def growth_needed(self, half_width: Floats | float) -> Floats:
+        """Return how many times as many draws would give intervals of that half width, (n,).
+
+        The variance falls with the number of draws, what undrawn ends add with its square.
+        """
+        wanted = np.maximum((half_width / QUANTILE) ** 2, np.finfo(float).tiny)
+        variance = self.error**2
+        undrawn = np.maximum((self.half_width / QUANTILE) ** 2 - variance, 0.0)
+        return (variance + np.sqrt(variance**2 + 4 * wanted * undrawn)) / (2 * wanted)
+
+
+def estimate_mean(
+    values: Floats,
+    controls: Sequence[Floats],
+    guesses: Sequence[float],
+    undrawn: Floats,
+) -> MeanEstimate:
+    """MeanEstimate the mean of what was drawn, as many from each chain.
+
+    What has a mean of 0 can be taken off the values, in any multiple, without changing theirs. The
+    multiples that leave least variance in one half of the draws are used for the other half, which
+    leaves the estimate unbiased.
+
+    Parameters
+    ----------
+    values
+        (n, m, size) of the draws.
+    controls
+        Arrays of the same shape whose mean over the chains is known to be 0.
+    guesses
+        The multiple of each control that is expected to be best.
+    undrawn
+        (n,) the variance that draws at both ends of the range would add to the mean.
+    """
+    size = values.shape[2]
+    guess = np.asarray(guesses, dtype=np.float64)
+    stacked = np.stack(controls, axis=-1)
+    first, second = slice(None, size // 2), slice(size // 2, None)
+    rest = np.empty(values.shape)
+    for mine, other in ((first, second), (second, first)):
+        multiples = _best_multiples(values[:, :, other], stacked[:, :, other], guess)
+        taken = np.einsum("nmsk,nk->nms", stacked[:, :, mine], multiples)
+        rest[:, :, mine] = values[:, :, mine] - taken
+    variance, before = stratified_variance(rest), stratified_variance(values)
+    # What takes variance off the draws does so with those at the ends of the range: with these
+    # half as well, to be safe.
+    share = np.where(before > 0, variance / np.where(before > 0, before, 1.0), 1.0)
+    left = np.clip(2.0 * share, LEAST_LEFT, 1.0)
+    half_width = QUANTILE * np.sqrt(variance + left * undrawn)
+    return MeanEstimate(rest.mean(axis=(1, 2)), np.sqrt(variance), half_width)
+
+
+def _best_multiples(values: Floats, controls: Floats, guess: Floats) -> Floats:
+    """Return (n, k) least squares within chains, pulled a little towards the guess."""
+    values = values - np.einsum("nmsk,k->nms", controls, guess)
+    # Around 0, the known mean: a control that no draw moved has a variance all the same.
+    variance = np.einsum("nmsk,nmsk->nk", controls, controls)
+    values = values - values.mean(axis=2, keepdims=True)  # only variance within chains counts
+    controls = controls - controls.mean(axis=2, keepdims=True)
+    n_draws = values.shape[1] * values.shape[2]
+    flat = controls.reshape(len(values), n_draws, -1)
+    squares = np.einsum("nsk,nsl->nkl", flat, flat)  # in one order, on any number of threads
+    products = np.einsum("nsk,ns->nk", flat, values.reshape(len(values), n_draws))
+    pull = np.where(variance > 0, variance * (PRIOR_DRAWS / n_draws), 1.0)
+    squares = squares + pull[:, :, np.newaxis] * np.eye(len(guess))
+    return guess + np.linalg.solve(squares, products[:, :, np.newaxis])[:, :, 0]
+
+
+def stratified_variance(values: Floats) -> Floats:
+    """Return the variance of the mean of each instance's values, as many from each chain, (n,)."""
+    n_chains, size = values.shape[1:]
+    return np.asarray(values.var(axis=2, ddof=1).sum(axis=1) / (size * n_chains**2))
+
+
+def undrawn_variance(
+    n_draws: int, least: Floats | float, most: Floats | float, centre: Floats
+) -> Floats:
+    """Return what draws at both ends of the range would add to the variance of the mean, (n,)."""
+    return np.asarray(UNDRAWN * ((centre - least) ** 2 + (most - centre) ** 2) / n_draws**2)
+
+
+MIN_NEW_DRAWS = 10  # fewer give no interval
 KNOWN_BEST = 0.9
 """From this mass on, marginals count what was enumerated and take the rest from draws; below, the
 conditional probabilities along the paths of all draws vary less."""
@@ -121,49 +229,8 @@ class SquaredDraws:
     is_new: Mask
     log_known: Floats
 
-    @classmethod
-    def draw(
-        cls,
-        chains: WeightedChains,
-        known: WeightedLabelsets,
-        owners: Integers,
-        uniforms: Floats,
-    ) -> SquaredDraws:
-        """Make the draws.
-
-        Parameters
-        ----------
-        chains
-            m of them over n instances.
-        known
-            The labelsets enumerated, with their probabilities.
-        owners
-            (n, m, size) the chain that each draw comes from.
-        uniforms
-            (n, m, size, L) numbers in [0, 1).
-        """
-        draws = draw_paths(chains, owners, uniforms, squared=True).draws
-        log_prob = log_mean_prob(chains, draws, with_squared=True)
-        flat = draws.reshape(len(draws), -1, draws.shape[-1])
-        is_new = ~known.contains(flat).reshape(draws.shape[:3])
-        log_known = log(known.sum(known.weights**2))
-        return cls(2 * log_prob[..., 0] - log_prob[..., 1], is_new, log_known)
-
-    def join(self, more: SquaredDraws) -> SquaredDraws:
-        """Add further draws of the same instances."""
-        return SquaredDraws(
-            np.concatenate([self.log_weights, more.log_weights], axis=2),
-            np.concatenate([self.is_new, more.is_new], axis=2),
-            self.log_known,
-        )
-
     def __getitem__(self, rows: Any) -> SquaredDraws:
         return SquaredDraws(self.log_weights[rows], self.is_new[rows], self.log_known[rows])
-
-    @property
-    def size(self) -> int:
-        """How many draws of each chain there are."""
-        return self.is_new.shape[2]
 
     @property
     def n_new(self) -> Integers:
@@ -229,41 +296,7 @@ def _best_share(values: Floats, control: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class DrawRound:
-    """Draws of n instances, made together.
-
-    Parameters
-    ----------
-    chains
-        That were drawn from.
-    paths
-        The draws, and what their own chain says of them.
-    is_new
-        (n, m, size) whether a draw is not among the labelsets enumerated.
-    """
-
-    chains: WeightedChains
-    paths: PathDraws
-    is_new: Mask
-
-    @cached_property
-    def log_prob(self) -> Floats:
-        """Of each draw under the mixture, (n, m, size)."""
-        return log_mean_prob(self.chains, self.paths.draws)[..., 0]
-
-    def __getitem__(self, rows: Any) -> DrawRound:
-        taken = DrawRound(
-            self.chains.take(rows),
-            PathDraws(*(each[rows] for each in self.paths)),
-            self.is_new[rows],
-        )
-        if "log_prob" in self.__dict__:
-            taken.__dict__["log_prob"] = self.log_prob[rows]
-        return taken
-
-
-@dataclass(frozen=True)
-class Sampled(View):
+class Sampled:
     """Draws of each instance, and what was enumerated before they were made.
 
     Parameters
@@ -274,81 +307,91 @@ class Sampled(View):
         That are drawn from.
     streams
         Of random numbers, one for each instance.
-    rounds
-        In which draws were made.
-    squared_draws
-        With squared odds, for the collision; None where none were made yet.
-    n_entropy_rounds
-        How many of the rounds the entropy goes by; None means all.
+    paths
+        The draws.
+    is_new
+        (n, m, size) whether a draw is not among the labelsets enumerated.
+    log_prob
+        (n, m, some) of the first draws under the mixture: those that the entropy goes by.
+    squared
+        Draws with squared odds, for the collision.
     """
 
     enumeration: Enumeration
     chains: WeightedChains
     streams: DrawStreams
-    rounds: tuple[DrawRound, ...] = ()
-    squared_draws: SquaredDraws | None = None
-    n_entropy_rounds: int | None = field(default=None)
+    paths: PathDraws
+    is_new: Mask
+    log_prob: Floats
+    squared: SquaredDraws
+
+    @classmethod
+    def nothing(
+        cls, enumeration: Enumeration, chains: WeightedChains, streams: DrawStreams
+    ) -> Sampled:
+        """Return what was enumerated, to be drawn beside."""
+        shape, known = (chains.n_samples, len(chains), 0), enumeration.seen
+        paths = PathDraws(
+            np.empty(shape, dtype=np.intp),
+            np.empty((*shape, chains.n_labels), dtype=np.int8),
+            np.empty((*shape, 2)),
+        )
+        is_new, log_prob = np.empty(shape, dtype=bool), np.empty(shape)
+        squared = SquaredDraws(log_prob, is_new, log(known.sum(known.weights**2)))
+        return cls(enumeration, chains, streams, paths, is_new, log_prob, squared)
 
     def __getitem__(self, rows: Indices) -> Sampled:
-        squared = self.squared_draws
         return Sampled(
             self.enumeration[rows],
             self.chains.take(rows),
             self.streams[rows],
-            tuple(one[rows] for one in self.rounds),
-            None if squared is None else squared[rows],
-            self.n_entropy_rounds,
+            self.paths.take(rows),
+            self.is_new[rows],
+            self.log_prob[rows],
+            self.squared[rows],
         )
 
-    def draw_more(self, size: int) -> Sampled:
-        """Return the same with `size` further draws in each stratum."""
-        owners = self._choose_owners(size)
-        uniforms = self.streams.uniforms((len(self.chains), size, self.n_labels))
-        paths = draw_paths(self.chains, owners, uniforms)
-        flat = paths.draws.reshape(len(uniforms), -1, self.n_labels)
-        is_new = ~self.enumeration.seen.contains(flat).reshape(uniforms.shape[:3])
-        return replace(self, rounds=(*self.rounds, DrawRound(self.chains, paths, is_new)))
+    def draw_more(self, size: int, *, evaluate: bool = False) -> Sampled:
+        """Return the same with `size` further draws in each stratum, for the entropy or not."""
+        more = self._draw(self.chains, size)
+        log_prob = self.log_prob
+        if evaluate:
+            log_prob = _append(log_prob, self.chains.log_prob(more.draws)[..., 0])
+        return replace(
+            self,
+            paths=self.paths.join(more),
+            is_new=_append(self.is_new, self._are_new(more.draws)),
+            log_prob=log_prob,
+        )
 
     def draw_more_squared(self, size: int) -> Sampled:
         """Return the same with `size` further draws with squared odds in each stratum."""
-        owners = self._choose_owners(size, squared=True)
-        shape = (len(self.chains), size, self.n_labels)
-        uniforms = self.streams.uniforms(shape, squared=True)
-        more = SquaredDraws.draw(self.chains, self.enumeration.seen, owners, uniforms)
-        before = self.squared_draws
-        return replace(self, squared_draws=more if before is None else before.join(more))
+        draws = self._draw(self.chains.squared, size, squared=True).draws
+        log_prob = self.chains.log_prob(draws, with_squared=True)
+        squared = replace(
+            self.squared,
+            log_weights=_append(self.squared.log_weights, 2 * log_prob[..., 0] - log_prob[..., 1]),
+            is_new=_append(self.squared.is_new, self._are_new(draws)),
+        )
+        return replace(self, squared=squared)
 
-    def _choose_owners(self, size: int, *, squared: bool = False) -> Integers:
-        """Return which chain each of `size` further draws in each stratum comes from."""
-        if self.chains.is_equal:
-            return self.chains.owners_of_each(size)
-        uniforms = self.streams.uniforms((len(self.chains), size), squared=squared)
-        return self.chains.choose_owners(uniforms)
+    def _draw(self, chains: WeightedChains, size: int, *, squared: bool = False) -> PathDraws:
+        if chains.is_equal:
+            owners = chains.owners_of_each(size)
+        else:
+            uniforms = self.streams.uniforms((len(chains), size), squared=squared)
+            owners = chains.choose_owners(uniforms)
+        shape = (len(chains), size, chains.n_labels)
+        return chains.draw(owners, self.streams.uniforms(shape, squared=squared))
+
+    def _are_new(self, draws: Labelsets) -> Mask:
+        flat = draws.reshape(len(draws), -1, self.n_labels)
+        return ~self.enumeration.seen.contains(flat).reshape(draws.shape[:3])
 
     @property
     def n_labels(self) -> int:
         """The number of labels, L."""
-        return self.enumeration.seen.n_labels
-
-    @property
-    def size(self) -> int:
-        """How many draws of each stratum there are."""
-        return sum(one.is_new.shape[2] for one in self.rounds)
-
-    @cached_property
-    def draws(self) -> Labelsets:
-        """(n, m, size, L)."""
-        return np.concatenate([one.paths.draws for one in self.rounds], axis=2)
-
-    @cached_property
-    def paths(self) -> Paths:
-        """Whose draws they are, and the draws."""
-        return np.concatenate([one.paths.owners for one in self.rounds], axis=2), self.draws
-
-    @cached_property
-    def is_new(self) -> Mask:
-        """(n, m, size) whether a draw is not among the labelsets enumerated."""
-        return np.concatenate([one.is_new for one in self.rounds], axis=2)
+        return self.chains.n_labels
 
     @property
     def n_new(self) -> Integers:
@@ -361,15 +404,15 @@ class Sampled(View):
         return float(self.n_labels * np.log(2))
 
     @property
-    def _evaluated(self) -> tuple[DrawRound, ...]:
-        return self.rounds[: self.n_entropy_rounds]
+    def _n_evaluated(self) -> int:
+        return self.log_prob.shape[2]
 
     def profile(self) -> Profile:
         """Return unbiased entropy and collision; intervals of 95% within the certified bounds."""
         certain = self.with_draws.profile()
         low, high = certain.low, certain.high
         entropy, collision = self.entropy, self.squared.estimate()
-        is_known = self._n_new_evaluated >= MIN_NEW_DRAWS
+        is_known = self.is_new[:, :, : self._n_evaluated].sum(axis=(1, 2)) >= MIN_NEW_DRAWS
         entropy_ends = _cut(entropy, low.entropy, high.entropy, is_known)
         is_known = self.squared.n_new >= MIN_NEW_DRAWS
         collision_ends = _cut(collision, low.log_collision, high.log_collision, is_known)
@@ -377,7 +420,7 @@ class Sampled(View):
             certain,
             entropy=entropy.value,
             log_collision=np.maximum(collision.value, -self._log_n),
-            method=self._method(),
+            method=self._method,
             bounds=(
                 replace(low, entropy=entropy_ends[0], log_collision=collision_ends[0]),
                 replace(high, entropy=entropy_ends[1], log_collision=collision_ends[1]),
@@ -395,9 +438,8 @@ class Sampled(View):
         chains; whether it was enumerated, less the mass of what was; and its -log P if it was, less
         the sum of these.
         """
-        surprise = -np.concatenate([one.log_prob for one in self._evaluated], axis=2)
-        excess = np.concatenate([one.paths.excess for one in self._evaluated], axis=2)
-        is_new = np.concatenate([one.is_new for one in self._evaluated], axis=2)
+        surprise, excess = -self.log_prob, self.paths.excess[:, :, : self._n_evaluated]
+        is_new = self.is_new[:, :, : self._n_evaluated]
         known = self.enumeration.seen
         of_known = known.sum(-known.weights * np.log(known.weights))
         n_new = is_new.sum(axis=(1, 2))
@@ -430,19 +472,6 @@ class Sampled(View):
         of_draw = np.where(is_new, 0.0, values) - of_known[:, np.newaxis, np.newaxis]
         return [of_draw, ~is_new - mass[:, np.newaxis, np.newaxis]]
 
-    @property
-    def _n_new_evaluated(self) -> Integers:
-        return np.sum([one.is_new.sum(axis=(1, 2)) for one in self._evaluated], axis=0)
-
-    @cached_property
-    def squared(self) -> SquaredDraws:
-        """Draws from the mean of the chains with squared odds."""
-        if self.squared_draws is not None:
-            return self.squared_draws
-        drawn = self.draw_more_squared(max(2, -(-self.size // DRAWS_PER_SQUARED))).squared_draws
-        assert drawn is not None
-        return drawn
-
     def mode(self) -> Labelsets:
         """Return the best labelsets that were enumerated or drawn."""
         return self.with_draws.mode()
@@ -456,11 +485,11 @@ class Sampled(View):
 
         All labels of an instance are within theirs with 95% confidence (Bonferroni).
         """
-        n_draws = len(self.chains) * (self.size - 1)
+        n_draws = len(self.chains) * (self.is_new.shape[2] - 1)
         found = self.marginal_estimates.widen(self.n_labels, n_draws)
         certain = self.enumeration.marginal_bounds()
         value = np.clip(found.value, 0.0, 1.0)
-        return Expected(value, *_cut(found, certain.low, certain.high, True), self._method())
+        return Expected(value, *_cut(found, certain.low, certain.high, True), self._method)
 
     @cached_property
     def marginal_estimates(self) -> MeanEstimate:
@@ -469,27 +498,27 @@ class Sampled(View):
         The mean of P(y_j = 1) given the labels before it, along the paths of the draws; where
         nearly everything was enumerated, what that says and the share of other draws with y_j = 1.
         """
-        n_chains, size = self.draws.shape[1:3]
-        means, squares = path_means(self.chains, self.paths)
+        n_chains, size = self.is_new.shape[1:]
+        means, squares = self.chains.path_means(self.paths)
         value = means.mean(axis=1)
         variance = squares.sum(axis=1) / ((size - 1) * size * n_chains**2)
         known = self.enumeration.seen
         rest = np.flatnonzero(known.totals() >= KNOWN_BEST)
         if rest.size:
-            is_set = np.where(self.is_new[rest, ..., np.newaxis], self.draws[rest], 0)
+            is_set = np.where(self.is_new[rest, ..., np.newaxis], self.paths.draws[rest], 0)
             value[rest] = known.marginals()[rest] + is_set.mean(axis=(1, 2))
             of_strata = is_set.var(axis=2, ddof=1).sum(axis=1)
             variance[rest] = of_strata / (size * n_chains**2)
         undrawn = undrawn_variance(n_chains * size, 0.0, 1.0, value)
         return MeanEstimate(value, np.sqrt(variance), QUANTILE * np.sqrt(variance + undrawn))
 
-    def expected(self, metric: Metric, Y_pred: Labelsets, *, empty: float) -> Expected:
+    def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return unbiased expected accuracies with 95% intervals within the certified bounds."""
         found = self.expected_estimate(metric, Y_pred, empty)
-        certain = self.enumeration.expected(metric, Y_pred, empty=empty)
+        certain = self.enumeration.expected(metric, Y_pred, empty)
         is_known = self.n_new >= MIN_NEW_DRAWS
         ends = _cut(found, certain.low, certain.high, is_known)
-        return Expected(found.value, *ends, self._method())
+        return Expected(found.value, *ends, self._method)
 
     def expected_estimate(self, metric: Metric, Y_pred: Labelsets, empty: float) -> MeanEstimate:
         """Return expected accuracies, all (n,).
@@ -497,15 +526,14 @@ class Sampled(View):
         Beside what was enumerated, the labels that a path has beyond what its links expect, among
         those predicted and among the others, have a mean of 0 and go along with the accuracy.
         """
-        flat = self.draws.reshape(-1, self.n_labels)
-        n_each = self.draws.shape[1] * self.draws.shape[2]
+        flat = self.paths.draws.reshape(-1, self.n_labels)
+        n_each = self.is_new.shape[1] * self.is_new.shape[2]
         predicted = np.repeat(Y_pred, n_each, axis=0)
         values = metric.values(*counts(flat, predicted), empty=empty).reshape(self.is_new.shape)
         least, most = metric_range(metric, Y_pred, empty)
         of_known = expect_over(self.enumeration.seen, metric, Y_pred, empty)
-        sums = path_sums(self.chains, self.paths, Y_pred)
-        n_new = self.is_new.sum(axis=(1, 2))
-        centre = np.where(self.is_new, values, 0.0).sum(axis=(1, 2)) / (n_new + 1)
+        sums = self.chains.path_sums(self.paths, Y_pred)
+        centre = np.where(self.is_new, values, 0.0).sum(axis=(1, 2)) / (self.n_new + 1)
         return estimate_mean(
             values,
             [sums[..., 0], sums[..., 1], *self._known_controls(values, self.is_new, of_known)],
@@ -517,26 +545,22 @@ class Sampled(View):
         """Return what the labelsets enumerated and drawn say."""
         return self.with_draws.max_marginals()
 
+    @property
     def _method(self) -> NDArray[np.str_]:
-        some = self.enumeration.seen.lengths > 0
-        return np.where(some, "certified+sampled", "sampled")
+        return np.where(self.enumeration.seen.lengths > 0, "certified+sampled", "sampled")
 
     @cached_property
     def with_draws(self) -> Enumeration:
         """The enumeration with the draws added: they were seen, and their P is known."""
-        known = self.enumeration.seen
-        rows, weights, instance = [], [], []
-        for one in self._evaluated:
-            at = np.nonzero(one.is_new)
-            rows.append(one.paths.draws[at])
-            weights.append(np.exp(one.log_prob[at]))
-            instance.append(at[0])
-        labelsets, owner = np.concatenate(rows), np.concatenate(instance)
-        once = find_distinct(labelsets, owner)
-        drawn = WeightedLabelsets.merge(
-            labelsets[once], np.concatenate(weights)[once], owner[once], len(known)
-        )
-        return Enumeration.from_seen(known.join(drawn), self.enumeration.largest_unseen)
+        n_each = self.log_prob.shape[1] * self._n_evaluated
+        draws = self.paths.draws[:, :, : self._n_evaluated].reshape(-1, n_each, self.n_labels)
+        is_new = self.is_new[:, :, : self._n_evaluated].reshape(-1, n_each)
+        return self.enumeration.add(draws, self.log_prob.reshape(-1, n_each), is_new)
+
+
+def _append(values: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """Put the draws of all strata behind those before them."""
+    return np.concatenate([values, more], axis=2)
 
 
 def _cut(
@@ -555,96 +579,91 @@ def _cut(
 
 # When to stop drawing.
 
-LADDER_STEP = (
-    1.4  # between totals: a smaller one draws fewer too many, a larger one in fewer groups
-)
+LADDER_STEP = 1.4
+"""Between totals: a smaller one draws fewer too many, a larger one in fewer groups."""
 LONGEST_JUMP = 6.0  # what a first round says of the variance is not to be trusted beyond
 
 
-@dataclass(frozen=True)
-class Need:
-    """What draws are made for: an interval that is at most so wide."""
+class Need(NamedTuple):
+    """What draws are made for: an interval that is narrow enough.
 
-    width: float
+    Parameters
+    ----------
+    growth
+        Returns how many times as many draws would do, (n,): 1 or less where there are enough.
+    share, share_of_auto
+        What the need may have of all draws, in sixths: with the engine "sampled", and with "auto",
+        whose budget is that of all needs together.
+    kind
+        "entropy" for draws with their log-probabilities, "collision" for draws with squared odds.
+    """
+
+    growth: Callable[[Sampled], Floats]
+    share: int = 6
+    share_of_auto: int = 4
+    kind: str = ""
 
     def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
         """Draw until there are so many, at least two in each stratum."""
-        size = max(2, -(-n_draws // len(sampled.chains)))
-        return sampled if size <= sampled.size else sampled.draw_more(size - sampled.size)
-
-    def growth(self, sampled: Sampled) -> Floats:
-        """Return how many times as many draws would do, (n,): 1 or less where there are enough."""
-        raise NotImplementedError
-
-    def limit(self, n_draws: int, shared: bool) -> int:
-        """Return how many of `n_draws` this may have, which may be shared by all needs."""
-        return 2 * n_draws // 3 if shared else n_draws
-
-
-class EntropyNeed(Need):
-    """The normalised entropy."""
-
-    def growth(self, sampled: Sampled) -> Floats:
-        """Return how many times as many draws would do, (n,)."""
-        growth = sampled.entropy.growth_needed(self.width / 2 * sampled.n_labels * np.log(2))
-        certain = sampled.enumeration.entropy_width <= self.width
-        return _allow_for_few(growth, sampled.n_new, certain)
-
-
-class CollisionNeed(Need):
-    """The collision and the normalised collision entropy, from draws with squared odds."""
-
-    def draw(self, sampled: Sampled, n_draws: int) -> Sampled:
-        """Draw until there are so many with squared odds, at least two in each stratum."""
-        before = 0 if sampled.squared_draws is None else sampled.squared_draws.size
+        is_squared = self.kind == "collision"
+        before = (sampled.squared if is_squared else sampled).is_new.shape[2]
         more = max(2, -(-n_draws // len(sampled.chains))) - before
-        return sampled if more <= 0 else sampled.draw_more_squared(more)
+        if more <= 0:
+            return sampled
+        if is_squared:
+            return sampled.draw_more_squared(more)
+        return sampled.draw_more(more, evaluate=self.kind == "entropy")
 
-    def growth(self, sampled: Sampled) -> Floats:
-        """Return how many times as many draws would do, (n,)."""
+
+def need_entropy(width: float) -> Need:
+    """Ask for the normalised entropy."""
+
+    def growth(sampled: Sampled) -> Floats:
+        growth = sampled.entropy.growth_needed(width / 2 * sampled.n_labels * np.log(2))
+        return _allow_for_few(growth, sampled.n_new, sampled.enumeration.entropy_width <= width)
+
+    return Need(growth, kind="entropy")
+
+
+def need_collision(width: float) -> Need:
+    """Ask for the collision and the normalised collision entropy."""
+
+    def growth(sampled: Sampled) -> Floats:
         found = sampled.squared.estimate()
         of_entropy = sampled.n_labels * np.log(2)
         of_collision = np.exp(np.minimum(-found.value, 700.0))
-        growth = found.growth_needed(self.width / 2 * np.minimum(of_entropy, of_collision))
-        certain = sampled.enumeration.collision_width <= self.width
+        growth = found.growth_needed(width / 2 * np.minimum(of_entropy, of_collision))
+        certain = sampled.enumeration.collision_width <= width
         return _allow_for_few(growth, sampled.squared.n_new, certain)
 
-    def limit(self, n_draws: int, shared: bool) -> int:
-        """Return how many of `n_draws` this may have, which may be shared by all needs."""
-        return n_draws // 3 if shared else n_draws // 2
+    return Need(growth, share=3, share_of_auto=2, kind="collision")
 
 
-@dataclass(frozen=True)
-class ExpectedNeed(Need):
-    """Expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes found."""
+def need_expected(
+    width: float, metrics: Sequence[Metric], empty: float, guesses: Labelsets | None = None
+) -> Need:
+    """Ask for expected accuracies of guesses (N, g, L) of the whole batch; None: of the modes."""
 
-    metrics: Sequence[Metric]
-    empty: float
-    guesses: Labelsets | None = None
-
-    def growth(self, sampled: Sampled) -> Floats:
-        """Return how many times as many draws would do, (n,)."""
+    def growth(sampled: Sampled) -> Floats:
         mode = sampled.enumeration.mode()[:, np.newaxis]
-        guesses = mode if self.guesses is None else self.guesses[sampled.streams.rows]
-        growth = np.zeros(len(guesses))
-        for metric in self.metrics:
-            for g in range(guesses.shape[1]):
-                found = sampled.expected_estimate(metric, guesses[:, g], self.empty)
-                growth = np.maximum(growth, found.growth_needed(self.width / 2))
-        certain = sampled.enumeration.unseen_mass <= self.width
-        return _allow_for_few(growth, sampled.n_new, certain)
+        mine = mode if guesses is None else guesses[sampled.streams.rows]
+        growth = np.zeros(len(mine))
+        for metric in metrics:
+            for g in range(mine.shape[1]):
+                found = sampled.expected_estimate(metric, mine[:, g], empty)
+                growth = np.maximum(growth, found.growth_needed(width / 2))
+        return _allow_for_few(growth, sampled.n_new, sampled.enumeration.unseen_mass <= width)
+
+    return Need(growth)
 
 
-class MarginalNeed(Need):
-    """All marginals."""
+def need_marginals(width: float) -> Need:
+    """Ask for all marginals."""
 
-    def growth(self, sampled: Sampled) -> Floats:
-        """Return how many times as many draws would do, (n,)."""
-        return np.asarray(sampled.marginal_estimates.growth_needed(self.width / 2).max(axis=1))
+    def growth(sampled: Sampled) -> Floats:
+        return np.asarray(sampled.marginal_estimates.growth_needed(width / 2).max(axis=1))
 
-    def limit(self, n_draws: int, shared: bool) -> int:
-        """Return how many of `n_draws` this may have: all of them."""
-        return n_draws
+    return Need(growth, share_of_auto=6)
 
 
 def _allow_for_few(growth: Floats, n_new: Integers, certain: Mask) -> Floats:
@@ -689,8 +708,6 @@ def draw_for(
             if target > total:
                 waiting.append((rows[mine], part, target))
                 continue
-            if isinstance(need, EntropyNeed):  # further draws go without their probabilities
-                part = replace(part, n_entropy_rounds=len(part.rounds))
             yield from draw_for(rows[mine], part, needs[1:], limits[1:])
 
 

@@ -25,10 +25,10 @@ from labelsure.distributions._answers import (
     MaxMarginals,
     Summary,
     TopLabelsets,
+    are_flips,
     each_guess,
 )
 from labelsure.distributions._bridge import SIMPLE, LabelsetDistribution, log_prob_of_logits
-from labelsure.distributions._flips import are_flips
 from labelsure.distributions._probabilities import as_floats, check_unit_interval
 from labelsure.distributions._reciprocals import sum_of_powers
 from labelsure.distributions.candidates import Profile, log

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from labelsure._runtime.arguments import read_choice, read_number
 from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
@@ -183,8 +184,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                 f"`features` must be None or {EXPECTED!r} for model='plugin', which is the "
                 f"expected accuracy itself, got {', '.join(names)}. Use model='ridge'."
             )
-        if not isinstance(self.C, (int, float, np.number)) or not self.C > 0:
-            raise InputError(f"`C` must be a number greater than 0, got {self.C!r}.")
+        read_number(self.C, "C", 0, ends="(]")
         table = self._read_table(dist, Y_true, Y_pred, names, self._check_decision())
         seen = None if Y_train is None else LabelsetFrequencies.read(Y_train, dist)
         if seen is not None and not table.knows_frequencies:
@@ -502,9 +502,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         )
 
     def _check_decision(self) -> str:
-        if self.decision not in DECISIONS:
-            raise unknown_name("decision", self.decision, DECISIONS)
-        return self.decision
+        return read_choice(self.decision, "decision", DECISIONS)
 
     def _with_shift(self, found: Estimate, view: View | None) -> Estimate:
         """Return the estimate with the test of its batch, or why there is none."""

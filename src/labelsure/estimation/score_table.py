@@ -13,9 +13,12 @@ is 0/0 there. So one table serves every value of `empty`. No other module knows 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.notebook import N_ROWS, count, make_html
@@ -25,12 +28,12 @@ from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._independent_labels import SparseIndependentLabels
 from labelsure.distributions.candidates import FIELDS, Profile, get_candidate
 from labelsure.errors import InputError
-from labelsure.labelsets.names import align_labelsets, align_pair, align_rows
+from labelsure.labelsets.names import NamedLabelsets, align_labelsets, align_pair, align_rows
 from labelsure.labelsets.rows import (
-    check_rows,
     count_labels,
     is_sparse,
     no_labels,
+    read_rows,
     refuse_other_labels,
     stack_rows,
     to_text,
@@ -77,6 +80,9 @@ COLUMNS: dict[str, str] = {
     "p_empty": "probability of the empty labelset",
 }
 """Columns and what they hold, in the order in which they are written."""
+
+PROFILE_COLUMNS = tuple(COLUMNS)[list(COLUMNS).index("method") : list(COLUMNS).index("tp")]
+"""Those of a profile, by the names of its fields."""
 
 METRIC_COLUMNS: dict[str, str] = {
     "expected_{}": "expected accuracy of the decision, two empty labelsets being worth 0",
@@ -127,22 +133,28 @@ class ScoreTable:
     1       00  0.81   0              0.00     0.81
     """
 
+    decisions: Labelsets | None = None
+    decision_rule: str | None = None
     label_names: LabelNames = None
-    _profiles: list[tuple[Rows, Profile]]
-    _compared: list[tuple[LabelsetDistribution, Labelsets]]
-    _marginals: Floats | None = None
+    index: pd.Index | None = None
+    compared: tuple[tuple[LabelsetDistribution, Labelsets], ...] = ()
+    """The distributions that the table was made from, with the truth; none of a DataFrame."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        if not hasattr(frame, "columns"):
+        import pandas as pd
+
+        if not isinstance(frame, pd.DataFrame):
             raise InputError(
                 f"A score table must be made of a DataFrame, got {type(frame).__name__}. Use "
                 "`ScoreTable.from_distribution` for a distribution."
             )
-        self._columns: Any = frame
-        self.decisions: Labelsets | None = None
-        self._n_rows, self._compared = len(frame), []
-        self.index: pd.Index | None = frame.index
-        self.decision_rule: str | None = frame.attrs.get(DECISION_RULE)
+        columns = {str(name): values.to_numpy() for name, values in frame.items()}
+        self._fill(columns, len(frame), "DataFrame")
+        self.index, self.decision_rule = frame.index, frame.attrs.get(DECISION_RULE)
+
+    def _fill(self, columns: dict[str, NDArray[Any]], n_rows: int, source: str) -> Self:
+        self._columns, self._n_rows, self._source = columns, n_rows, source
+        return self
 
     @classmethod
     def from_distribution(
@@ -177,7 +189,7 @@ class ScoreTable:
             Y_true = dist.align(Y_true, "Y_true")
         summary = dist._summary([] if Y_pred is not None else chosen, 0.0)
         decisions = summary.mode if Y_pred is None else Y_pred
-        columns = _compare(decisions, Y_true)
+        columns = _list_profile(summary.profile) | _compare(decisions, Y_true)
         if chosen:
             columns["p_empty"] = np.exp(dist.log_prob(no_labels(decisions)))
         for metric in chosen:
@@ -185,38 +197,23 @@ class ScoreTable:
             if expected is None:
                 expected = dist.expected(metric, decisions, empty=0.0)
             columns[f"expected_{metric.name}"] = expected.value
-        rule = decision_rule or ("mode" if Y_pred is None else "given")
-        whole = (slice(None), summary.profile)
-        table = cls._from_parts(columns, [whole], decisions, rule, dist.index)
-        table._compared = [] if Y_true is None else [(dist, Y_true)]
-        table.label_names = dist.label_names
+        table = cls.__new__(cls)._fill(columns, len(dist), "distribution")
+        table.decisions, table.label_names, table.index = decisions, dist.label_names, dist.index
+        table.decision_rule = decision_rule or ("mode" if Y_pred is None else "given")
+        table.compared = () if Y_true is None else ((dist, Y_true),)
         return table
 
     @classmethod
     def from_profile(cls, profile: Profile, Y_true: Any = None, Y_pred: Any = None) -> Self:
         """Return the table of profiles alone; with truth and decisions also of accuracy."""
-        columns, decisions = {}, None
+        table = cls.__new__(cls)._fill(_list_profile(profile), len(profile), "Profile")
+        table.decision_rule = "given"
         if Y_pred is not None:
             if Y_true is not None:
                 Y_pred, Y_true = align_pair(Y_pred, Y_true, ("Y_pred", "Y_true"))
-            decisions = check_rows(Y_pred, name="Y_pred", n_samples=len(profile))
-            columns = _compare(decisions, Y_true)
-        return cls._from_parts(columns, [(slice(None), profile)], decisions, "given")
-
-    @classmethod
-    def _from_parts(
-        cls,
-        columns: dict[str, Any],
-        profiles: list[tuple[Rows, Profile]],
-        decisions: Labelsets | None,
-        decision_rule: str | None,
-        index: pd.Index | None = None,
-    ) -> Self:
-        new = cls.__new__(cls)
-        new._columns, new._profiles, new.decisions = columns, profiles, decisions
-        new.decision_rule, new.index, new._compared = decision_rule, index, []
-        new._n_rows = sum(len(profile) for _, profile in profiles)
-        return new
+            table.decisions = read_rows(Y_pred, "Y_pred", n_samples=len(profile))
+            table._columns |= _compare(table.decisions, Y_true)
+        return table
 
     @classmethod
     def concatenate(cls, tables: Sequence[Self]) -> Self:
@@ -225,17 +222,12 @@ class ScoreTable:
             name: np.concatenate([table._columns[name] for table in tables])
             for name in tables[0]._columns
         }
-        firsts = np.cumsum([0, *(len(table) for table in tables)])
-        profiles: list[tuple[Rows, Profile]] = [
-            (np.arange(len(table))[rows] + first, profile)
-            for table, first in zip(tables, firsts[:-1], strict=True)
-            for rows, profile in table._profiles
-        ]
+        new = cls.__new__(cls)._fill(columns, sum(map(len, tables)), tables[0]._source)
         decisions = [table.decisions for table in tables if table.decisions is not None]
+        new.decisions = stack_rows(decisions) if decisions else None
         rules = {table.decision_rule for table in tables}
-        rule = rules.pop() if len(rules) == 1 else "given"
-        new = cls._from_parts(columns, profiles, stack_rows(decisions) if decisions else None, rule)
-        new._compared = [pair for table in tables for pair in table._compared]
+        new.decision_rule = rules.pop() if len(rules) == 1 else "given"
+        new.compared = tuple(pair for table in tables for pair in table.compared)
         new.label_names = tables[0].label_names
         return new
 
@@ -275,11 +267,8 @@ class ScoreTable:
 
     def with_columns(self, added: dict[str, Any]) -> Self:
         """Return the table with more columns, by name."""
-        if hasattr(self._columns, "assign"):  # made of a DataFrame
-            return type(self)(self._columns.assign(**added))
-        about = self._profiles, self.decisions, self.decision_rule, self.index
-        new = self._from_parts({**self._columns, **added}, *about)
-        new._compared, new.label_names = self._compared, self.label_names
+        new = copy(self)
+        new._columns = self._columns | {name: np.asarray(added[name]) for name in added}
         return new
 
     def _align(self, Y: Any, name: str) -> Labelsets:
@@ -289,16 +278,9 @@ class ScoreTable:
                 f"`{name}` must go with a table that was made from a distribution, which knows its "
                 "labels, got one of a DataFrame or a profile. Use `ScoreTable.from_distribution`."
             )
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.decisions.shape[1],
-            label_names=self.label_names,
-            index=self.index,
-            beside="the table",
-            sparse=is_sparse(self.decisions),
-        )
+        batch = NamedLabelsets(self.decisions, self.label_names, self.index)
+        is_listed = is_sparse(self.decisions)
+        return align_labelsets(Y, batch, name=name, beside="the table", sparse=is_listed)
 
     def __len__(self) -> int:
         return self._n_rows
@@ -311,20 +293,11 @@ class ScoreTable:
         """Return the table as a DataFrame, its columns in the order of `COLUMNS`."""
         import pandas as pd
 
-        if isinstance(self._columns, pd.DataFrame):
-            return self._columns
-        columns = dict(self._columns)
+        columns: dict[str, Any] = dict(self._columns)
         if self.decisions is not None:
             columns["decision"] = to_text(self.decisions)
-        frames = [
-            profile.to_frame().assign(n_labels=int(profile.n_labels))
-            for _, profile in self._profiles
-        ]
-        # Parts come in the order of their rows: `concatenate` is all that makes several.
-        profiles = pd.concat(frames, ignore_index=True)
-        columns |= {str(name): profiles[name].to_numpy() for name in profiles.columns}
-        first = [name for name in COLUMNS if name in columns and name != TRUE_P_EMPTY]
-        rest = [name for name in columns if name not in first]
+        first = [name for name in COLUMNS if name in columns]
+        rest = [name for name in columns if name not in COLUMNS]
         frame = pd.DataFrame({name: columns[name] for name in [*first, *rest]}, self.index)
         frame.attrs[DECISION_RULE] = self.decision_rule
         return frame
@@ -370,27 +343,19 @@ class ScoreTable:
         return self._counts("")
 
     @property
-    def compared(self) -> list[tuple[LabelsetDistribution, Labelsets]]:
-        """The distributions that the table was made from, with the truth; none of a DataFrame."""
-        return list(self._compared)
-
-    @property
     def knows_labels(self) -> bool:
         """Whether `marginals` and `truth` are known: not of a DataFrame nor of sparse labels."""
-        return bool(self._compared) and self.decisions is not None and not is_sparse(self.decisions)
+        return bool(self.compared) and self.decisions is not None and not is_sparse(self.decisions)
 
-    @property
+    @cached_property
     def marginals(self) -> Floats:
         """P(y_j = 1) of each row, (n, L), as `calibration_marginals` has it."""
-        if self._marginals is None:
-            found = [calibration_marginals(dist) for dist, _ in self._compared]
-            self._marginals = np.concatenate(found)
-        return self._marginals
+        return np.concatenate([calibration_marginals(dist) for dist, _ in self.compared])
 
     @property
     def truth(self) -> Labelsets:
         """The true labelset of each row, (n, L)."""
-        return np.concatenate([Y_true for _, Y_true in self._compared])
+        return np.concatenate([Y_true for _, Y_true in self.compared])
 
     def accuracy(self, metric: MetricLike, empty: float) -> Floats:
         """Return the accuracy of each decision, (n,)."""
@@ -423,15 +388,14 @@ class ScoreTable:
         return tp, fp, fn, tn
 
     def _from_profiles(self, function: Callable[[Profile], Floats]) -> Floats:
-        if not hasattr(self, "_profiles"):
-            self._profiles = self._read_profiles()
         values = np.empty(len(self))
         for rows, profile in self._profiles:
             values[rows] = function(profile)
         return values
 
-    def _read_profiles(self) -> list[tuple[Rows, Profile]]:
-        """Return the rows of each number of labels with their profile."""
+    @cached_property
+    def _profiles(self) -> list[tuple[Rows, Profile]]:
+        """The rows of each number of labels with their profile."""
         fields = [self._profile_column(name) for name in FIELDS]
         n_labels = self._column("n_labels")
         profiles: list[tuple[Rows, Profile]] = []
@@ -464,7 +428,7 @@ class ScoreTable:
 
     def _missing(self, name: str) -> InputError:
         """Return the error for a column that is not there, in the words of what was passed."""
-        if hasattr(self._columns, "iloc"):
+        if self._source == "DataFrame":
             return InputError(
                 f"The table must have a column {name!r}, got columns "
                 f"{', '.join(map(str, self._columns))}. `ScoreTable.from_distribution` makes all "
@@ -486,7 +450,14 @@ class ScoreTable:
         )
 
 
-def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, Any]:
+def _list_profile(profile: Profile) -> dict[str, NDArray[Any]]:
+    """Return the columns of a profile."""
+    columns: dict[str, NDArray[Any]] = {name: getattr(profile, name) for name in PROFILE_COLUMNS}
+    n_labels = int(profile.n_labels) if profile.n_labels % 1 == 0 else profile.n_labels
+    return columns | {"n_labels": np.full(len(profile), n_labels)}
+
+
+def _compare(decisions: Labelsets, Y_true: Any) -> dict[str, NDArray[Any]]:
     """Return the counts of the decisions against the truth, or else how many labels they have."""
     if Y_true is None:
         return {"n_predicted": count_labels(decisions)}

@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from labelsure._runtime.arguments import read_choice, read_number
 from labelsure._runtime.notebook import ShownBySentence
 from labelsure._runtime.typing import Floats, Indices, Mask
 from labelsure._runtime.warnings import warn
-from labelsure.errors import InputError, unknown_name
+from labelsure.errors import InputError
 from labelsure.labelsets.names import align_rows, align_values, read_groups, read_vector
 from labelsure.labelsets.rows import OPEN, index_of
 from labelsure.metrics.mean_tests import MEAN_TESTS, MeanTest
@@ -80,14 +81,6 @@ def check_known_groups(
 def fit_by_group(names: NDArray[np.str_], fit: Callable[[Indices], Any]) -> dict[str, Any]:
     """Return what is fitted to the rows of each group, by its name."""
     return {name: fit(np.flatnonzero(names == name)) for name in np.unique(names).tolist()}
-
-
-def check_share(name: str, value: Any, *, one: bool = False) -> None:
-    """Refuse what is no number between 0 and 1; 1 itself is allowed by `one`."""
-    is_number = isinstance(value, (int, float, np.number))
-    if not is_number or not (0 < value < 1 or (one and value == 1)):
-        ends = "above 0 and at most 1" if one else "between 0 and 1, both excluded"
-        raise InputError(f"`{name}` must be a number {ends}, got {value!r}.")
 
 
 def check_grid(grid: Any) -> Floats:
@@ -563,15 +556,13 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
                 f"target={self.target!r} and share={self.share!r}. A target is a mean "
                 "accuracy to reach, a share that of the predictions to accept."
             )
-        check_share("confidence", self.confidence)
+        read_number(self.confidence, "confidence", 0, 1, ends="()")
         if self.target is not None:
-            check_share("target", self.target)
+            read_number(self.target, "target", 0, 1, ends="()")
         else:
-            check_share("share", self.share, one=True)
-        if self.outcome not in MEAN_TESTS:
-            raise unknown_name("outcome", self.outcome, MEAN_TESTS)
-        if self.family not in FAMILIES:
-            raise unknown_name("family", self.family, FAMILIES)
+            read_number(self.share, "share", 0, 1, ends="(]")
+        read_choice(self.outcome, "outcome", MEAN_TESTS)
+        read_choice(self.family, "family", FAMILIES)
 
     def _shuffle(self, labelled: LabelledScores) -> LabelledScores:
         """Put instances in random order, which depends on nothing but their number."""
@@ -609,9 +600,9 @@ class AcceptPolicy(ShownBySentence, Savable, BaseEstimator):  # type: ignore[mis
         test = MEAN_TESTS[self.outcome]
         labelled = LabelledScores(self.scores_, self.accuracies_)
         if self.share is not None:
-            check_share("share", value, one=True)
+            read_number(value, "share", 0, 1, ends="(]")
             return choose_for_share(labelled, value, self.confidence, test)
-        check_share("target", value)
+        read_number(value, "target", 0, 1, ends="()")
         family = FAMILIES[self.family]
         grid = family.grid() if self.grid is None else check_grid(self.grid)
         return choose_for_target(labelled, value, self.confidence, test, family, grid)

@@ -1,18 +1,17 @@
 """The door for labelsets: frames, names, lists; put in order by label name and by row.
 
-Whatever a truth or a prediction comes as, `read_labelsets` returns rows of zeros and ones with the
-names and the index that came along. `align_labelsets` puts them into the order of what they are
-compared with, `align_pair` a truth and a prediction into one order. Labels go by name where both
-sides have names, and by position where one of them is an array; names that instances list have no
-positions, so that they are refused beside labels without names. Rows go by index where both sides
-have one.
+Whatever a truth or a prediction comes as, `read_labelsets` returns a batch: rows of zeros and ones
+with the names and the index that came along. `align_labelsets` puts labelsets into the order of a
+batch, `align_pair` a truth and a prediction into one order. Labels go by name where both sides have
+names, and by position where one of them is an array; names that instances list have no positions,
+so that they are refused beside labels without names. Rows go by index where both sides have one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +22,37 @@ from labelsure.errors import InputError, unknown_name
 from labelsure.labelsets.rows import (
     as_table,
     check_label_names,
-    check_labelsets,
     check_shape,
-    check_sparse_labelsets,
     from_indices,
     index_of,
     is_sparse,
     make_sparse,
     names_in,
-    read_numbers,
+    read_rows,
     refuse_masked,
     to_names,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Batch(Protocol):
+    """Instances that labelsets belong to: a `NamedLabelsets`, distributions, partial answers."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+
+    @property
+    def label_names(self) -> LabelNames:
+        """One for each label; None where they have none, so that columns go by position."""
+
+    @property
+    def index(self) -> pd.Index | None:
+        """The names of the rows; None where they are only counted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +86,11 @@ class NamedLabelsets:
         return n_samples, n_labels
 
     @property
+    def n_labels(self) -> int:
+        """The number of labels, L."""
+        return self.shape[1]
+
+    @property
     def columns(self) -> LabelNames:
         """The label names, as a table has them."""
         return self.label_names
@@ -80,7 +100,8 @@ class NamedLabelsets:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the labelsets as a dense array."""
-        return np.array(read_numbers(self.labelsets, "labelsets"), dtype=dtype, copy=copy)
+        dense = self.labelsets.toarray() if is_sparse(self.labelsets) else self.labelsets  # type: ignore[attr-defined]
+        return np.array(dense, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         n_samples, n_labels = self.shape
@@ -219,13 +240,18 @@ class GivenLabelsets:
                     f"ones as `{self.name}`."
                 )
             return _rows_of(self.sets, label_names, self.name, sparse)
-        _refuse_missing(self.values, self.name)
-        check = check_sparse_labelsets if sparse else check_labelsets
-        rows = check(self.values, name=self.name)
+        rows = read_rows(self.values, self.name, sparse=sparse)
         if self.label_names is None or label_names is None or self.label_names == label_names:
             return rows
         rows = rows[:, match_labels(self.label_names, label_names, self.name, beside)]
         return make_sparse(rows) if sparse else rows
+
+    def to_batch(self, like: Batch, *, beside: str, sparse: bool) -> Labelsets:
+        """Return rows in the order of the labels and instances of a batch."""
+        rows = self.to_rows(like.label_names, beside=beside, sparse=sparse)
+        check_shape(rows.shape, self.name, len(like), like.n_labels)
+        order = align_rows(self.index, like.index, name=self.name, beside=beside)
+        return rows if order is None else rows[order]
 
 
 def align_pair(
@@ -254,10 +280,8 @@ def align_pair(
                 "`label_names=`."
             )
     rows = one.to_rows(labels, beside=f"`{names[1]}`", sparse=sparse)
-    n_samples, n_labels = rows.shape
-    shape = {"n_samples": n_samples, "n_labels": n_labels}
-    beside = f"`{names[0]}`"
-    return rows, _put_in_order(other, labels, one.index, **shape, beside=beside, sparse=sparse)
+    batch = NamedLabelsets(rows, labels, one.index)
+    return rows, other.to_batch(batch, beside=f"`{names[0]}`", sparse=sparse)
 
 
 def order_columns(source: Any, label_names: Iterable[Any] | None, name: str) -> tuple[Any, Any]:
@@ -317,14 +341,10 @@ def _names_of(entry: Any, row: int, name: str, sep: str | None) -> list[str]:
                 "between them, e.g. sep=';'."
             )
         return [label.strip() for label in entry.split(sep) if label.strip()]
-    if entry is None or isinstance(entry, float):
-        raise InputError(
-            f"`{name}` must say for every instance which labels it has, row {row} is missing. "
-            "Write an empty list where there are none, or drop that row."
-        )
     if not isinstance(entry, Iterable):
         raise InputError(
             f"`{name}` must be a list of label names for each instance, got {entry!r} in row {row}."
+            " Write an empty list where there are none, or drop that row."
         )
     return [str(label) for label in entry]
 
@@ -345,82 +365,26 @@ def _rows_of(sets: list[list[str]], names: tuple[str, ...], name: str, sparse: b
     return rows
 
 
-def _refuse_missing(Y: Any, name: str) -> None:
-    """Refuse labels that nobody has checked, by name and row."""
-    if not hasattr(Y, "isna"):
-        return
-    missing = Y.isna().to_numpy()
-    if missing.any():
-        row, column = np.argwhere(missing.reshape(len(Y), -1))[0]
-        label = str(Y.columns[column]) if hasattr(Y, "columns") else str(Y.name)
-        n_rows = int(missing.reshape(len(Y), -1).any(axis=1).sum())
-        raise InputError(
-            f"`{name}` must be known for every label, {label!r} is missing in row {row} (and "
-            f"{n_rows} rows in all have a label that is missing). Fill them in, or drop these "
-            f"rows, e.g. `{name}.dropna()`, from everything that goes with them."
-        )
-
-
 def align_labelsets(
-    Y: Any,
-    *,
-    name: str,
-    n_samples: int,
-    n_labels: int,
-    label_names: tuple[str, ...] | None = None,
-    index: pd.Index | None = None,
-    beside: str = "the distribution",
-    sparse: bool = False,
+    Y: Any, like: Batch, *, name: str, beside: str = "the distribution", sparse: bool = False
 ) -> Labelsets:
-    """Return labelsets in the order of what they are compared with, or refuse them.
+    """Return labelsets in the order of the labels and instances of a batch, or refuse them.
 
     Parameters
     ----------
     Y
         Anything that `read_labelsets` reads.
-    name
-        What the caller calls it, for the messages.
-    n_samples, n_labels
-        The shape that it must have.
-    label_names
-        Those of the other side; None where it has none, so that columns count by position.
-    index
-        That of the other side; None where its rows are only counted.
-    beside
-        What the other side is, for the messages.
+    like
+        What they are compared with.
+    name, beside
+        What both are called, for the messages.
     sparse
         Whether the other side has sparse rows, so that these are wanted.
     """
-    check = check_sparse_labelsets if sparse else check_labelsets
     is_plain = isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "biuf"
     if is_plain or (sparse and is_sparse(Y)):  # the usual case needs no further look
-        return check(Y, name=name, n_samples=n_samples, n_labels=n_labels)
-    given = GivenLabelsets.read(Y, name)
-    return _put_in_order(
-        given,
-        label_names,
-        index,
-        n_samples=n_samples,
-        n_labels=n_labels,
-        beside=beside,
-        sparse=sparse,
-    )
-
-
-def _put_in_order(
-    given: GivenLabelsets,
-    label_names: LabelNames,
-    index: pd.Index | None,
-    *,
-    n_samples: int,
-    n_labels: int,
-    beside: str,
-    sparse: bool,
-) -> Labelsets:
-    rows = given.to_rows(label_names, beside=beside, sparse=sparse)
-    check_shape(rows.shape, given.name, n_samples, n_labels)
-    order = align_rows(given.index, index, name=given.name, beside=beside)
-    return rows if order is None else rows[order]
+        return read_rows(Y, name, n_samples=len(like), n_labels=like.n_labels, sparse=sparse)
+    return GivenLabelsets.read(Y, name).to_batch(like, beside=beside, sparse=sparse)
 
 
 def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, beside: str) -> Indices:
@@ -434,37 +398,40 @@ def match_labels(own: tuple[str, ...], wanted: tuple[str, ...], name: str, besid
         What both sides are called, for the messages.
     """
     position = {label: j for j, label in enumerate(own)}
-    missing = [label for label in wanted if label not in position]
-    known = set(wanted)
-    unknown = [label for label in own if label not in known]
-    if missing or unknown:
-        parts = [
-            f"{what} {list_some(labels)}"
-            for what, labels in (("missing are", missing), ("unknown are", unknown))
-            if labels
-        ]
+    if position.keys() != set(wanted):
         raise InputError(
             f"The columns of `{name}` must be the labels of {beside}, in any order; "
-            f"{'; '.join(parts)}. Rename or drop columns, or pass an array to go by position."
+            f"{_list_differences(own, wanted)}. Rename or drop columns, or pass an array to go by "
+            "position."
         )
     return np.array([position[label] for label in wanted], dtype=np.intp)
+
+
+def _list_differences(own: Iterable[Any], wanted: Iterable[Any]) -> str:
+    """Return what is missing and what is unknown, for messages."""
+    mine, theirs = dict.fromkeys(map(str, own)), dict.fromkeys(map(str, wanted))
+    sides = {
+        "missing are": [name for name in theirs if name not in mine],
+        "unknown are": [name for name in mine if name not in theirs],
+    }
+    return "; ".join(f"{what} {list_some(names)}" for what, names in sides.items() if names)
 
 
 def check_sep(sep: str | None, label_names: Sequence[str] | None) -> None:
     """Refuse what does not give the names back when the text is read, as `read_labelsets` does."""
     if sep is None:
         return
-    if not isinstance(sep, str) or not sep:
-        raise InputError(
-            f"`sep` must be the text between names of labels, e.g. ';', or None for tuples of "
-            f"names, got {sep!r}."
-        )
-    for name in label_names or ["y0123456789"]:  # labels without names are shown by these
-        if not name or name != name.strip() or f"{name}{sep}{name}".split(sep) != [name, name]:
+    names = label_names or ["y0123456789"]  # labels without names are shown by these
+    for name in names:
+        if (
+            not (isinstance(sep, str) and sep and name)
+            or name != name.strip()
+            or f"{name}{sep}{name}".split(sep) != [name, name]
+        ):
             raise InputError(
-                f"`sep` must stand between names of labels that can be told apart again: not "
-                f"empty, without spaces around and without {sep!r}, got the label {name!r}. Choose "
-                "another `sep`, rename the label, or leave `sep` out for tuples of names."
+                "`sep` must be the text between names of labels, or None for tuples of names. "
+                f"Names must not be empty, begin or end with spaces, or hold it: got sep={sep!r} "
+                f"and the label {name!r}."
             )
 
 
@@ -532,28 +499,18 @@ def align_rows(
             )
         return None
     for which, index in ((f"`{name}`", own), (beside, wanted)):
-        if not index.is_unique:
-            twice = index[index.duplicated()][0]
+        if not index.is_unique or own.nlevels != wanted.nlevels:
+            twice = [] if index.is_unique else [index[index.duplicated()][0]]
+            got = f"{twice[0]!r} twice" if twice else f"{own.nlevels} and {wanted.nlevels} levels"
             raise InputError(
-                f"The index of {which} must name each row once to be compared with another, "
-                f"{twice!r} is there twice. Reset both indices to go by position."
+                f"The index of {which} must name each row once, by as many levels as the other "
+                f"side, got {got}. Reset both indices to go by position."
             )
-    if own.nlevels != wanted.nlevels:
-        raise InputError(
-            f"The index of `{name}` must have the levels of that of {beside}, got {own.nlevels} "
-            f"and {wanted.nlevels}. Reset both indices to go by position."
-        )
     if len(own) != len(wanted) or not wanted.isin(own).all():
-        missing = [str(entry) for entry in wanted.difference(own, sort=False)]
-        unknown = [str(entry) for entry in own.difference(wanted, sort=False)]
-        parts = [
-            f"{what} {list_some(entries)}"
-            for what, entries in (("missing are", missing), ("unknown are", unknown))
-            if entries
-        ]
         raise InputError(
-            f"The rows of `{name}` must be those of {beside}, in any order; {'; '.join(parts)}. "
-            "Select the same rows, or reset both indices to go by position."
+            f"The rows of `{name}` must be those of {beside}, in any order; "
+            f"{_list_differences(own, wanted)}. Select the same rows, or reset both indices to go "
+            "by position."
         )
     return np.asarray(own.get_indexer(wanted), dtype=np.intp)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -67,29 +68,18 @@ def check_label_names(label_names: Iterable[Any] | None, n_labels: int) -> Label
     """
     if label_names is None:
         return None
-    if isinstance(label_names, str):
-        raise InputError(
-            f"`label_names` must be a sequence of names, got the single string {label_names!r}. "
-            "Split it, e.g. `label_names.split(',')`."
-        )
-    if not isinstance(label_names, Iterable):
-        raise InputError(
-            f"`label_names` must be a sequence of names, got {label_names!r}. "
-            "Pass one name for each label, or None."
-        )
-    names = tuple(str(name) for name in label_names)
-    if len(names) != n_labels:
-        raise InputError(
-            f"`label_names` must have one name for each of the {n_labels} labels, "
-            f"got {len(names)}. Name every label, in the order of the columns."
-        )
-    if len(set(names)) < n_labels:
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(
-            f"`label_names` must be distinct, got {twice!r} twice. Rename one of them."
-        )
-    return names
+    is_list = isinstance(label_names, Iterable) and not isinstance(label_names, str)
+    names = tuple(str(name) for name in label_names) if is_list else ()
+    if len(names) == n_labels == len(set(names)):
+        return names
+    got = repr(label_names)
+    if is_list:
+        twice = [name for name, n_times in Counter(names).items() if n_times > 1]
+        got = f"{len(names)} names" if len(names) != n_labels else f"{twice[0]!r} twice"
+    raise InputError(
+        f"`label_names` must be a sequence of {n_labels} distinct names, one for each label in the "
+        f"order of the columns, got {got}."
+    )
 
 
 def show_names(label_names: Sequence[str] | None, labels: int | Iterable[int]) -> list[str]:
@@ -133,14 +123,15 @@ def refuse_other_labels(
     )
 
 
-def check_labelsets(
+def read_rows(
     Y: Any,
-    *,
     name: str = "Y",
+    *,
     n_samples: int | None = None,
     n_labels: int | None = None,
+    sparse: bool | None = None,
 ) -> Labelsets:
-    """Return `Y` as an (n, L) int8 array of zeros and ones, or say what is wrong with it.
+    """Return (n, L) zeros and ones as an int8 array or as sparse rows, or say what is wrong.
 
     Parameters
     ----------
@@ -150,16 +141,54 @@ def check_labelsets(
         What the caller calls it, for the messages.
     n_samples, n_labels
         The shape that it must have, where that is known.
+    sparse
+        Whether sparse rows are wanted; None for the form that `Y` has.
 
     Examples
     --------
-    >>> check_labelsets([[True, False], [False, False]])
+    >>> read_rows([[True, False], [False, False]])
     array([[1, 0],
            [0, 0]], dtype=int8)
     """
-    array = read_numbers(Y, name)
-    check_shape(array.shape, name, n_samples, n_labels)
-    return read_zeros_and_ones(array, name)
+    if not is_sparse(Y) or sparse is False:
+        array = _read_numbers(Y, name)
+        check_shape(array.shape, name, n_samples, n_labels)
+        rows = _read_zeros_and_ones(array, name, ("row", "column"))
+        return make_sparse(rows) if sparse else rows
+    check_shape(Y.shape, name, n_samples, n_labels)
+    rows = Y.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # what follows is done in place
+        rows.sum_duplicates()
+    ones = _read_numbers(rows.data, name) == 1
+    bad = np.flatnonzero(~(ones | (rows.data == 0)))
+    if bad.size:
+        cells = rows.tocoo()
+        row, column = cells.row[bad[0]], cells.col[bad[0]]
+        raise _not_zero_or_one(rows.data[bad[0]], name, f"row {row}, column {column}")
+    return make_sparse(rows)
+
+
+def read_guesses(
+    guesses: Any, name: str, n_samples: int, n_labels: int, *, sparse: bool = False
+) -> Any:
+    """Return several labelsets for each instance: (n, g, L) int8, or a list of g sparse rows.
+
+    Examples
+    --------
+    >>> read_guesses([[[1, 0], [1, 1]]], "guesses", 1, 2).shape
+    (1, 2, 2)
+    """
+    is_stacked = sparse and isinstance(guesses, StackedLabelsets)
+    array = guesses if is_stacked else _read_numbers(guesses, name)
+    if array.ndim != 3 or array.shape[1] == 0 or array.shape[::2] != (n_samples, n_labels):
+        raise InputError(
+            f"`{name}` with several labelsets for each instance must have shape ({n_samples}, "
+            f"n_guesses, {n_labels}) and at least one guess, got shape {array.shape}."
+        )
+    if not is_stacked:
+        array = _read_zeros_and_ones(array, name, ("row", "guess", "column"))
+    return [make_sparse(array[:, g]) for g in range(array.shape[1])] if sparse else array
 
 
 def check_shape(
@@ -171,53 +200,52 @@ def check_shape(
             f"`{name}` must have shape (n_samples, n_labels) with at least one label, got shape "
             f"{shape}. A single labelset is one row: `[{name}]`."
         )
-    if n_labels is not None and shape[1] != n_labels:
-        raise InputError(
-            f"`{name}` must have {n_labels} labels (columns), got {shape[1]}. "
-            "Pass the columns that the distribution was made for, in the same order."
-        )
-    if n_samples is not None and shape[0] != n_samples:
-        raise InputError(
-            f"`{name}` must have {n_samples} rows, got {shape[0]}. "
-            "Pass one labelset for each instance."
-        )
+    wanted = (n_samples, "rows"), (n_labels, "labels (columns)")
+    for (number, what), found in zip(wanted, shape, strict=True):
+        if number is not None and found != number:
+            raise InputError(
+                f"`{name}` must have {number} {what}, got {found}. Pass one labelset for each "
+                "instance, and the labels of what it is compared with."
+            )
 
 
-def read_numbers(Y: Any, name: str) -> NDArray[Any]:
+def _read_numbers(Y: Any, name: str) -> NDArray[Any]:
     """Return numbers or booleans in any form as an array, or say what they are instead."""
     if hasattr(Y, "toarray"):  # scipy sparse
         Y = Y.toarray()
     refuse_masked(Y, name)
+    missing = np.asarray(Y.isna()) if hasattr(Y, "isna") else np.zeros(0, dtype=bool)
+    if missing.any():
+        row, *column = np.argwhere(missing)[0]
+        label = Y.columns[column[0]] if column else Y.name
+        raise _not_zero_or_one(np.nan, name, f"row {row} for {str(label)!r}")
     try:
         array = np.asarray(Y)
-    except ValueError as error:  # rows of different lengths
-        raise InputError(
-            f"`{name}` must be a rectangular array of zeros and ones, got rows of different "
-            "lengths. For sets of label names use `labelsure.read_labelsets`."
-        ) from error
-    if array.dtype.kind not in "biuf" and not (array.dtype == object and _all_numbers(array)):
-        raise InputError(
-            f"`{name}` must be a numeric or boolean array, got dtype {array.dtype}. For sets of "
-            "label names use `labelsure.read_labelsets`."
-        )
-    return array
+        found = f"dtype {array.dtype}"
+    except ValueError:
+        array, found = np.empty(0, dtype=object), "rows of different lengths"
+    if array.dtype.kind in "biuf" or (array.dtype == object and array.size and _all_numbers(array)):
+        return array
+    raise InputError(
+        f"`{name}` must be a rectangular array of zeros and ones, got {found}. For sets of label "
+        "names use `labelsure.read_labelsets`."
+    )
 
 
-def read_zeros_and_ones(array: NDArray[Any], name: str) -> Labelsets:
-    """Return an array of int8 of zeros and ones, or say where there is something else."""
+def _read_zeros_and_ones(array: NDArray[Any], name: str, axes: tuple[str, ...]) -> Labelsets:
     # A cast could make 0.5 a 0 and 256 a 0, so the values are compared before it.
     ones = array == 1
     bad = ~(ones | (array == 0))
     if bad.any():
         at = tuple(np.argwhere(bad)[0])
-        axes = ("row", "column") if array.ndim == 2 else ("row", "guess", "column")
         where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, at, strict=True))
-        raise not_zero_or_one(array[at], name, where)
+        raise _not_zero_or_one(array[at], name, where)
     return ones.astype(np.int8)
 
 
-def not_zero_or_one(value: Any, name: str, where: str) -> InputError:
+def _not_zero_or_one(value: Any, name: str, where: str) -> InputError:
     """Return the error for a value that says neither that a label is present nor that it is not."""
+    fix = "Write 1 for a label that is present and 0 for one that is not."
     if value != value:
         fix = (
             "A missing label is not an absent one: fill it in, or drop that row from everything "
@@ -228,8 +256,6 @@ def not_zero_or_one(value: Any, name: str, where: str) -> InputError:
             "This looks like probabilities, which belong into a distribution "
             f"(`as_distribution`): pass labels of 0 and 1 as `{name}`."
         )
-    else:
-        fix = "Write 1 for a label that is present and 0 for one that is not."
     return InputError(f"`{name}` must contain only 0 and 1, got {value} in {where}. {fix}")
 
 
@@ -490,77 +516,7 @@ def fill_with_lowest(rows: Labelsets, n_filled: Integers) -> None:
         rows[mine, n_known:] = missing
 
 
-def check_sparse_labelsets(
-    Y: Any,
-    *,
-    name: str = "Y",
-    n_samples: int | None = None,
-    n_labels: int | None = None,
-) -> Labelsets:
-    """Return `Y` as sparse rows of ones, or say what is wrong with it.
-
-    Parameters
-    ----------
-    Y
-        As for `check_labelsets`. Where it is sparse, no array of all labels is made.
-    name, n_samples, n_labels
-        Likewise.
-
-    Examples
-    --------
-    >>> check_sparse_labelsets([[0, 1, 1], [0, 0, 0]]).indices
-    array([1, 2], dtype=int32)
-    """
-    if not is_sparse(Y):
-        return make_sparse(check_labelsets(Y, name=name, n_samples=n_samples, n_labels=n_labels))
-    check_shape(Y.shape, name, n_samples, n_labels)
-    rows = Y.tocsr()
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # what follows is done in place
-        rows.sum_duplicates()
-    if rows.dtype.kind not in "biuf":
-        raise InputError(
-            f"`{name}` must be a numeric or boolean sparse array, got dtype {rows.dtype}."
-        )
-    bad = np.flatnonzero(~((rows.data == 1) | (rows.data == 0)))
-    if bad.size:
-        at = int(bad[0])
-        row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
-        raise not_zero_or_one(rows.data[at], name, f"row {row}, column {rows.indices[at]}")
-    return make_sparse(rows)
-
-
-def check_rows(Y: Any, *, name: str = "Y", n_samples: int | None = None) -> Labelsets:
-    """Return labelsets in the form that they have, or say what is wrong with them."""
-    check = check_sparse_labelsets if is_sparse(Y) else check_labelsets
-    return check(Y, name=name, n_samples=n_samples)
-
-
-def check_guesses(
-    guesses: Any, *, name: str, n_samples: int, n_labels: int, sparse: bool = False
-) -> Any:
-    """Return several labelsets for each instance as an (n, g, L) int8 array of zeros and ones.
-
-    With `sparse` they may also be `StackedLabelsets`, which are returned as they are.
-
-    Examples
-    --------
-    >>> check_guesses([[[1, 0], [1, 1]]], name="guesses", n_samples=1, n_labels=2).shape
-    (1, 2, 2)
-    """
-    is_stacked = sparse and isinstance(guesses, StackedLabelsets)
-    array = guesses if is_stacked else read_numbers(guesses, name)
-    if array.ndim != 3 or array.shape[1] == 0 or array.shape[::2] != (n_samples, n_labels):
-        raise InputError(
-            f"`{name}` with several labelsets for each instance must have shape ({n_samples}, "
-            f"n_guesses, {n_labels}) and at least one guess, got shape {array.shape}."
-        )
-    return array if is_stacked else read_zeros_and_ones(array, name)
-
-
-def check_label_order(
-    order: Any, n_labels: int | None = None, *, name: str, alternatives: str = ""
-) -> Indices:
+def check_label_order(order: Any, n_labels: int | None = None, *, name: str) -> Indices:
     """Return an order of the labels as an array, or say what is wrong with it.
 
     Parameters
@@ -571,8 +527,6 @@ def check_label_order(
         How many labels there are; None means as many as the order names.
     name
         What the caller calls it, for the messages.
-    alternatives
-        What the argument may be instead, e.g. "None, 'random'", for the messages.
 
     Examples
     --------
@@ -587,15 +541,10 @@ def check_label_order(
     whole = array.ndim == 1 and array.dtype.kind in "iu" and array.size == size > 0
     if whole and np.array_equal(np.sort(array), np.arange(size)):
         return array.astype(np.intp)
-    if alternatives:
-        raise InputError(
-            f"`{name}` must be {alternatives} or every label index from 0 to {size - 1} once, "
-            f"got {reprlib.repr(order)}."
-        )
+    last = "L - 1" if n_labels is None else n_labels - 1
     raise InputError(
-        f"`{name}` must name every label index once, a permutation of 0 to L - 1 such as "
-        f"[2, 0, 1], got {reprlib.repr(order)}. In the order of the columns it is "
-        "`range(n_labels)`."
+        f"`{name}` must name every label index from 0 to {last} once, such as [2, 0, 1], got "
+        f"{reprlib.repr(order)}."
     )
 
 
@@ -620,7 +569,7 @@ def to_names(
     >>> to_names([[1, 1]], ["cat", "dog"], sep=";")
     ['cat;dog']
     """
-    rows = check_rows(Y)
+    rows = read_rows(Y)
     names = check_label_names(label_names, rows.shape[1])
     named = iter(show_names(names, rows.nonzero()[1].tolist()))  # row by row
     found = [tuple(islice(named, n_set)) for n_set in count_labels(rows)]
@@ -670,7 +619,7 @@ def to_indices(Y: ArrayLike) -> list[list[int]]:
     >>> to_indices([[1, 0, 1], [0, 0, 0]])
     [[0, 2], []]
     """
-    rows = check_sparse_labelsets(Y)
+    rows = read_rows(Y, sparse=True)
     labels = iter(rows.indices.tolist())  # type: ignore[attr-defined]
     return [list(islice(labels, n_set)) for n_set in count_labels(rows)]
 

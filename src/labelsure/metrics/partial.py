@@ -132,15 +132,7 @@ class PartialLabelsets:
         name
             What the caller calls it.
         """
-        return align_labelsets(
-            Y,
-            name=name,
-            n_samples=len(self),
-            n_labels=self.n_labels,
-            label_names=self.label_names,
-            index=self.index,
-            beside="the answer",
-        )
+        return align_labelsets(Y, self, name=name, beside="the answer")
 
     def agrees(self, Y_true: Any) -> Mask:
         """Say whether all labels that are decided are right, (n,); its mean is the coverage.

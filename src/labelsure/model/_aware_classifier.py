@@ -25,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from labelsure._kernels.threads import is_watched, watch_progress
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.processes import count_workers
 from labelsure._runtime.progress import LateBar
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
@@ -63,13 +64,12 @@ from labelsure.guarantees._policy import AcceptPolicy
 from labelsure.labelsets.names import GivenLabelsets, align_values
 from labelsure.labelsets.rows import (
     as_table,
-    check_labelsets,
     check_shape,
-    check_sparse_labelsets,
     count_rows,
     differing_rows,
     index_of,
     is_sparse,
+    read_rows,
     refuse_masked,
     stack_rows,
     take_rows,
@@ -655,12 +655,7 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             Seed of the draw.
         """
         n_samples = count_rows(X)
-        is_count = isinstance(n_rows, (int, np.integer)) and not isinstance(n_rows, bool)
-        if not is_count or not 1 <= n_rows <= n_samples:
-            raise InputError(
-                f"`n_rows` must be a whole number from 1 to the {n_samples} rows of X, got "
-                f"{n_rows!r}."
-            )
+        read_whole_number(n_rows, "n_rows", most=n_samples)
         drawn = make_generator(random_state).choice(n_samples, int(n_rows), replace=False)
         return np.sort(drawn)
 
@@ -889,8 +884,7 @@ def _own_predictions(fitted: Any, X: Any, dist: LabelsetDistribution) -> Labelse
     predicted = fitted.predict(X)
     if np.ndim(predicted) == 1:  # of a model of one label
         predicted = np.asarray(predicted)[:, np.newaxis]
-    check = check_sparse_labelsets if dist.sparse_rows else check_labelsets
-    return check(predicted, name="predict(X)", n_labels=dist.n_labels)
+    return read_rows(predicted, "predict(X)", n_labels=dist.n_labels, sparse=dist.sparse_rows)
 
 
 def _read_given(Y_pred: Any, X: Any, truth: Targets) -> Labelsets:

@@ -7,9 +7,15 @@ the readers of models are imported when they are first used.
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PredictionColumns", "TableColumns"]
+__all__ = ["PredictionColumns", "TableColumns", "score_dask", "score_frame", "score_schema"]
 
-_HOMES = {"PredictionColumns": "predictions", "TableColumns": "features"}
+_HOMES = {
+    "PredictionColumns": "predictions",
+    "TableColumns": "features",
+    "score_dask": "scoring",
+    "score_frame": "scoring",
+    "score_schema": "scoring",
+}
 
 
 def __getattr__(name: str) -> Any:

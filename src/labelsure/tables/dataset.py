@@ -17,10 +17,10 @@ from labelsure.errors import InputError, missing_extra
 from labelsure.labelsets.names import align_rows, read_labelsets
 from labelsure.labelsets.rows import (
     as_table,
-    check_rows,
     check_shape,
     index_of,
     names_in,
+    read_rows,
     refuse_masked,
     row_keys,
     show_names,
@@ -275,7 +275,7 @@ def split_rows(
     >>> sorted([*train.tolist(), *test.tolist()])
     [0, 1, 2, 3]
     """
-    rows = check_rows(Y)
+    rows = read_rows(Y)
     n_test = _count_test_rows(test_size, rows.shape[0])
     from labelsure.distributions._probabilities import (
         make_generator,

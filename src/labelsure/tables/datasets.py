@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_number, read_whole_number
 from labelsure._runtime.limits import check_size
 from labelsure._runtime.storage import (
     COMPRESSIONS,
@@ -35,7 +36,8 @@ from labelsure._runtime.storage import (
     suffix_of,
 )
 from labelsure._runtime.typing import AnyPath, Floats, LabelNames, Labelsets, RandomState
-from labelsure.errors import DataError, InputError, TooLargeError, missing_extra, unknown_name
+from labelsure.errors import DataError, InputError, TooLargeError, unknown_name
+from labelsure.tables.arff import read_arff
 from labelsure.tables.column_choice import (
     ColumnChoice,
     LabelChoice,
@@ -243,10 +245,6 @@ def read_dataset(
     if suffix == TEXT:
         data = read_sparse_text(unpacked, path.name)
     else:
-        try:
-            from labelsure.tables.arff import read_arff
-        except ImportError as error:
-            raise missing_extra("An ARFF file", "study") from error
         choice = choice.with_labels(_resolve_labels(path, choice.labels))
         data = read_arff(unpacked, choice, nominal, path.name)
     return replace(data, name=stem_of(path), source=path.name, checksum=checksum_bytes(content))
@@ -538,10 +536,9 @@ def _make_distribution(conditionals: Conditionals, label_names: LabelNames) -> L
 
 
 def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-            raise InputError(f"`{name}` must be a whole number >= 1, got {size!r}.")
-    n_samples, n_labels, n_features = (int(size) for size in sizes.values())
+    n_samples, n_labels, n_features = (
+        read_whole_number(size, name) for name, size in sizes.items()
+    )
     for_labels = n_labels * (BYTES_OF_LABEL + BYTES_OF_CONDITIONALS * n_samples)
     check_size(
         8 * n_features * (n_samples + n_labels) + for_labels,
@@ -551,18 +548,9 @@ def _check_sizes(**sizes: int) -> None:
 
 
 def _check_strengths(dependence: float, cardinality: float, noise: float, n_labels: int) -> None:
-    if not _is_number(dependence) or abs(dependence) > MAX_DEPENDENCE:
-        raise InputError(
-            f"`dependence` must be a number from -{MAX_DEPENDENCE} to {MAX_DEPENDENCE}, got "
-            f"{dependence!r}. Beyond 40, a label already follows the one before it with certainty."
-        )
-    if not _is_number(cardinality) or not 0 < cardinality < n_labels:
-        raise InputError(
-            f"`cardinality` must lie between 0 and the number of labels, {n_labels}, "
-            f"got {cardinality!r}."
-        )
-    if not _is_number(noise) or not 0 <= noise <= 1:
-        raise InputError(f"`noise` must lie in [0, 1], got {noise!r}.")
+    read_number(dependence, "dependence", -MAX_DEPENDENCE, MAX_DEPENDENCE)
+    read_number(cardinality, "cardinality", 0, n_labels, ends="()")
+    read_number(noise, "noise", 0, 1)
 
 
 def _is_number(value: object) -> bool:

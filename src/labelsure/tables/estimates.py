@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,27 +14,20 @@ import numpy as np
 
 from labelsure._kernels.threads import n_threads, one_thread
 from labelsure._runtime.processes import TaskFailure, watched_workers
-from labelsure._runtime.storage import expand_path
 from labelsure._runtime.task_pools import check_jobs, run_tasks
 from labelsure._runtime.typing import AnyPath, Floats, Indices
 from labelsure._runtime.warnings import warn
 from labelsure.errors import DataError, InputError, LabelsureError, unknown_name
+from labelsure.estimation._shift import View, sample_rows
 from labelsure.labelsets.rows import is_sparse
-from labelsure.tables.files import (
-    UNIT_ROWS,
-    Unit,
-    list_units,
-    read_table,
-    read_unit,
-    with_absolute_path,
-)
-from labelsure.tables.scoring import ModelFile, Progress, UnitEvent, split_rows
-from labelsure.tables.truth import LabelledRows, find_labelled
+from labelsure.tables.files import read_table, read_unit
+from labelsure.tables.inputs import InputTable
+from labelsure.tables.scoring import ModelFile, Part, PartEvent, Progress, list_parts
+from labelsure.tables.truth import LabelledRows, find_labelled, join_truth, read_truth
 
 if TYPE_CHECKING:
     from labelsure._runtime.pages import Page
     from labelsure.estimation._batch_estimates import BatchSums, Estimate
-    from labelsure.estimation._shift import View
     from labelsure.model._aware_classifier import AccuracyAwareClassifier
 
 
@@ -85,7 +80,6 @@ def estimate_files(
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
-    rows_per_unit: int = UNIT_ROWS,
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
@@ -117,7 +111,7 @@ def estimate_files(
     label_column, sep
         The column of the truth that holds names of labels, and what separates them; None where each
         label has a column of zeros and ones.
-    rows_per_unit, n_jobs, scheduler, trust, progress
+    n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
     found = sum_files(
@@ -129,7 +123,6 @@ def estimate_files(
         id_column=id_column,
         label_column=label_column,
         sep=sep,
-        rows_per_unit=rows_per_unit,
         n_jobs=n_jobs,
         scheduler=scheduler,
         trust=trust,
@@ -148,7 +141,6 @@ def sum_files(
     id_column: str | None = None,
     label_column: str | None = None,
     sep: str | None = None,
-    rows_per_unit: int = UNIT_ROWS,
     n_jobs: int | None = None,
     scheduler: str | None = None,
     trust: Iterable[str] = (),
@@ -162,55 +154,40 @@ def sum_files(
         What for, as for `estimate_files`: what is seen of the rows depends on it.
     model, inputs, metric, truth, id_column, label_column, sep
         As for `estimate_files`.
-    rows_per_unit, n_jobs, scheduler, trust, progress
+    n_jobs, scheduler, trust, progress
         As for `score_files`.
     """
     check_shift(shift)
     n_jobs = check_jobs(n_jobs, n_threads())
-    file = ModelFile.find(expand_path(model), tuple(trust))
+    file = ModelFile.find(model, trust, packed=scheduler is not None)
     fitted = file.load()
     _check_metric(metric, fitted.metric)
-    units = list_units(inputs, rows=rows_per_unit)
-    if not units:
-        raise DataError("The input must have at least one row to estimate from, it has none.")
+    parts = list_parts(inputs, fitted, id_column)
     known = None
     if truth is not None:
         known = LabelledRows.read(
             truth, fitted, id_column=id_column, label_column=label_column, sep=sep
-        ).in_files([unit.source for unit in units])
-    n_total = sum(unit.n_rows for unit in units)
-    tasks = _make_tasks(units, file, known, shift if known is None else "ignore")
-    parts: dict[int, Any] = {}
+        ).in_files([unit.source for part in parts for unit in part.slices])
+        shift = "ignore"
+    n_total = parts[-1].first_row + parts[-1].n_rows
+    compared = sample_rows(n_total) if shift != "ignore" else np.empty(0, np.intp)
+    tasks = [(part, part.choose(compared), shift, known) for part in parts]
+    found: dict[int, Any] = {}
     n_finished = 0
     with watched_workers():
-        for place, found in run_tasks(_sum_unit, tasks, n_jobs=n_jobs, scheduler=scheduler):
-            if isinstance(found, TaskFailure):
-                raise DataError(found.message)
-            if isinstance(found, LabelsureError):
-                raise found
-            parts[place] = found
+        for place, sums in run_tasks(
+            _sum_part, tasks, n_jobs=n_jobs, scheduler=scheduler, shared=file
+        ):
+            if isinstance(sums, TaskFailure):
+                raise DataError(sums.message)
+            if isinstance(sums, LabelsureError):
+                raise sums
+            found[place] = sums
+            n_finished += parts[place].n_rows
             if progress is not None:
-                n_finished += units[place].n_rows
-                progress(UnitEvent("done", units[place].n_rows, n_finished, n_total))
+                progress(PartEvent("done", parts[place].n_rows, n_finished, n_total))
     # In the order of the rows, whatever finished first.
-    return _join_parts(fitted, [parts[place] for place in range(len(units))], known)
-
-
-def _make_tasks(
-    units: list[Unit], file: ModelFile, known: LabelledRows | None, shift: str
-) -> list[tuple[Any, ...]]:
-    """Return what `_sum_unit` takes of each unit."""
-    none = np.empty(0, np.intp)
-    return [
-        (
-            with_absolute_path(unit),
-            file,
-            none if shift == "ignore" else chosen,
-            shift,
-            None if known is None else known.of_file(unit.source),
-        )
-        for unit, chosen in zip(units, split_rows(units), strict=True)
-    ]
+    return _join_sums(fitted, [sums for _, some in sorted(found.items()) for sums in some], known)
 
 
 def check_shift(shift: str) -> None:
@@ -237,18 +214,14 @@ def _check_metric(metric: str | None, fitted: Any) -> None:
         )
 
 
-def _join_parts(model: Any, parts: list[Any], known: LabelledRows | None) -> FileSums:
-    """Add up what was found of each unit."""
-    from labelsure.estimation._shift import View
-
-    total = parts[0][0]
-    for part in parts[1:]:
-        total = total + part[0]
-    views = [view for _, view, _ in parts if view is not None]
+def _join_sums(model: Any, sums: list[Any], known: LabelledRows | None) -> FileSums:
+    """Add up what was found of each slice."""
+    totals, views, labelled = zip(*sums, strict=True)
+    seen = [view for view in views if view is not None]
     joined = None
-    if views:
-        joined = View(views[0].names, np.concatenate([view.values for view in views]))
-    labelled = [some for _, _, some in parts if some is not None]
+    if seen:
+        joined = View(seen[0].names, np.concatenate([view.values for view in seen]))
+    total = reduce(add, totals)
     if known is None:
         return FileSums(model, total, joined, np.empty(0), np.empty(0))
     entries, accuracy, estimated = (
@@ -258,33 +231,34 @@ def _join_parts(model: Any, parts: list[Any], known: LabelledRows | None) -> Fil
     return FileSums(model, total, joined, accuracy, estimated)
 
 
-def _sum_unit(
-    unit: Unit, file: ModelFile, chosen: Indices, shift: str, known: LabelledRows | None
+def _sum_part(
+    file: ModelFile, part: Part, compared: Indices, shift: str, known: LabelledRows | None
 ) -> Any:
-    """Return the sums of a unit, what is compared of it, and its labelled rows.
+    """Return for each slice its sums, what is compared of it, and its labelled rows.
 
     Or return what is wrong with it.
     """
-    from labelsure.tables.inputs import InputTable
-
     try:
-        model = file.load()
-        id_column = None if known is None else known.id_column
-        inputs = InputTable(model, id_column)
-        frame = read_unit(unit, inputs.columns)
-        X, ids = inputs.read(frame, unit.where)
-        with one_thread():
-            dist, decisions = model._predict_all(X)
-            estimator = model.accuracy_estimator_
-            sums = estimator._sum_up(dist, decisions)
-            view = None
-            if len(chosen):
-                some = None if decisions is None else decisions[chosen]
-                view = estimator._view(dist[chosen], some, shift=shift)
-            labelled = None
-            if known is not None:
-                labelled = find_labelled(model, dist, decisions, known, ids, frame.index)
-            return sums, view, labelled
+        model, found, first_row = file.load(), [], 0
+        estimator = model.accuracy_estimator_
+        inputs = InputTable(model, None if known is None else known.id_column)
+        for unit in part.slices:
+            rows = read_unit(unit, inputs.columns)
+            X, ids = inputs.read(rows, unit.where)
+            chosen = compared[(compared >= first_row) & (compared < first_row + unit.n_rows)]
+            first_row += unit.n_rows
+            with one_thread():
+                dist, decisions = model._predict_all(X)
+                view = labelled = None
+                if len(chosen):
+                    some = chosen - first_row + unit.n_rows
+                    picked = None if decisions is None else decisions[some]
+                    view = estimator._view(dist[some], picked, shift=shift)
+                if known is not None:
+                    own = known.of_file(unit.source)
+                    labelled = find_labelled(model, dist, decisions, own, ids, rows.index)
+                found.append((estimator._sum_up(dist, decisions), view, labelled))
+        return found
     except LabelsureError as error:
         return error
 
@@ -299,7 +273,6 @@ def report_files(
     id_column: str | None = None,
     title: str | None = None,
     open_cost: float | None = None,
-    rows_per_unit: int = UNIT_ROWS,
     trust: Iterable[str] = (),
 ) -> Page:
     """Return a page on a saved model, and on its predictions for the rows of files.
@@ -322,18 +295,18 @@ def report_files(
         Of the page; None names the model and the input.
     open_cost
         As of `AccuracyAwareClassifier.report`.
-    rows_per_unit, trust
+    trust
         As for `score_files`.
     """
     from labelsure.model._model_report import make_model_report
 
-    fitted = ModelFile.find(expand_path(model), tuple(trust)).load()
+    fitted = ModelFile.find(model, trust).load()
     paths: list[Any] = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     if title is None:
         names = ", ".join(Path(path).name for path in paths)
         title = f"{Path(model).stem}: {names}" if names else Path(model).stem
     if truth is None:
-        batches = _predict_units(fitted, paths, id_column, rows_per_unit)
+        batches = _predict_units(fitted, paths, id_column)
         return make_model_report(fitted, batches, title, open_cost)
     if len(paths) != 1:
         raise InputError(
@@ -346,15 +319,14 @@ def report_files(
 
 
 def _predict_units(
-    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None, rows: int
+    model: AccuracyAwareClassifier, paths: list[Any], id_column: str | None
 ) -> Iterator[Any]:
-    from labelsure.tables.inputs import InputTable
-
     inputs = InputTable(model, id_column)
-    for unit in list_units(paths, rows=rows) if paths else []:
-        X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
-        dist, Y_pred = model._predict_all(X)
-        yield dist if ids is None else dist._with_index(ids), Y_pred, None
+    for part in list_parts(paths, model, id_column) if paths else []:
+        for unit in part.slices:
+            X, ids = inputs.read(read_unit(unit, inputs.columns), unit.where)
+            dist, Y_pred = model._predict_all(X)
+            yield dist if ids is None else dist._with_index(ids), Y_pred, None
 
 
 def _predict_with_truth(
@@ -366,9 +338,6 @@ def _predict_with_truth(
     sep: str | None,
     id_column: str | None,
 ) -> Iterator[Any]:
-    from labelsure.tables.inputs import InputTable
-    from labelsure.tables.truth import join_truth, read_truth
-
     inputs = InputTable(model, id_column)
     frame, known = read_table(path), read_table(truth)
     has_id = inputs.id_column is not None and all(

@@ -226,7 +226,7 @@ MANY_WORDS = 4.0
 """Mean number of words from which values are texts even if they come again."""
 
 NOTES = {
-    NUMBER: "scaled; the median where it is missing",
+    NUMBER: "scaled; missing values imputed by the median",
     CATEGORY: "one column for each value; others than in training count as none of them",
     TEXT: "weights of its words (TF-IDF)",
     ID: "names the rows",
@@ -403,7 +403,7 @@ class TableColumns(TransformerMixin, BaseEstimator, Savable):  # type: ignore[mi
     >>> frame = pd.DataFrame({"wind": ["1", "", "5"], "sky": ["blue", "grey", "blue"]})
     >>> columns = TableColumns().fit(frame)
     >>> print(columns)
-    wind: number (scaled; the median where it is missing)
+    wind: number (scaled; missing values imputed by the median)
     sky: category (one column for each value; others than in training count as none of them)
     >>> columns.transform(pd.DataFrame({"sky": ["grey"], "wind": [3]}))
     array([[0., 0., 1.]])

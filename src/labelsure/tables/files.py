@@ -34,6 +34,7 @@ from scipy import sparse
 from scipy.sparse import csr_array, get_index_dtype
 
 from labelsure._runtime import limits as _limits
+from labelsure._runtime.arguments import read_whole_number
 from labelsure._runtime.storage import (
     checksum_bytes,
     expand_path,
@@ -399,7 +400,8 @@ class CsvFile(FileKind):
     Parameters
     ----------
     delimiter
-        What stands between values; "" for a comma or, if the header has none, a semicolon.
+        What stands between values; "" for the first of comma, semicolon, tab and bar that the
+        header has.
     """
 
     delimiter: str = ""
@@ -462,9 +464,9 @@ def _read_header(file: Path, delimiter: str, encoding: str, state: tuple[int, in
 
 
 def _find_delimiter(content: bytes) -> str:
-    """Return a semicolon where the first line has some and no comma; otherwise a comma."""
-    line = content.lstrip(b"\r\n").splitlines()[:1] or [b""]
-    return ";" if b";" in line[0] and b"," not in line[0] else ","
+    """Return the first of comma, semicolon, tab and bar that the header has; or else a comma."""
+    line = (content.lstrip(b"\r\n").splitlines()[:1] or [b""])[0]
+    return next((sign for sign in ",;\t|" if sign.encode() in line), ",")
 
 
 def _starts_in(content: bytes, delimiter: int, quote: int) -> Integers:
@@ -831,7 +833,7 @@ class ParquetTable(FileKind):
         try:
             with _LOCK:
                 table = _reader_for(key, unit).take(unit.first_row, unit.n_rows)
-            return _to_frame(table, unit.where)
+            return arrow_to_frame(table, unit.where)
         except LabelsureError:
             raise
         except (OSError, ValueError) as error:  # Arrow's errors are one of them
@@ -959,7 +961,7 @@ class FeatherTable(FileKind):
         first_row, table = _load_batch(file, unit.row_group or 0, _state_of(file))
         wanted = _choose_columns(columns, _column_names(table.schema, unit.where))
         rows = table.select(wanted).slice(unit.first_row - first_row, unit.n_rows)
-        return _to_frame(rows, unit.where)
+        return arrow_to_frame(rows, unit.where)
 
 
 def _open_feather(file: Path) -> Any:
@@ -983,7 +985,7 @@ def _load_batch(file: Path, group: int, state: tuple[int, int]) -> tuple[int, An
         return first_row, pa.Table.from_batches(batches, reader.schema)
 
 
-def _to_frame(table: pa.Table, where: str) -> pd.DataFrame:
+def arrow_to_frame(table: pa.Table, where: str) -> pd.DataFrame:
     """Return a frame whose types do not depend on which values are in these rows."""
     import pandas as pd
     import pyarrow as pa
@@ -1063,8 +1065,7 @@ def list_units(inputs: AnyPath | Iterable[AnyPath], *, rows: int = UNIT_ROWS) ->
       wind rain
     2    4    1
     """
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise InputError(f"`rows` must be a whole number of rows, at least 1, got {rows!r}.")
+    read_whole_number(rows, "rows")
     return _cut_files(_find_files(inputs), min(rows, MAX_UNIT_ROWS))
 
 
@@ -1190,7 +1191,9 @@ def checksum_table(inputs: AnyPath | Iterable[AnyPath]) -> str:
 
 def with_absolute_path(unit: Unit) -> Unit:
     """Return a unit as a process with another working folder finds it."""
-    return unit if is_address(unit.path) else replace(unit, path=str(Path(unit.path).absolute()))
+    if unit.content is not None or is_address(unit.path):
+        return unit
+    return replace(unit, content=str(Path(unit.path).absolute()))
 
 
 def _open_unit(unit: Unit) -> Unit:

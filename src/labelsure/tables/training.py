@@ -214,7 +214,7 @@ def train_model(
     >>> model.label_names_
     ('large', 'dark')
     >>> print(model.estimator_[0])
-    size: number (scaled; the median where it is missing)
+    size: number (scaled; missing values imputed by the median)
     colour: category (one column for each value; others than in training count as none of them)
     large: label (to be predicted)
     dark: label (to be predicted)
