@@ -290,3 +290,19 @@ def test_steps_are_printed_on_request(capsys):
     assert "240 rows for training, 160 for calibration" in said
     aware(ls.BinaryRelevance()).fit(X[CAL], Y[CAL])
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("cv", [0.4, 5])
+def test_weights_reach_the_recalibration(cv):
+    recalibration = ls.TemperatureScaling(gate=False)
+    weights = np.where(X[CAL][:, 0] > 0, 1.0, 0.01)
+    plain, weighted = (
+        aware(ls.BinaryRelevance(), recalibration=recalibration, cv=cv).fit(X[CAL], Y[CAL], given)
+        for given in (np.ones(400), weights)
+    )
+    assert weighted.recalibration_.temperature_ != plain.recalibration_.temperature_
+    if cv == 0.4:  # the first half of the held-out rows, in the order of the draw
+        rows = np.random.RandomState(0).permutation(400)[:80]
+        dist = weighted.estimator_.predict_distribution(X[CAL][rows])
+        by_hand = ls.TemperatureScaling(gate=False).fit(dist, Y[CAL][rows], weights[rows])
+        assert weighted.recalibration_.temperature_ == pytest.approx(by_hand.temperature_)

@@ -289,7 +289,8 @@ class AccuracyAwareClassifier(LabelsetPredictor):
             sparse, or a list of label names for each instance; or a vector of two classes, which
             is the case of one label.
         sample_weight, **params
-            Handed to the estimator's `fit`, the rows that belong to each part of the data.
+            Handed to the estimator's `fit`, the rows that belong to each part of the data; weights
+            also to the recalibration.
         groups
             (n,) the group of each instance: rows of a group are never split.
         Y_pred
@@ -409,7 +410,9 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         given = None if data.Y_pred is None else data.Y_pred[rows]
         if self.decision_ == "predict":
             given = _own_predictions(fitted, X, dist)
-        return NewRows(dist, data.Y[rows], given, seen)
+        weights = data.params.get("sample_weight")
+        weights = None if weights is None else np.asarray(weights)[rows]
+        return NewRows(dist, data.Y[rows], given, seen, weights)
 
     def _score(self, rows: NewRows) -> ScoreTable:
         """Return the score table of predictions, with expected values under every metric."""
@@ -447,14 +450,16 @@ class AccuracyAwareClassifier(LabelsetPredictor):
         if is_auto and isinstance(innermost(self.estimator_), RecalibratedClassifier):
             return None  # it has chosen already, and perhaps another kind in each fold
         dists, truths = [part.dist for part in parts], [part.truth for part in parts]
-        found = fit_recalibration(self.recalibration, dists, truths)
+        weights = None if parts[0].weights is None else [part.weights for part in parts]
+        found = fit_recalibration(self.recalibration, dists, truths, weights)
         if found is None or not found.is_kept_ or not is_auto:
             return found
 
         def score(part: NewRows, dist: LabelsetDistribution) -> float:
             Y_pred = self._choose(dist, part.given)
             Y_pred = dist.mode() if Y_pred is None else Y_pred
-            return float(accuracy(part.truth, Y_pred, self.metric, empty=self.empty).sum())
+            values = accuracy(part.truth, Y_pred, self.metric, empty=self.empty)
+            return float(values.sum() if part.weights is None else part.weights @ values)
 
         gains = [score(p, found.transform(p.dist)) - score(p, p.dist) for p in parts]
         found.is_kept_ = sum(gains) >= 0
