@@ -73,23 +73,6 @@ def thresholds() -> None:
     save(figure, "thresholds")
 
 
-def calibration() -> None:
-    """Error beyond chance against squared error of each model and feature set."""
-    found = read("calibration_on_the_whole_error_beyond_chance")
-    found = found.dropna().sort_values("all", ascending=False)
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
-    places = np.arange(len(found))
-    for ax, column, title in (
-        (axes[0], "all", "calibration error beyond chance"),
-        (axes[1], "squared", "mean squared error"),
-    ):
-        ax.barh(places, found[column], color=COLOURS[0], height=0.6)
-        ax.set_title(title, fontsize=9)
-    axes[0].set_yticks(places, found["model"] + ", " + found["features"])
-    figure.tight_layout()
-    save(figure, "calibration")
-
-
 def joints() -> None:
     """Difference of each source from marginals alone: a dot for each set, their median."""
     found = read("joints").dropna(subset="difference")
@@ -165,7 +148,6 @@ def candidates() -> None:
 if __name__ == "__main__":
     with mpl.rc_context(STYLE):
         thresholds()
-        calibration()
         joints()
         batches()
         candidates()

@@ -141,16 +141,6 @@ def mode(P):
     return top(P, 1)[0][0]
 
 
-def max_marginals(P):
-    """The largest probability of a labelset in which label j is v, as rows of pairs."""
-    L = n_labels_of(P)
-    largest = [[0.0, 0.0] for _ in range(L)]
-    for y, p in zip(all_labelsets(L), P, strict=True):
-        for j in range(L):
-            largest[j][y[j]] = max(largest[j][y[j]], p)
-    return largest
-
-
 def size_marginals(P):
     """P(y_j = 1 and |y| = s), s - 1 being the second index."""
     n_labels = n_labels_of(P)

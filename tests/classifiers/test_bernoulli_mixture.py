@@ -150,7 +150,7 @@ def test_instances_of_weight_0_are_not_there():
         ).max()
         > 0.01
     )
-    with pytest.raises(ls.InputError, match="weights"):
+    with pytest.raises(ls.InputError, match="sample_weight"):
         ls.classifiers.ConditionalBernoulliMixture(2).fit(X, Y, [1.0])
 
 

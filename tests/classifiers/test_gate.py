@@ -246,7 +246,7 @@ def test_fitting_with_weights():
         [dist[:50], dist[50:]], [truth[:50], truth[50:]], [weights[:50], weights[50:]]
     )
     assert_allclose(parts.curves_, whole.curves_, rtol=1e-9)
-    with pytest.raises(ls.InputError, match="vector of 90 weights"):
+    with pytest.raises(ls.InputError, match="sample_weight"):
         ls.TemperatureScaling().fit(dist, truth, weights[:3])
 
 

@@ -94,19 +94,6 @@ def test_marginals(kind, data):
 
 @for_each_kind
 @given(st.data())
-def test_max_marginals(kind, data):
-    batch = data.draw(batches(kind))
-    found = batch.dist._max_marginals(data.draw(st.sampled_from([-np.inf, -3.0, 0.0])))
-    expected = np.reshape(
-        [oracles.max_marginals(P) for P in batch.P], (len(batch), batch.n_labels, 2)
-    )
-    slack = 1e-11 if kind == "mixture" else 1e-14  # as below
-    assert_allclose(found.logs, log(expected), rtol=1e-13, atol=slack)
-    assert_array_equal(found.high, found.logs)
-
-
-@for_each_kind
-@given(st.data())
 def test_log_prob(kind, data):
     batch = data.draw(batches(kind))
     Y = data.draw(predictions(batch))
@@ -131,7 +118,7 @@ def test_profile(kind, data):
     assert_allclose(profile.log_top, log(top), rtol=1e-13, atol=1e-14)
     assert_allclose(profile.log_runner_up, log(runner_up), rtol=1e-13, atol=1e-14)
     assert_allclose(profile.log_collision, log(collision), rtol=1e-13, atol=1e-14)
-    assert profile.n_labels == batch.n_labels
+    assert profile.n_bits == batch.n_labels
     assert (profile.method == "exact").all()
     assert profile.method.shape == (len(batch),)
     assert profile.low is profile

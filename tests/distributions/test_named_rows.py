@@ -122,15 +122,6 @@ def test_masks_of_an_estimate_go_by_index():
     assert named == plain
 
 
-def test_times_of_a_stream_go_by_index():
-    estimator = ls.AccuracyEstimator("f1").fit(DIST, Y)
-    times = pd.Series(np.arange(N) // 30, INDEX)
-    expected = ls.monitor(estimator, DIST, times=times.to_numpy(), every=1)
-    pd.testing.assert_frame_equal(
-        ls.monitor(estimator, DIST, times=shuffle(times), every=1), expected
-    )
-
-
 def test_a_mask_picks_rows_by_index():
     mask = pd.Series(P[:, 0] > 0.5, INDEX)
     np.testing.assert_array_equal(DIST[shuffle(mask)].marginals(), P[mask.to_numpy()])

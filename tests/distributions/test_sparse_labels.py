@@ -223,7 +223,6 @@ def test_every_question_has_the_answer_of_all_labels_written_out(batch, empty, t
         assert all(len(set(map(tuple, seen[:, i]))) == k for i in range(len(dist)))
     np.testing.assert_allclose(dist.probabilities(), dense.probabilities(), **close)
     np.testing.assert_allclose(dist._size_marginals(), dense._size_marginals(), **close)
-    np.testing.assert_allclose(dist._max_marginals().logs, dense._max_marginals().logs, **close)
     by_temperature = (d._tempered_log_prob(d.align(Y))(2.0) for d in (dist, dense))
     np.testing.assert_allclose(*by_temperature, **close)
     open_ = ls.decide(dist, "hamming", open_cost=0.3).abstentions
@@ -415,7 +414,6 @@ class TestRefusals:
             dist._with_dense_rows,
             dist.probabilities,
             dist._size_marginals,
-            dist._max_marginals,
             lambda: ls.decide(dist, "hamming", open_cost=0.1).abstentions,
         ]
         for question in questions:

@@ -63,9 +63,6 @@ def test_certified_intervals_have_the_truth_in_them(route, form, budget):
         best, true = dist.top(3), truth.top(3)
         assert (best.probabilities <= true.probabilities + 1e-12).all()
         assert (best.high >= true.probabilities - 1e-12).all()
-        most, true_most = dist._max_marginals(), truth._max_marginals().logs
-        assert (most.logs <= true_most + 1e-9).all()
-        assert (most.high >= true_most - 1e-9).all()
         if budget == 2**8:
             assert_allclose(found.entropy, expected.entropy, atol=1e-3 * 7)
             assert_array_equal(dist.mode(), truth.mode())
@@ -75,7 +72,7 @@ def test_certified_intervals_have_the_truth_in_them(route, form, budget):
 def test_both_routes_leave_the_same_unseen(form):
     """The kernel and the way of any base learner search alike, so they bound alike."""
     weights = mixture_weights(np.random.default_rng(3), form, 5, 3)
-    goals = Question(width=-2.0, largest_unseen=0.002).goals(None)
+    goals = Question(unseen=0.3).goals(None)
     bounds = []
     for route in ("linear", "prefix"):
         dist = ls.distributions.ChainMixture(

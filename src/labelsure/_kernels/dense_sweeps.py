@@ -3,7 +3,6 @@
 Layout: column c is the labelset whose bit j is label j, so labels 0 and 2 are column 0b101.
 
     marginal_rows       all L marginals by folding away the highest bit, 2**L additions
-    maximum_rows        max-marginals by the same folding
     top_rows            the k most probable columns in a heap of k: 2**L comparisons, hardly more
     overlap_rows        distribution of (true positives, false negatives) of one labelset: blocks of
                         2**8 columns are added up, then taken apart; 2**L additions
@@ -57,26 +56,6 @@ def marginal_rows(start, stop, P, marginals):
                 upper += folded[c + half]
                 folded[c] += folded[c + half]
             marginals[i, j] = upper
-
-
-@kernel
-def maximum_rows(start, stop, P, maxima):
-    """Per row: maxima[j, v], the largest probability of a labelset in which label j is v."""
-    n_labels = maxima.shape[1]
-    folded = np.empty(P.shape[1])
-    for i in range(start, stop):
-        for c in range(P.shape[1]):
-            folded[c] = P[i, c]
-        half = P.shape[1] // 2
-        for j in range(n_labels - 1, -1, -1):
-            without, having = 0.0, 0.0
-            for c in range(half):
-                no, yes = folded[c], folded[c + half]
-                without = max(without, no)
-                having = max(having, yes)
-                folded[c] = max(no, yes)
-            maxima[i, j, 0], maxima[i, j, 1] = without, having
-            half //= 2
 
 
 @inner

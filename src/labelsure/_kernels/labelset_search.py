@@ -56,8 +56,6 @@ class Goals(NamedTuple):
         All unseen labelsets together have at most this.
     enough_mass
         Good enough by itself: the labelsets seen have this mass.
-    largest_unseen
-        Good enough by itself: every unseen labelset has less than this.
     certain_mode
         Whether no unseen labelset may be more probable than the best one seen.
     """
@@ -65,7 +63,6 @@ class Goals(NamedTuple):
     width: float
     unseen: float
     enough_mass: float
-    largest_unseen: float
     certain_mode: bool
 
     @classmethod
@@ -74,7 +71,6 @@ class Goals(NamedTuple):
         width: float,
         unseen: float,
         enough_mass: float,
-        largest_unseen: float = 0.0,
         certain_mode: bool = False,
     ) -> Goals:
         """Make goals of one type each: for others kernels would be compiled anew."""
@@ -82,7 +78,6 @@ class Goals(NamedTuple):
             float(width),
             float(unseen),
             float(enough_mass),
-            float(largest_unseen),
             bool(certain_mode),
         )
 
@@ -157,7 +152,7 @@ def _widest_interval(bounds, n_labels):
 def meets_goals(bounds, n_labels, goals):
     """Whether the bounds are good enough."""
     unseen = bounds[UNSEEN_MASS]
-    if 1.0 - unseen >= goals.enough_mass or bounds[LARGEST_UNSEEN] < goals.largest_unseen:
+    if 1.0 - unseen >= goals.enough_mass:
         return True
     if goals.certain_mode and bounds[TOP] < bounds[LARGEST_UNSEEN]:
         return False

@@ -13,7 +13,6 @@ of each position; and the number of states S = 2**m. Labelsets are in the order 
 
     mode_rows        the mode by the Viterbi algorithm, and the runner-up, which leaves it once
     top_rows         the k best labelsets: Viterbi with deviations (Lawler), best first in a heap
-    maximum_rows     max-marginals by forward-backward in the (max, +) semiring
     forward_rows     marginals, entropy (chain rule) and log collision by the forward algorithm
     covariance_rows  sums of |Cov(y_i, y_j)|: one forward pass from each label, O(L**2 S)
     sample_rows      ancestral sampling, O(L) a draw
@@ -323,46 +322,6 @@ def sample_rows(start, stop, network, uniforms, draws):
                 value = 1 if uniforms[i, d, order[j]] < yes else 0
                 draws[i, d, order[j]] = value
                 state = _next_state(state, value, n_states)
-
-
-@kernel
-def maximum_rows(start, stop, network, maxima):
-    """Per row of a trellis: maxima[position, v] of log P, from best beginnings and best endings.
-
-    A labelset with value v at a position begins as best it can up to some state before it, and ends
-    as best it can from the state after it: forward-backward with maxima in place of sums.
-    """
-    conditionals, shifts, _, n_states = network
-    n_labels, n_columns = conditionals.shape[1], conditionals.shape[2]
-    half = n_states // 2
-    endings = np.empty((n_labels + 1, n_states))
-    begun, spare = np.empty(n_states), np.empty(n_states)
-    log_no, log_yes = np.empty((n_labels, n_columns)), np.empty((n_labels, n_columns))
-    for i in range(start, stop):
-        endings[n_labels] = 0.0
-        for j in range(n_labels - 1, -1, -1):
-            for c in range(n_columns):
-                log_no[j, c] = _log_probability(1.0 - conditionals[i, j, c])
-                log_yes[j, c] = _log_probability(conditionals[i, j, c])
-            for s in range(n_states):
-                c = find_column(s, shifts[j])
-                of_no = log_no[j, c] + endings[j + 1, s >> 1]
-                of_yes = log_yes[j, c] + endings[j + 1, (s >> 1) + half]
-                endings[j, s] = max(of_no, of_yes)
-        begun[:] = -np.inf
-        begun[0] = 0.0
-        for j in range(n_labels):
-            spare[:] = -np.inf
-            best_no, best_yes = -np.inf, -np.inf
-            for s in range(n_states):
-                c = find_column(s, shifts[j])
-                no, yes = begun[s] + log_no[j, c], begun[s] + log_yes[j, c]
-                best_no = max(best_no, no + endings[j + 1, s >> 1])
-                best_yes = max(best_yes, yes + endings[j + 1, (s >> 1) + half])
-                spare[s >> 1] = max(spare[s >> 1], no)
-                spare[(s >> 1) + half] = max(spare[(s >> 1) + half], yes)
-            maxima[i, j, 0], maxima[i, j, 1] = best_no, best_yes
-            begun, spare = spare, begun
 
 
 @inner

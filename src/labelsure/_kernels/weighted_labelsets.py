@@ -5,7 +5,6 @@ weights.
 
     jaccard_rows  expected Jaccard of g guesses: O(N) for a guess that is one flip away from the
                   first one, N being the instance's labelsets, and O(N L) for any other
-    maximum_rows  max-marginals, O(N L)
 """
 
 from __future__ import annotations
@@ -94,14 +93,3 @@ def jaccard_rows(start, stop, rows, weights, starts, guesses, empty, values):
                 _count_hits(mine, guess, hits)
                 k_guess = _count_labels(guess)
                 values[i, g] = _expect_jaccard(shares, hits, sizes, k_guess, 0.0, has, empty)
-
-
-@kernel
-def maximum_rows(start, stop, rows, logs, starts, maxima):
-    """Per row: maxima[j, v] over the logs of its labelsets, -inf where none has the value."""
-    for i in range(start, stop):
-        maxima[i] = -np.inf
-        for at in range(starts[i], starts[i + 1]):
-            for j in range(rows.shape[1]):
-                if logs[at] > maxima[i, j, rows[at, j]]:
-                    maxima[i, j, rows[at, j]] = logs[at]

@@ -53,29 +53,6 @@ class TopLabelsets:
 
 
 @dataclass(frozen=True)
-class MaxMarginals:
-    """How probable a labelset can be at most when the value of one label is given.
-
-    Parameters
-    ----------
-    logs
-        (n, L, 2) for each label and its value, 0 or 1, the log-probability of the most probable
-        labelset that has it, as far as labelsets are known; -inf where there is none.
-    high
-        (n, L, 2) no labelset with that value is more probable: equal to `logs` wherever these are
-        exact, as they always are but for enumerations cut short.
-    """
-
-    logs: Floats
-    high: Floats
-
-    @classmethod
-    def exactly(cls, logs: Floats) -> MaxMarginals:
-        """Wrap exact values."""
-        return cls(logs, logs)
-
-
-@dataclass(frozen=True)
 class Expected:
     """Expected accuracies, or other means, with bounds; `numpy.asarray` gives the values.
 
@@ -176,7 +153,7 @@ def _join(answers: Sequence[Any], order: Indices) -> Any:
     if isinstance(first, np.ndarray) or is_sparse(first):
         return stack_rows(answers)[order]
     if isinstance(first, Profile):
-        return Profile.concatenate(answers, first.n_labels)[order]
+        return Profile.concatenate(answers, first.n_bits)[order]
     if isinstance(first, tuple):
         return tuple(_join(column, order) for column in zip(*answers, strict=True))
     if isinstance(first, dict):

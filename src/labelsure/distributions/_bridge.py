@@ -25,7 +25,6 @@ from labelsure._runtime.typing import (
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     Summary,
     Support,
     TopLabelsets,
@@ -340,13 +339,6 @@ class LabelsetDistribution(ABC):
 
     @abstractmethod
     def _probabilities(self) -> Floats: ...
-
-    @abstractmethod
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        """Return the largest probability of a labelset in which a label has a value, (n, L, 2).
-
-        What is less probable than `log_at_least` need not be told apart.
-        """
 
     @abstractmethod
     def _temper(self, temperature: float) -> LabelsetDistribution: ...

@@ -17,7 +17,6 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     Summary,
     TopLabelsets,
     each_guess,
@@ -110,11 +109,6 @@ class DenseDistribution(LabelsetDistribution):
         marginals = np.empty((len(self), self.n_labels))
         for_rows(kernels.marginal_rows, len(self), self._P, into=[marginals])
         return np.minimum(marginals, 1.0, out=marginals)  # a sum may be a hair above
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(kernels.maximum_rows, len(self), self._P, into=[maxima])
-        return MaxMarginals.exactly(log(maxima))
 
     def _log_prob(self, Y: Labelsets) -> Floats:
         return log(self._P[np.arange(len(self)), codes_of(Y)])
@@ -359,9 +353,6 @@ class DenseBlocks(LabelsetDistribution):
 
     def _size_marginals(self) -> Floats:
         return self._ask(lambda _, dense: dense._size_marginals())
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return self._ask(lambda _, dense: dense._max_marginals())
 
     def _best(self, metric: Metric, empty: float) -> tuple[Labelsets, Floats] | None:
         if not has_dense_best(metric, self.n_labels):

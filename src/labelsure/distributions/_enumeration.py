@@ -11,9 +11,9 @@ import numpy as np
 from labelsure._kernels import labelset_search as search
 from labelsure._kernels.threads import map_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Mask
-from labelsure.distributions._answers import Expected, MaxMarginals, Support, TopLabelsets
+from labelsure.distributions._answers import Expected, Support, TopLabelsets
 from labelsure.distributions._chains import CALL_ROWS, Chain, LinearStack, WeightedChains
-from labelsure.distributions._labelset_table import LabelsetTable, expect_over, find_maxima
+from labelsure.distributions._labelset_table import LabelsetTable, expect_over
 from labelsure.distributions.candidates import Profile, log
 from labelsure.labelsets.weighted import WeightedLabelsets, find_distinct
 from labelsure.metrics.registry import Metric
@@ -137,11 +137,6 @@ class Enumeration:
         total, low = self.seen.totals()[:, np.newaxis], self.seen.marginals()
         value = np.where(total > 0, low / np.where(total > 0, total, 1), 0.5)
         return Expected(value, low, np.minimum(low + self.unseen_mass[:, np.newaxis], 1.0))
-
-    def max_marginals(self) -> MaxMarginals:
-        """Return the best labelsets seen with each value, and what unseen ones can have."""
-        logs = find_maxima(self.seen)
-        return MaxMarginals(logs, np.maximum(logs, log(self.largest_unseen)[:, None, None]))
 
     def expected(self, metric: Metric, Y_pred: Labelsets, empty: float) -> Expected:
         """Return the middle and the ends of the interval of an expected accuracy."""

@@ -20,7 +20,6 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     TopLabelsets,
     each_guess,
 )
@@ -342,13 +341,6 @@ class Independent(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         return self._with_dense_rows()._p.astype(np.float64)
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        # The value itself, and the most probable value of every other label.
-        log_one, log_zero = self._with_dense_rows()._log_marginals()
-        best = np.maximum(log_one, log_zero)
-        others = best.sum(axis=1, keepdims=True) - best
-        return MaxMarginals.exactly(np.stack([log_zero + others, log_one + others], axis=2))
 
     def _size_marginals(self) -> Floats:
         listed = self._with_dense_rows().listed

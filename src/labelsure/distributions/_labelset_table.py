@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from labelsure._kernels.threads import for_rows
-from labelsure._kernels.weighted_labelsets import jaccard_rows, maximum_rows
+from labelsure._kernels.weighted_labelsets import jaccard_rows
 from labelsure._runtime.typing import Floats, Indices, Labelsets, Rows
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     TopLabelsets,
     each_guess,
 )
@@ -132,7 +131,7 @@ def estimate_profile(plain: Profile, counts: DrawCounts, estimator: str) -> Prof
     method = np.full(len(plain), estimator)
     if estimator == "plugin":
         return replace(plain, method=method)
-    most = plain.n_labels * np.log(2)
+    most = plain.n_bits * np.log(2)
     n = counts.size
     # Unbiased: the share of pairs of draws that are equal.
     equal_pairs = counts.sum(counts.values * (counts.values - 1)) / (n * (n - 1))
@@ -286,9 +285,6 @@ class LabelsetTable(LabelsetDistribution):
     def _marginals(self) -> Floats:
         return np.minimum(self._seen.marginals(), 1.0)
 
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        return MaxMarginals.exactly(find_maxima(self._seen))
-
     def _log_prob(self, Y: Labelsets) -> Floats:
         same = (self._known.rows == Y[self._known.instance]).all(axis=1)
         return log(self._known.sum(self._known.weights * same))
@@ -372,14 +368,6 @@ class LabelsetTable(LabelsetDistribution):
         P = np.zeros((len(self), 2**self.n_labels))
         P[self._seen.instance, codes_of(self._seen.rows)] = self._seen.weights
         return P
-
-
-def find_maxima(seen: WeightedLabelsets) -> Floats:
-    """Return the largest log weight of a labelset in which each label has each value, (n, L, 2)."""
-    maxima = np.empty((len(seen), seen.n_labels, 2))
-    inputs = (seen.rows, np.log(seen.weights), seen.starts)
-    for_rows(maximum_rows, len(seen), *inputs, into=[maxima])
-    return maxima
 
 
 def expect_over(seen: WeightedLabelsets, metric: Metric, Y_pred: Labelsets, empty: float) -> Floats:

@@ -22,7 +22,7 @@ from scipy.special import ndtri, stdtrit
 
 from labelsure._runtime import limits as _limits
 from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
-from labelsure.distributions._answers import Expected, MaxMarginals, TopLabelsets
+from labelsure.distributions._answers import Expected, TopLabelsets
 from labelsure.distributions._chains import PathDraws, WeightedChains
 from labelsure.distributions._enumeration import Enumeration, metric_range
 from labelsure.distributions._labelset_table import expect_over
@@ -540,10 +540,6 @@ class Sampled:
             [0.0, 0.0, 0.0, 0.0],
             undrawn_variance(n_each, least, most, centre),
         )
-
-    def max_marginals(self) -> MaxMarginals:
-        """Return what the labelsets enumerated and drawn say."""
-        return self.with_draws.max_marginals()
 
     @property
     def _method(self) -> NDArray[np.str_]:

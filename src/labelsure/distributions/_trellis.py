@@ -22,7 +22,6 @@ from labelsure._runtime.typing import Floats, Indices, Integers, Labelsets, Mask
 from labelsure.distributions._answers import (
     Expected,
     Guesses,
-    MaxMarginals,
     Summary,
     TopLabelsets,
     are_flips,
@@ -359,13 +358,6 @@ class TrellisDistribution(LabelsetDistribution):
 
     def _marginals(self) -> Floats:
         return self._sums()[0]
-
-    def _max_marginals(self, log_at_least: float = -np.inf) -> MaxMarginals:
-        maxima = np.empty((len(self), self.n_labels, 2))
-        for_rows(kernels.maximum_rows, len(self), self._network, into=[maxima])
-        by_label = np.empty_like(maxima)
-        by_label[:, self._order] = maxima
-        return MaxMarginals.exactly(by_label)
 
     def _mode(self) -> Labelsets:
         return self._maxima()[0]

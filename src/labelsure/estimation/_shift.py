@@ -94,7 +94,7 @@ class View:
     @classmethod
     def of_table(cls, table: ScoreTable, rows: Indices) -> View:
         """Return the candidates, and how many labels decisions have."""
-        columns = [table.spread_candidate(name)[rows] for name in CANDIDATE_COLUMNS]
+        columns = [table.candidate_up_to_scale(name)[rows] for name in CANDIDATE_COLUMNS]
         columns.append(table.n_predicted()[rows])
         return cls((*CANDIDATE_COLUMNS, N_PREDICTED), np.column_stack(columns).astype(np.float32))
 
