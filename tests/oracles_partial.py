@@ -16,15 +16,6 @@ def decided(labelset, answer):
     return tuple(y for y, value in zip(labelset, answer, strict=True) if value != OPEN)
 
 
-def expected_decided(P, answer, metric, empty=1.0):
-    """The mean accuracy of the decided labels, of which there must be one."""
-    mine = decided(answer, answer)
-    total = 0.0
-    for labelset, p in zip(oracles.all_labelsets(len(answer)), P, strict=True):
-        total += p * oracles.accuracy(decided(labelset, answer), mine, metric, empty)
-    return total
-
-
 def worth(P, answer, open_cost):
     """The mean over all labels and labelsets: 0 for a wrong label, 1 - cost for an open one."""
     total = 0.0

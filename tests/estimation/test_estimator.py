@@ -81,13 +81,6 @@ def test_other_decisions_than_the_mode(dist, Y):
     assert abs(estimator.predict(dist, Y_pred).mean() - actual) < 0.005
 
 
-def test_a_profile_is_enough_for_candidates(dist, Y):
-    mode = dist.mode()
-    estimator = AccuracyEstimator("exact", "mix").fit(dist.profile(), Y, mode)
-    by_profile = estimator.predict(dist.profile(), mode)
-    np.testing.assert_allclose(by_profile, estimator.predict(dist, mode))
-
-
 def test_rows_of_different_numbers_of_labels(dist, Y):
     small = random_dist(50, n_labels=3)
     pooled = pd.concat([score_frame(dist, Y), score_frame(small, small.mode())])
@@ -146,8 +139,6 @@ def test_an_estimator_of_given_decisions_wants_them_again(dist, Y):
     assert estimator.decision_ == "given"
     with fails("`Y_pred` must be given, because the estimator was fitted to decisions that were"):
         estimator.predict(dist)
-    with fails("`Y_pred` must be given"):
-        estimator.estimate(dist.profile())
     actual = ls.accuracy(Y, Y_pred, "jaccard").mean()
     assert abs(estimator.predict(dist, Y_pred).mean() - actual) < 0.005
 
@@ -160,8 +151,6 @@ def test_an_estimator_of_the_mode_judges_nothing_else(dist, Y):
     n_others = (other != dist.mode()).any(axis=1).sum()
     with fails(f"must be the most probable labelsets.* {n_others} of 400 rows are others"):
         estimator.predict(dist, other)
-    with fails("`Y_pred` must be None with a Profile"):
-        AccuracyEstimator("jaccard").fit(dist, Y).predict(dist.profile(), dist.mode())
 
 
 def test_an_estimator_of_the_best_decision_makes_it_itself(dist, Y):
@@ -274,7 +263,7 @@ def always(tp, fp, fn, tn):
 
 def test_messages_of_what_came(dist, Y):
     table = score_frame(dist, Y)
-    with fails("`dist` must be a LabelsetDistribution, a Profile or a DataFrame.*got ndarray"):
+    with fails("`dist` must be a LabelsetDistribution or a DataFrame.*got ndarray"):
         AccuracyEstimator().fit(dist.marginals(), Y)
     with fails("`Y_true` must be given to fit on a distribution"):
         AccuracyEstimator().fit(dist)
@@ -282,10 +271,8 @@ def test_messages_of_what_came(dist, Y):
         AccuracyEstimator().fit(table, Y)
     with fails("`Y_pred` must be None with a table"):
         AccuracyEstimator().fit(table, Y_pred=Y)
-    with fails("`Y_pred` must be given with a Profile"):
+    with fails("`dist` must be a LabelsetDistribution or a DataFrame"):
         AccuracyEstimator(features="SE").fit(dist.profile(), Y)
-    with fails("a table with the expected accuracies.*got a Profile"):
-        AccuracyEstimator(features="full").fit(dist.profile(), Y, dist.mode())
     with fails("must have a column 'entropy', got columns n_labels"):
         AccuracyEstimator(features="mix").fit(table.drop(columns="entropy"))
     with fails("column 'entropy' must hold finite numbers, got nan in row 0"):

@@ -204,6 +204,7 @@ class TestEstimator:
         found = estimator.estimate(dist[600:], metric=metric)
         real = LabelCounts.compare(Y[600:], dist[600:].mode()).of_batch(metric, 1.0)
         assert found.low < found.mean < found.high
+        assert str(found).startswith(f"{metric[0].upper()}{metric[1:]}".replace("-f1", "-F1"))
         assert abs(found.mean - real) < 0.05  # how often the interval covers is tested above
         assert 0.03 < found.high - found.low < 0.15
         assert (found.n_samples, found.level) == (300, 0.95)
@@ -294,13 +295,6 @@ class TestAwareClassifier:
         assert_allclose(table["f1"], real.of_labels(MEASURES["f1"], 1.0), atol=0.1)
         wide = model.estimate_labels(X[300:], level=0.99)
         assert (wide["recall_low"] < table["recall_low"]).all()
-
-
-def test_an_average_prints_under_its_own_name():
-    dist = ls.IndependentLabels(np.full((50, 2), 0.7))
-    found = ls.AccuracyEstimator(model="plugin").estimate(dist, metric="micro-f1")
-    assert found.quantity == "micro-f1"
-    assert str(found).startswith("Micro-F1 0.8")
 
 
 def test_marginals_of_many_chained_labels_are_drawn():

@@ -135,15 +135,11 @@ class TestTheTest:
             warnings.simplefilter("error")
             ESTIMATOR.estimate(harder, metric="micro-f1", shift="ignore")
 
-    def test_tables_and_profiles(self):
+    def test_tables(self):
         table = ls.ScoreTable.from_distribution(DIST[:800], Y[:800]).to_frame()
         by_table = ls.AccuracyEstimator("jaccard").fit(table)
         assert "n_predicted" in by_table.estimate(DIST[800:]).shift.moved.index
         assert "P(a)" not in by_table.estimate(DIST[800:]).shift.moved.index
-        simple = ls.AccuracyEstimator("jaccard", features="HP")
-        simple.fit(DIST[:800], Y[:800])
-        found = simple.estimate(DIST[800:].profile()).shift
-        assert set(found.moved.index) == {"HP", "TG", "SE", "CE", "ME", "CS"}
 
 
 class TestWeights:

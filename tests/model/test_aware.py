@@ -179,7 +179,7 @@ def test_names_of_labels_reach_the_distribution(data):
 
 
 UNWEIGHTED = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "weights are for training alone"
+    f"check_sample_weight_equivalence_on_{kind}_data": "splits of repeated rows differ"
     for kind in ("dense", "sparse")
 }
 HELD_OUT = ls.AccuracyAwareClassifier(ls.BinaryRelevance(), "hamming", cv=0.4, random_state=0)

@@ -5,12 +5,15 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import labelsure as ls
 
@@ -290,3 +293,53 @@ def test_steps_are_printed_on_request(capsys):
     assert "240 rows for training, 160 for calibration" in said
     aware(ls.BinaryRelevance()).fit(X[CAL], Y[CAL])
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("cv", [0.4, 5])
+def test_weights_reach_the_recalibration(cv):
+    recalibration = ls.TemperatureScaling(gate=False)
+    weights = np.where(X[CAL][:, 0] > 0, 1.0, 0.01)
+    plain, weighted = (
+        aware(ls.BinaryRelevance(), recalibration=recalibration, cv=cv).fit(X[CAL], Y[CAL], given)
+        for given in (np.ones(400), weights)
+    )
+    assert weighted.recalibration_.temperature_ != plain.recalibration_.temperature_
+    if cv == 0.4:  # the first half of the held-out rows, in the order of the draw
+        rows = np.random.RandomState(0).permutation(400)[:80]
+        dist = weighted.estimator_.predict_distribution(X[CAL][rows])
+        by_hand = ls.TemperatureScaling(gate=False).fit(dist, Y[CAL][rows], weights[rows])
+        assert weighted.recalibration_.temperature_ == pytest.approx(by_hand.temperature_)
+
+
+def test_small_batches_of_chains_give_the_same_answers(monkeypatch):
+    model = aware(None, target=0.7).fit(X[CAL], Y[CAL])
+    found = model.assess(X[NEW][:20])
+    assert isinstance(found.distribution, ls.DenseDistribution)
+    monkeypatch.setattr("labelsure.model._aware_classifier.SMALL_JOINT", 0)
+    plain = model.assess(X[NEW][:20])
+    assert not isinstance(plain.distribution, ls.DenseDistribution)
+    pd.testing.assert_frame_equal(found.to_frame(), plain.to_frame(), rtol=1e-9)
+
+
+def test_a_pipeline_that_ends_in_the_flagship_reaches_it():
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), aware(None))
+    pipeline.fit(X[CAL], Y[CAL])
+    found = pipeline[-1].assess(pipeline[:-1].transform(X[NEW]))
+    np.testing.assert_array_equal(found.Y_pred, pipeline.predict(X[NEW]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_inner_pipelines_may_set_their_output(kind):
+    inner = make_pipeline(StandardScaler(), MultiOutputClassifier(LogisticRegression()))
+    plain, other = (
+        aware(estimator).fit(X[CAL], Y[CAL]).predict_accuracy(X[NEW])
+        for estimator in (inner, clone(inner).set_output(transform=kind))
+    )
+    np.testing.assert_allclose(plain, other)
+
+
+def test_a_search_over_its_parameters():
+    search = GridSearchCV(
+        aware(ls.BinaryRelevance()), {"decision": ["best", "mode"], "cv": [0.3, 0.5]}, cv=2
+    )
+    assert search.fit(X[CAL], Y[CAL]).best_params_["cv"] in (0.3, 0.5)

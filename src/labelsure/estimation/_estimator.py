@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from labelsure._runtime.arguments import read_choice, read_number
-from labelsure._runtime.typing import Floats, Indices
+from labelsure._runtime.typing import Floats, Indices, Labelsets
 from labelsure.distributions._probabilities import make_generator
 from labelsure.errors import InputError, unknown_name
 from labelsure.estimation._batch_estimates import BatchSums, Dispersion, Estimate, mean_interval
@@ -24,7 +24,6 @@ from labelsure.estimation._features import (
     read_table,
 )
 from labelsure.estimation._label_estimates import (
-    LabelBatch,
     LabelCalibration,
     check_label_metric,
     check_labels_are_known,
@@ -120,8 +119,8 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     features_
         Names of the features used.
     decision_
-        What was judged when fitting: "mode", "best", "given" as `Y_pred`, or "partial" where that
-        leaves labels open. What is estimated later must have been decided in the same way.
+        What was judged when fitting: "mode", "best", or "given" as `Y_pred`. What is estimated
+        later must have been decided in the same way.
     reference_
         The `Estimate` for the instances that it was fitted to.
     labelset_frequencies_
@@ -172,8 +171,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Y_true
             (n, L) the truth; None with a table, which has tp, fp, fn and tn.
         Y_pred
-            (n, L) what was predicted, or `PartialLabelsets`, of which the decided labels are
-            judged; None means the mode, or what the table was made for.
+            (n, L) what was predicted; None means the mode, or what the table was made for.
         Y_train
             (m, L) labelsets of the instances that the classifier was trained on, none of which are
             fitted to here. How often a predicted labelset is among them makes estimates sharper
@@ -241,8 +239,7 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         dist
-            A `LabelsetDistribution`, a table, or, where no expected accuracies are needed, a
-            `Profile`.
+            A `LabelsetDistribution`, or a table.
         Y_pred
             What was predicted; None means the mode, or what the table was made for.
         """
@@ -297,7 +294,15 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
                     f"`metric` must be None with `Y_true` and with shift={shift!r}, which are "
                     f"about the mean of the fitted metric, got {metric!r}."
                 )
-            found = self._read_labels(dist, Y_pred).estimate_average(metric, level)
+            known, dist, decisions = self._read_labels(dist, Y_pred)
+            found = known.estimate_average(
+                dist,
+                decisions,
+                metric,
+                empty=self.empty,
+                level=level,
+                random_state=self.random_state,
+            )
             found = replace(found, basis=self._basis)
             if shift == "ignore":
                 return found
@@ -416,7 +421,10 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             A row for each label: `n_predicted`, and estimated `n_true`, `precision`, `recall` and
             `f1`, each with an interval from `_low` to `_high`. What is 0/0 is worth `empty`.
         """
-        return self._read_labels(dist, Y_pred).estimate_labels(level)
+        known, dist, decisions = self._read_labels(dist, Y_pred)
+        return known.estimate_labels(
+            dist, decisions, empty=self.empty, level=level, random_state=self.random_state
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_") or not self._model_class().learns
@@ -473,24 +481,25 @@ class AccuracyEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """Whether the labels' probabilities of a batch are wanted, which may take a while."""
         return shift != "ignore" and self._can_compare
 
-    def _read_labels(self, dist: Any, Y_pred: Any) -> LabelBatch:
-        """Return the labels of a batch, with what was learned about them."""
+    def _read_labels(
+        self, dist: Any, Y_pred: Any
+    ) -> tuple[LabelCalibration, LabelsetDistribution, Labelsets]:
+        """Return what was learned about the labels of a batch, the batch, and its decisions."""
         self._fitted_model()  # before anything is computed
-        calibration = getattr(self, "label_calibration_", None)
         rule = getattr(self, "decision_", None)
-        check_labels_are_known(dist, calibration, learns=self._model_class().learns)
+        known = check_labels_are_known(dist, getattr(self, "label_calibration_", None))
         if rule is not None:
             Y_pred = check_same_decisions(rule, dist, Y_pred)
-        if Y_pred is None and (rule or self._check_decision()) == "best":
-            Y_pred = self._read_table(dist, None, None, (), "best").decisions
-        empty = check_empty(self.empty)
-        return LabelBatch.read(dist, Y_pred, calibration, empty, self.random_state)
+        table = self._read_table(dist, None, Y_pred, (), rule or self._check_decision())
+        return known, dist, np.asarray(table.decisions)
 
     def _read_table(
         self, dist: Any, Y_true: Any, Y_pred: Any, names: tuple[str, ...], rule: str
     ) -> ScoreTable:
-        metric, empty = self.metric, self.empty
-        return read_table(dist, Y_true, Y_pred, rule=rule, metric=metric, empty=empty, names=names)
+        metric, empty, expects = self.metric, self.empty, EXPECTED in names
+        return read_table(
+            dist, Y_true, Y_pred, rule=rule, metric=metric, empty=empty, expects=expects
+        )
 
     def _check_decision(self) -> str:
         return read_choice(self.decision, "decision", DECISIONS)

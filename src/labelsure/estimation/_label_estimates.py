@@ -3,16 +3,12 @@
 All of them are quotients of three counts of a label: how often it is predicted, how often it is
 true, how often both. What is predicted is known; the truth is drawn.
 
-- Without a calibration, labels are drawn from the distributions (`draw_counts`), and the counts of
-  one label are sums of independent coins, whose distribution is computed exactly
-  (`expect_measures`). Macro averages are means of these; micro averages depend on how labels of one
-  instance go together and are taken from the draws.
-- With a calibration set, a logistic regression recalibrates the labels (`LabelCalibration`): the
-  logit of a label's probability is a line in the logit of what the classifier says, plus a term if
-  the label is predicted, plus a term for how frequent the classifier takes the label to be, plus an
-  offset of this label where it is predicted and another where it is not. The four shared
-  coefficients are nearly free; offsets are normal with a common variance, which is estimated (so
-  that a rare label, of which little is known, goes by the others).
+A logistic regression recalibrates the labels (`LabelCalibration`): the logit of a label's
+probability is a line in the logit of what the classifier says, plus a term if the label is
+predicted, plus a term for how frequent the classifier takes the label to be, plus an offset of this
+label where it is predicted and another where it is not. The four shared coefficients are nearly
+free; offsets are normal with a common variance, which is estimated (so that a rare label, of which
+little is known, goes by the others).
 
 Logits are rounded to a tenth. Then all that matters of a batch is how many instances each label
 has at each of them, predicted or not: a table whose size does not depend on the batch. The rounding
@@ -25,7 +21,7 @@ average over labels is measured on the residuals of the labelled instances.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -39,7 +35,6 @@ from labelsure._runtime.typing import (
     LabelNames,
     Labelsets,
     Mask,
-    RandomState,
 )
 from labelsure.distributions._bridge import LabelsetDistribution
 from labelsure.distributions._probabilities import make_generator
@@ -51,9 +46,6 @@ from labelsure.metrics.registry import check_level
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NEGLIGIBLE = 1e-12
-"""Counts less probable than this are left out of an expectation: beyond lies rounding."""
 
 
 @dataclass(frozen=True)
@@ -154,121 +146,9 @@ class LabelCounts:
         return measure.values(tp, self.n_predicted.sum(), n_true, empty)
 
 
-def draw_counts(
-    dist: LabelsetDistribution, Y_pred: Labelsets, n_draws: int, random_state: RandomState
-) -> LabelCounts:
-    """Count the labels of truths that are drawn from the distributions, (draws, L).
-
-    Parameters
-    ----------
-    dist
-        A batch of n distributions.
-    Y_pred
-        (n, L) what is predicted.
-    n_draws
-        How many truths of the whole batch are drawn.
-    random_state
-        Seed or generator.
-    """
-    generator = make_generator(random_state)
-    tp = np.zeros((n_draws, dist.n_labels))
-    n_true = np.zeros_like(tp)
-    for rows in cut_rows(len(dist), 2 * n_draws * dist.n_labels, _limits.DECISION_BYTES):
-        drawn = dist[rows].sample(n_draws, generator)
-        n_true += drawn.sum(axis=0, dtype=np.int64)
-        tp += (drawn & Y_pred[rows, np.newaxis]).sum(axis=0, dtype=np.int64)
-    return LabelCounts(tp, n_true, _count_predicted(Y_pred))
-
-
-def expect_measures(marginals: Floats, Y_pred: Labelsets, empty: float) -> dict[str, Floats]:
-    """Return the exact expectation of each measure of each label, (L,), by name.
-
-    Parameters
-    ----------
-    marginals
-        (n, L) how probable each label is.
-    Y_pred
-        (n, L) what is predicted.
-    empty
-        What 0/0 is worth.
-    """
-    n_labels = marginals.shape[1]
-    expected = {name: np.empty(n_labels) for name in MEASURES}
-    for j in range(n_labels):
-        is_predicted = Y_pred[:, j] == 1
-        first_tp, p_tp = _sum_of_coins(marginals[is_predicted, j])
-        first_fn, p_fn = _sum_of_coins(marginals[~is_predicted, j])
-        tp = first_tp + np.arange(len(p_tp))[:, np.newaxis]
-        n_true = tp + first_fn + np.arange(len(p_fn))
-        for name, measure in MEASURES.items():
-            values = measure.values(tp + 0 * n_true, is_predicted.sum(), n_true, empty)
-            expected[name][j] = p_tp @ values @ p_fn
-    return expected
-
-
-def _sum_of_coins(probabilities: Floats) -> tuple[int, Floats]:
-    """Return the distribution of how many coins show heads: the least number, and probabilities.
-
-    Coins are put together two by two, then pairs, and so on. Numbers at both ends that are too
-    improbable to matter are left out.
-    """
-    from scipy.signal import fftconvolve  # slow to import
-
-    n_sums = 1 << max(len(probabilities) - 1, 0).bit_length()
-    sums = np.zeros((n_sums, 2))
-    sums[:, 0] = 1.0
-    sums[: len(probabilities), 1] = probabilities
-    sums[: len(probabilities), 0] -= probabilities
-    while len(sums) > 1:
-        sums = fftconvolve(sums[::2], sums[1::2], axes=1)
-    matters = np.flatnonzero(sums[0] > NEGLIGIBLE)
-    kept = sums[0, matters[0] : matters[-1] + 1]
-    return int(matters[0]), np.maximum(kept, 0.0) / np.maximum(kept, 0.0).sum()
-
-
 def _count_predicted(Y_pred: Any) -> Floats:
     counted: Floats = Y_pred.sum(axis=0, dtype=np.int64).astype(np.float64)
     return counted
-
-
-def _interval_columns(name: str, values: Floats, draws: Floats, level: float) -> dict[str, Floats]:
-    """Return the columns of a quantity: its value, and the percentiles of the draws around it."""
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return {name: values, f"{name}_low": low, f"{name}_high": high}
-
-
-def label_table(
-    drawn: LabelCounts,
-    values: dict[str, Floats],
-    label_names: LabelNames,
-    *,
-    empty: float,
-    level: float,
-) -> pd.DataFrame:
-    """Return the table of the labels: numbers and measures, each with an interval.
-
-    Parameters
-    ----------
-    drawn
-        Counts of draws, from which the intervals come.
-    values
-        By name (n_true and those of `MEASURES`), (L,) the numbers to show; what is not there is
-        the mean of the draws.
-    label_names
-        The index; y0, y1, ... where labels have no names.
-    empty, level
-        What 0/0 is worth; how often an interval covers.
-    """
-    import pandas as pd
-
-    draws = {"n_true": drawn.n_true}
-    draws |= {name: drawn.of_labels(measure, empty) for name, measure in MEASURES.items()}
-    columns: dict[str, Any] = {"n_predicted": drawn.n_predicted.astype(np.int64)}
-    for name, of_draws in draws.items():
-        shown = values.get(name, of_draws.mean(axis=0))
-        columns |= _interval_columns(name, shown, of_draws, level)
-    names = show_names(label_names, len(columns["n_predicted"]))
-    return pd.DataFrame(columns, index=pd.Index(names, name="label"))
 
 
 STEP = 0.1  # to which logits are rounded
@@ -484,6 +364,47 @@ class LabelCalibration:
         n_predicted = cells.sum_by_group(cells.counts)[cells.n_labels :]
         return _split_counts(drawn, n_predicted), _split_counts(expected, n_predicted)
 
+    def estimate_average(
+        self,
+        dist: LabelsetDistribution,
+        Y_pred: Labelsets,
+        metric: str,
+        *,
+        empty: float,
+        level: float,
+        random_state: int | None,
+    ) -> Estimate:
+        """Return the micro or macro average of a measure, with an interval."""
+        check_level(level)
+        drawn, expected = self.draw(calibration_marginals(dist), Y_pred, random_state)
+        values = drawn.of_batch(metric, empty)
+        widened = self.widen(metric, values, expected.of_batch(metric, empty))
+        low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
+        return Estimate(float(values.mean()), low, high, len(dist), level, float("nan"), metric)
+
+    def estimate_labels(
+        self,
+        dist: LabelsetDistribution,
+        Y_pred: Labelsets,
+        *,
+        empty: float,
+        level: float,
+        random_state: int | None,
+    ) -> pd.DataFrame:
+        """Return the table of the labels: numbers and measures, each with an interval."""
+        import pandas as pd
+
+        check_level(level)
+        drawn, _ = self.draw(calibration_marginals(dist), Y_pred, random_state)
+        draws = {"n_true": drawn.n_true}
+        draws |= {name: drawn.of_labels(measure, empty) for name, measure in MEASURES.items()}
+        columns: dict[str, Any] = {"n_predicted": drawn.n_predicted.astype(np.int64)}
+        for name, values in draws.items():
+            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+            columns |= {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
+        names = show_names(dist.label_names, dist.n_labels)
+        return pd.DataFrame(columns, index=pd.Index(names, name="label"))
+
     def widen(self, metric: str, drawn: Floats, expected: Floats) -> Floats:
         """Return draws of an average whose chance in the truth is as wide as it was measured."""
         chance = drawn - expected
@@ -564,94 +485,8 @@ def _weigh_labels(cells: Cells, probabilities: Floats) -> Floats:
     return np.stack(weights)
 
 
-N_DRAWS = 400
-"""Truths drawn for an interval: the end points of 95% are then the tenth from either side."""
-
-
-@dataclass(frozen=True)
-class LabelBatch:
-    """What is known of the labels of a batch that nobody has labelled.
-
-    Parameters
-    ----------
-    dist
-        A batch of n distributions.
-    Y_pred
-        (n, L) what is predicted.
-    calibration
-        What labelled instances say of these probabilities; None means that the distributions are
-        believed as they are.
-    empty
-        What 0/0 is worth.
-    random_state
-        Seed of the draws.
-    """
-
-    dist: LabelsetDistribution
-    Y_pred: Labelsets
-    calibration: LabelCalibration | None
-    empty: float
-    random_state: int | None
-
-    @classmethod
-    def read(
-        cls,
-        dist: LabelsetDistribution,
-        Y_pred: Any,
-        calibration: LabelCalibration | None,
-        empty: float,
-        random_state: int | None,
-    ) -> Self:
-        """Check that the labels are those of the calibration; no `Y_pred` means the mode."""
-        if len(dist) == 0:
-            raise InputError("A batch must hold at least one instance, got none.")
-        if calibration is not None:
-            known, n_known = calibration.label_names, len(calibration.frequencies)
-            refuse_other_labels(
-                dist.label_names, dist.n_labels, known, n_known, "the fitted estimator"
-            )
-        decisions = dist.mode() if Y_pred is None else dist.align(Y_pred, "Y_pred")
-        return cls(dist, decisions, calibration, empty, random_state)
-
-    def estimate_average(self, metric: str, level: float) -> Estimate:
-        """Return the micro or macro average of a measure, with an interval."""
-        check_level(level)
-        drawn, expected = self._draw()
-        values = widened = drawn.of_batch(metric, self.empty)
-        mean = values.mean()
-        if self.calibration is not None:
-            widened = self.calibration.widen(metric, values, expected.of_batch(metric, self.empty))
-        elif metric.startswith("macro-"):
-            mean = self._expect_labels()[metric.removeprefix("macro-")].mean()
-        low, high = map(float, np.quantile(widened, [(1 - level) / 2, (1 + level) / 2]))
-        return Estimate(float(mean), low, high, len(self.dist), level, float("nan"), metric)
-
-    def estimate_labels(self, level: float) -> pd.DataFrame:
-        """Return the table of the labels: numbers and measures, each with an interval."""
-        check_level(level)
-        drawn, _ = self._draw()
-        values = self._expect_labels() if self.calibration is None else {}
-        return label_table(drawn, values, self.dist.label_names, empty=self.empty, level=level)
-
-    def _draw(self) -> tuple[LabelCounts, LabelCounts]:
-        """Return counts of drawn truths, and, with a calibration, those expected of each draw."""
-        if self.calibration is None:
-            drawn = draw_counts(self.dist, self.Y_pred, N_DRAWS, self.random_state)
-            return drawn, drawn
-        marginals = calibration_marginals(self.dist)
-        return self.calibration.draw(marginals, self.Y_pred, self.random_state)
-
-    def _expect_labels(self) -> dict[str, Floats]:
-        """Return the numbers of each label as the distributions expect them, exactly."""
-        marginals = self.dist.marginals()
-        exact = expect_measures(marginals, self.Y_pred, self.empty)
-        return {**exact, "n_true": marginals.sum(axis=0)}
-
-
-def check_labels_are_known(
-    dist: Any, calibration: LabelCalibration | None, *, learns: bool
-) -> None:
-    """Refuse a batch, or an estimator, that says nothing of single labels."""
+def check_labels_are_known(dist: Any, calibration: LabelCalibration | None) -> LabelCalibration:
+    """Return what was learned about the labels, or refuse what says nothing of single ones."""
     if not isinstance(dist, LabelsetDistribution):
         raise InputError(
             "`dist` must be a LabelsetDistribution for measures of single labels, which nothing "
@@ -663,8 +498,13 @@ def check_labels_are_known(
             "most of which occur too seldom to say anything of. Select some of them, or fit and "
             "estimate with `IndependentLabels(dist.marginals())` where there are few."
         )
-    if calibration is None and learns:
+    if calibration is None:
         raise InputError(
             "The estimator must be fitted to a LabelsetDistribution for measures of single "
-            "labels, got a table when fitting. Call `fit(dist, Y_true)`."
+            "labels, got a table when fitting, or none. Call `fit(dist, Y_true)`."
         )
+    if len(dist) == 0:
+        raise InputError("A batch must hold at least one instance, got none.")
+    known, n_known = calibration.label_names, len(calibration.frequencies)
+    refuse_other_labels(dist.label_names, dist.n_labels, known, n_known, "the fitted estimator")
+    return calibration

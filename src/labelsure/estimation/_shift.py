@@ -28,10 +28,9 @@ from labelsure._runtime.notebook import make_html
 from labelsure._runtime.typing import Floats, Indices
 from labelsure._runtime.warnings import warn
 from labelsure.distributions._bridge import LabelsetDistribution
-from labelsure.distributions.candidates import Profile
 from labelsure.errors import InputError, NotEstimableError, ShiftWarning
 from labelsure.estimation._batch_estimates import BatchSums, Estimate
-from labelsure.estimation._features import as_score_table
+from labelsure.estimation._features import read_table
 from labelsure.estimation.score_table import ScoreTable, calibration_marginals, largest_marginals
 from labelsure.labelsets.rows import show_names
 from labelsure.metrics.registry import check_level
@@ -93,14 +92,11 @@ class View:
     values: Floats
 
     @classmethod
-    def of_table(cls, table: ScoreTable, rows: Indices, *, decisions: bool = True) -> View:
-        """Return the candidates and, where `decisions` are known, how many labels they have."""
+    def of_table(cls, table: ScoreTable, rows: Indices) -> View:
+        """Return the candidates, and how many labels decisions have."""
         columns = [table.candidate_up_to_scale(name)[rows] for name in CANDIDATE_COLUMNS]
-        names = CANDIDATE_COLUMNS
-        if decisions:
-            names = (*names, N_PREDICTED)
-            columns.append(table.n_predicted()[rows])
-        return cls(names, np.column_stack(columns).astype(np.float32))
+        columns.append(table.n_predicted()[rows])
+        return cls((*CANDIDATE_COLUMNS, N_PREDICTED), np.column_stack(columns).astype(np.float32))
 
     @classmethod
     def of_batch(
@@ -111,7 +107,7 @@ class View:
         Parameters
         ----------
         source
-            What `as_score_table` takes.
+            What `read_table` takes.
         table
             What became of it.
         by_label
@@ -121,7 +117,7 @@ class View:
         """
         rows = sample_rows(len(table)) if rows is None else rows
         if not by_label or not isinstance(source, LabelsetDistribution) or not len(rows):
-            return cls.of_table(table, rows, decisions=not isinstance(source, Profile))
+            return cls.of_table(table, rows)
         some = source if len(rows) == len(source) else source[rows]
         if some.sparse_rows:
             return cls.of_table(table, rows).with_columns(*largest_marginals(some))
@@ -661,4 +657,4 @@ def shift_test(
 
 def _read_view(source: Any, Y_pred: Any) -> View:
     source = keep_marginals(source)
-    return View.of_batch(source, as_score_table(source, None, Y_pred))
+    return View.of_batch(source, read_table(source, None, Y_pred))

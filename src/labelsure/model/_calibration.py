@@ -360,19 +360,23 @@ class NewRows:
         (n, L) what else is predicted for them: by the model's own `predict`, or as `Y_pred`.
     seen
         The labelsets that the model was fitted to; None if it was fitted elsewhere.
+    weights
+        (n,) of these rows, or None.
     """
 
     dist: LabelsetDistribution
     truth: Labelsets
     given: Labelsets | None
     seen: LabelsetFrequencies | None
+    weights: Any = None
 
     def __len__(self) -> int:
         return len(self.dist)
 
     def __getitem__(self, rows: slice) -> NewRows:
         given = None if self.given is None else self.given[rows]
-        return NewRows(self.dist[rows], self.truth[rows], given, self.seen)
+        weights = None if self.weights is None else self.weights[rows]
+        return NewRows(self.dist[rows], self.truth[rows], given, self.seen, weights)
 
 
 def is_share(cv: Any) -> bool:
